@@ -1,0 +1,79 @@
+"""From a prior belief and a likelihood ratio to a posterior belief, and back (THEORY 2).
+
+Throughout r = Pr[S|t] / Pr[S|¬t] and p = Pr[t]. Everything works in exact rationals as well as in
+floats, and r may be infinite.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from whosin.errors import InvalidInput
+from whosin.exact import Number
+
+CLOSE = Fraction(1, 10**6)
+
+
+def posterior(ratio: Number, prior: Number) -> Number:
+    """F1: Pr[t|S] = r p / (r p + 1 − p)."""
+    if prior in (0, 1):
+        return prior
+    if math.isinf(ratio):
+        return prior * 0 + 1
+    return ratio * prior / (ratio * prior + 1 - prior)
+
+
+def gamma(ratio: Number, prior: Number) -> Number:
+    """F4: the smallest γ for which both inequalities of positive membership privacy hold.
+
+    max( r / ((r−1)p + 1), (r−1)p + 1 ) for r ≥ 1, and 1 for r ≤ 1 or p ∈ {0, 1}
+    (Li13 Definition 3.1; Tramèr15 Lemma 3 with r in place of its γ).
+    """
+    if prior in (0, 1) or ratio <= 1:
+        return prior * 0 + 1
+    if math.isinf(ratio):
+        return math.inf
+    spread = (ratio - 1) * prior + 1
+    return max(ratio / spread, spread)
+
+
+def largest_ratio(prior: Number, gamma: Number) -> Number:
+    """F5: the largest r that keeps γ at this prior (Zhao17 Lemma 1), the inverse of `gamma`."""
+    if gamma < 1:
+        raise InvalidInput("gamma", "at least 1", gamma)
+    if not 0 <= prior <= 1:
+        raise InvalidInput("prior", "between 0 and 1", prior)
+    if prior * (1 + gamma) <= 1:
+        return (1 - prior) / (1 / (Fraction(gamma) if isinstance(gamma, int) else gamma) - prior)
+    return (gamma - 1 + prior) / prior
+
+
+@dataclass(frozen=True)
+class WorstBelief:
+    """The prior belief in an interval at which a ratio does most, and what it does there."""
+
+    gamma: Number
+    prior: Fraction
+    attained: bool
+
+
+def worst_belief(ratio: Fraction | float, low: Fraction, high: Fraction) -> WorstBelief:
+    """sup of `gamma(ratio, p)` over the uncertain p in [low, high] (F4, F6).
+
+    γ(r, ·) is the larger of a falling and a rising function, so its sup is at an end. At an end of
+    0 or 1 it is a limit: then `prior` is a belief whose γ is within one part in a million of it.
+    """
+    inside = min(max(Fraction(1, 2), low), high)
+    if ratio <= 1:
+        return WorstBelief(Fraction(1), inside, True)
+    if math.isinf(ratio):
+        return WorstBelief(math.inf, inside, True)
+    at_low, at_high = ratio / ((ratio - 1) * low + 1), (ratio - 1) * high + 1
+    near = CLOSE / Fraction(ratio)
+    if at_low >= at_high:
+        prior = low if low > 0 else min(near, high)
+        return WorstBelief(at_low, prior, low > 0)
+    prior = high if high < 1 else max(1 - near, low)
+    return WorstBelief(at_high, prior, high < 1)

@@ -1,0 +1,58 @@
+"""Every error that whosin raises on purpose.
+
+Contract: one root, `WhosinError`. A message names the field, the accepted range and what came, in
+one line, and never quotes a private value. Subclasses carry the offending objects as attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class WhosinError(Exception):
+    """The root of all errors raised by whosin."""
+
+
+class InvalidInput(WhosinError, ValueError):
+    """A parameter is outside its accepted range."""
+
+    def __init__(self, field: str, accepted: str, got: object) -> None:
+        super().__init__(f"{field} must be {accepted}; got {got}")
+        self.field, self.accepted, self.got = field, accepted, got
+
+
+class UnknownName(InvalidInput):
+    """A name that is not in its list; the message names the nearest known one."""
+
+    def __init__(self, field: str, got: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = get_close_matches(got, names, n=1, cutoff=0.4)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        super().__init__(field, f"one of {', '.join(names)}", f"{got!r}{hint}")
+        self.nearest = near[0] if near else None
+
+
+class TooLarge(WhosinError):
+    """The work does not fit into memory."""
+
+    def __init__(self, what: str, needed: int, limit: int, fits: str) -> None:
+        super().__init__(f"{what} needs {_bytes(needed)} and {_bytes(limit)} are available; {fits}")
+        self.needed, self.limit = needed, limit
+
+
+class NoPureLevel(WhosinError):
+    """The likelihood ratio of the mechanism is unbounded by construction (Gaussian noise)."""
+
+
+class Unsupported(WhosinError):
+    """A combination of mechanism, space and notion that has no meaning or no known algorithm."""
+
+
+def _bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1024 or unit == "TiB":
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.3g} {unit}"
+        size /= 1024
+    raise AssertionError("unreachable")

@@ -1,0 +1,123 @@
+"""Exact numbers, and the only ways out of them.
+
+Contract: a float that enters is the binary fraction that it is, a string is the decimal or ratio
+that it spells. Inside, whole arrays are FLINT rationals (`fmpq`, about four times faster than
+`fractions.Fraction`); e^x is an Arb ball. Numbers leave as `Rational`, or as a float rounded *up*:
+a level of leakage may be overstated by one unit in the last place, never understated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from whosin.errors import InvalidInput
+
+Array: TypeAlias = npt.NDArray[Any]
+Number: TypeAlias = int | float | Fraction
+
+BALL_BITS = 160
+
+
+class Rational(Fraction):
+    """A fraction that can also be formatted as a float, as every fraction can from Python 3.12."""
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec) if spec else str(self)
+
+
+def rational(value: object, field: str = "number") -> Fraction:
+    """Read a finite number exactly: ints, floats, fractions, and strings such as "0.3" or "1/3"."""
+    try:
+        if isinstance(value, str | int | float | Fraction | np.integer | np.floating):
+            return Fraction(value.item() if isinstance(value, np.generic) else value)
+        if hasattr(value, "p") and hasattr(value, "q"):
+            return Fraction(int(value.p), int(value.q))
+    except (ValueError, OverflowError, ZeroDivisionError):
+        pass
+    raise InvalidInput(field, "a finite number", repr(value))
+
+
+def is_exact(*values: object) -> bool:
+    """Whether none of the numbers is a binary float, so that a result may be shown as a ratio."""
+    return not any(isinstance(value, float | np.floating) for value in values)
+
+
+def flint_rational(value: object) -> Any:
+    """The FLINT rational of a number."""
+    from flint import fmpq
+
+    ratio = rational(value)
+    return fmpq(ratio.numerator, ratio.denominator)
+
+
+def flint_array(values: Iterable[object], shape: tuple[int, ...]) -> Array:
+    """An object array of FLINT rationals."""
+    flat = np.empty(math.prod(shape), dtype=object)
+    for position, value in enumerate(values):
+        flat[position] = flint_rational(value)
+    return flat.reshape(shape)
+
+
+def ball_exp(exponent: Fraction) -> Any:
+    """The Arb ball of e^exponent."""
+    from flint import arb, ctx, fmpq
+
+    with ctx.workprec(BALL_BITS):
+        return arb(fmpq(exponent.numerator, exponent.denominator)).exp()
+
+
+def ball_sum(terms: Iterable[tuple[Any, Fraction]]) -> Any:
+    """Σ weight · ball, as a ball."""
+    from flint import arb, ctx, fmpq
+
+    with ctx.workprec(BALL_BITS):
+        total = arb(0)
+        for ball, weight in terms:
+            total += ball * arb(fmpq(weight.numerator, weight.denominator))
+        return total
+
+
+def ball_ratio_upper(top: Any, bottom: Any) -> Fraction:
+    """An exact rational that is at least top / bottom (and at most a hair above it)."""
+    from flint import ctx
+
+    with ctx.workprec(BALL_BITS):
+        return _snapped((top / bottom).upper())
+
+
+def round_up(value: Fraction | float) -> float:
+    """The smallest float that is at least the value."""
+    if isinstance(value, float):
+        return value
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.inf
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def log_up(value: Fraction | float) -> float:
+    """ln of the value, rounded up and exact at 1 and at infinity."""
+    if value == 1:
+        return 0.0
+    if isinstance(value, float) and math.isinf(value):
+        return math.inf
+    from flint import arb, ctx, fmpq
+
+    ratio = rational(value)
+    with ctx.workprec(BALL_BITS):
+        return round_up(_snapped(arb(fmpq(ratio.numerator, ratio.denominator)).log().upper()))
+
+
+def _snapped(upper: Any) -> Fraction:
+    """The upper end of a ball, or the float that it agrees with to 120 bits (as ln e = 1 does)."""
+    mantissa, exponent = upper.man_exp()
+    bound = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    nearest = Fraction(float(bound)) if bound < Fraction(2) ** 1000 else bound
+    return nearest if abs(nearest - bound) <= bound / 2**120 else bound

@@ -1,0 +1,124 @@
+"""A finite list of priors that a user writes down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array, flint_rational
+from whosin.families.base import Family, Worst
+from whosin.priors import Exchangeable, Independent, Prior, Table, Uniform
+from whosin.spaces.grid import Grid, as_grid
+from whosin.spaces.ladder import Ladder
+from whosin.spaces.lattice import Lattice
+from whosin.spaces.search import first_at_least, largest_ratio
+from whosin.spaces.subsets import Subsets
+
+
+@dataclass(frozen=True, init=False)
+class Explicit(Family):
+    """The family that contains exactly the priors listed.
+
+    Pr[o, t] and Pr[o, ¬t] for all entities come from folding the weighted likelihoods kind by
+    kind: two passes over the array for each prior.
+    """
+
+    priors: tuple[Prior, ...]
+
+    symbol: ClassVar[str] = "explicit"
+    definition: ClassVar[str] = "a finite list of priors"
+    source: ClassVar[str] = "Li13, Definition 3.1 for any set of distributions"
+    downward: ClassVar[bool] = False
+    upward: ClassVar[bool] = False
+    theorems: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, priors: Iterable[Prior] | Prior) -> None:
+        listed = (priors,) if isinstance(priors, Prior) else tuple(priors)
+        if not listed or not all(isinstance(prior, Prior) for prior in listed):
+            raise InvalidInput("priors", "a list of at least one prior", repr(priors))
+        object.__setattr__(self, "priors", listed)
+
+    def check(self, space: Subsets) -> None:
+        for prior in self.priors:
+            prior.check(space)
+
+    def contains(self, prior: Prior, space: Subsets) -> bool:
+        return any(
+            known.probabilities(space) == prior.probabilities(space) for known in self.priors
+        )
+
+    def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
+        self.check(lattice.space)
+        for prior in self.priors:
+            yield from worst_for_prior(prior, likelihoods, lattice, positive)
+
+
+def worst_for_prior(
+    prior: Prior, array: Array, lattice: Lattice, positive: bool
+) -> Iterator[Worst]:
+    """For each uncertain entity the output with the worst ratio under one prior."""
+    if isinstance(lattice, Ladder) and not isinstance(prior, Independent | Uniform):
+        lattice, array = as_grid(lattice, array)
+    number: Any = float if array.dtype != object else flint_rational
+    if isinstance(lattice, Grid) and (lattice.is_single or isinstance(prior, Exchangeable)):
+        pairs = _folded(prior, array, lattice, number)
+    else:
+        pairs = _conditioned(prior, array, lattice, number)
+    for entity, present, absent in pairs:
+        belief = prior.belief(lattice.space, entity)
+        if not 0 < belief < 1:
+            continue
+        sides = (present, absent) if positive else (absent, present)
+        ratio = largest_ratio(*sides)
+        (output,) = first_at_least(*sides, ratio)
+        yield Worst(ratio, entity, output, belief, belief, lambda _belief: prior)
+
+
+def _folded(
+    prior: Prior, array: Array, grid: Grid, number: Any
+) -> Iterator[tuple[int, Array, Array]]:
+    """(entity, Pr[o|t], Pr[o|¬t]) by summing out kinds, the most significant first."""
+    mass = prior.mass(grid, number)
+    joint, mass = array * mass[:, None], mass[:, None]
+    outputs = array.shape[1]
+    for kind in reversed(range(len(grid.kinds))):
+        length, stride = grid.lengths[kind], grid.strides[kind]
+        view, weights = joint.reshape(length, -1, outputs), mass.reshape(length, -1)
+        if length == 2:
+            parts = [(view[side].sum(axis=0), weights[side].sum()) for side in (1, 0)]
+        else:
+            members, counts = length - 1, np.arange(length)
+            parts = [
+                (
+                    np.tensordot(share, view.sum(axis=1), 1) / members,
+                    (share * weights.sum(axis=1)).sum() / members,
+                )
+                for share in (counts, members - counts)
+            ]
+        (inside, in_mass), (outside, out_mass) = parts
+        if in_mass > 0 and out_mass > 0:
+            yield grid.kinds[kind][0], inside / in_mass, outside / out_mass
+        joint, mass = view.sum(axis=0), weights.sum(axis=0)[:, None]
+        assert len(joint) == stride
+
+
+def _conditioned(
+    prior: Prior, array: Array, lattice: Lattice, number: Any
+) -> Iterator[tuple[int, Array, Array]]:
+    """(entity, Pr[o|t], Pr[o|¬t]) from the prior's conditionals; like entities are done once."""
+    seen = set()
+    for entity in range(lattice.space.size):
+        belief = prior.belief(lattice.space, entity)
+        if not 0 < belief < 1:
+            continue
+        if isinstance(lattice, Grid) and not isinstance(prior, Table):
+            key = lattice.kind_of[entity], belief
+            if key in seen:
+                continue
+            seen.add(key)
+        present, absent = prior.given(lattice, entity, number)
+        yield entity, present @ array, absent @ array

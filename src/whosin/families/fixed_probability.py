@@ -1,0 +1,102 @@
+"""Everyone who may be in is in with the same probability β (Li13 5.9): sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array, flint_rational
+from whosin.families.base import Family, Worst, columns
+from whosin.families.structure import independent_beliefs
+from whosin.priors import Independent as IndependentPrior
+from whosin.priors import Prior
+from whosin.priors.base import probability
+from whosin.spaces.grid import Grid, as_grid
+from whosin.spaces.lattice import Lattice
+from whosin.spaces.sampling import binomials, sample_axis
+from whosin.spaces.search import first_at_least, largest_ratio
+from whosin.spaces.subsets import Subsets
+
+
+@dataclass(frozen=True)
+class FixedProbability(Family):
+    """D_F^β: independent, every entity with p_t ∈ {0, β}.
+
+    All 2^n supports are handled at once: along each axis the likelihood of a support that admits
+    an entity is β times that with it plus 1 − β times that without. The axis of the entity in
+    question must stay as it is, so axes are transformed by halves, each axis skipped once in a
+    tree of depth log n: O(n log n 2^n K), without the cancellation of undoing a transform.
+    """
+
+    beta: object
+
+    symbol: ClassVar[str] = "D_F^β"
+    definition: ClassVar[str] = "independent, and everyone who may be in has the same probability β"
+    source: ClassVar[str] = "Li13, distribution family 5.9"
+    downward: ClassVar[bool] = False
+    upward: ClassVar[bool] = False
+    theorems: ClassVar[tuple[str, ...]] = ("T10",)
+
+    def __post_init__(self) -> None:
+        if not 0 < probability(self.beta, "beta") < 1:
+            raise InvalidInput("beta", "strictly between 0 and 1", self.beta)
+
+    def contains(self, prior: Prior, space: Subsets) -> bool:
+        beliefs = independent_beliefs(prior, space)
+        beta = probability(self.beta, "beta")
+        return beliefs is not None and all(p in (0, beta) for p in beliefs)
+
+    def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
+        grid, array = as_grid(lattice, likelihoods)
+        beta = probability(self.beta, "beta")
+        number: Any = float(beta) if array.dtype != object else flint_rational(beta)
+        best: tuple[Any, int, int, int] | None = None
+        for start, piece in columns(array, 1 << 23):
+            for kind, view in _skipping(grid, piece, number, 0, len(grid.kinds)):
+                present, absent = _others(grid, view, kind, number)
+                sides = (present, absent) if positive else (absent, present)
+                ratio = largest_ratio(*sides)
+                if best is None or ratio > best[0]:
+                    before, count, rest = first_at_least(*sides, ratio)
+                    after, output = divmod(rest, piece.shape[1])
+                    stride = grid.strides[kind]
+                    others = (before * grid.lengths[kind] + count) * stride + after
+                    best = ratio, kind, others, start + output
+        assert best is not None
+        ratio, kind, others, output = best
+        entity = grid.kinds[kind][grid.counts(others)[kind]]
+        support = {*grid.representative(others), entity}
+        prior = IndependentPrior(
+            [beta if position in support else Fraction(0) for position in range(grid.space.size)]
+        )
+        yield Worst(ratio, entity, output, beta, beta, lambda _belief: prior)
+
+
+def _skipping(
+    grid: Grid, array: Array, beta: Any, start: int, stop: int
+) -> Iterator[tuple[int, Array]]:
+    """(kind, likelihoods sampled along every axis but that one), for each kind in start … stop."""
+    if stop - start == 1:
+        yield start, array
+        return
+    middle = (start + stop) // 2
+    for kept, moved in (((start, middle), (middle, stop)), ((middle, stop), (start, middle))):
+        half = array.copy()
+        for kind in range(*moved):
+            sample_axis(grid, half, kind, beta)
+        yield from _skipping(grid, half, beta, *kept)
+
+
+def _others(grid: Grid, array: Array, kind: int, beta: Any) -> tuple[Array, Array]:
+    """With and without one entity of the kind, its other members being sampled too."""
+    view = grid.axis(array, kind)
+    present, absent = view[:, 1:], view[:, :-1]
+    if grid.lengths[kind] == 2:
+        return present, absent
+    weights = binomials(grid.lengths[kind] - 1, beta)
+    return np.matmul(weights, present), np.matmul(weights, absent)

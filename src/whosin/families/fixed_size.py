@@ -1,0 +1,162 @@
+"""Adversaries who know how many are in the data (Li13 4.6, 4.7; Tramèr15 Definition 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from whosin.exact import Array
+from whosin.families.base import Family, Worst, columns, interval
+from whosin.families.one_of import OneOf
+from whosin.families.structure import fixed_size_structure
+from whosin.priors import FixedSize as FixedSizePrior
+from whosin.priors import Prior
+from whosin.spaces.lattice import Lattice
+from whosin.spaces.search import first_at_least, largest_ratio
+from whosin.spaces.subsets import Subsets
+
+HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class FixedSize(Family):
+    """D_B, or D_B^[low, high] when uncertain entities have beliefs in [low, high] only.
+
+    The worst ratio is between two worlds that exchange one entity for another (Li13 Theorem 4.8).
+    For each base T the largest of Pr[o|T∪t] over the smallest, by running extremes, never by pairs.
+
+    With bounds that ratio is an upper bound only (T11), tight when low + high = 1; the witness is
+    then the best prior found among swaps and one-of-m choices, and its level is `Level.lower`.
+    """
+
+    low: object = 0
+    high: object = 1
+
+    symbol: ClassVar[str] = "D_B"
+    definition: ClassVar[str] = "an independent prior given the number of entities present"
+    source: ClassVar[str] = "Li13, distribution family 4.6; Tramèr15, Definition 8"
+    theorems: ClassVar[tuple[str, ...]] = ("T1", "T5")
+
+    def __post_init__(self) -> None:
+        interval(self.low, self.high)
+
+    @property
+    def downward(self) -> bool:  # type: ignore[override]
+        return interval(self.low, self.high)[0] == 0
+
+    @property
+    def upward(self) -> bool:  # type: ignore[override]
+        return interval(self.low, self.high)[1] == 1
+
+    @property
+    def tight(self) -> bool:  # type: ignore[override]
+        return sum(interval(self.low, self.high)) == 1
+
+    def contains(self, prior: Prior, space: Subsets) -> bool:
+        if fixed_size_structure(prior, space) is None:
+            return False
+        low, high = interval(self.low, self.high)
+        beliefs = [prior.belief(space, entity) for entity in range(space.size)]
+        return all(p in (0, 1) or low <= p <= high for p in beliefs)
+
+    def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
+        low, high = interval(self.low, self.high)
+        # In a swap of two the other entity has belief 1 − p, which must be allowed as well.
+        least, most = max(low, 1 - high), min(high, 1 - low)
+        if least <= most:
+            yield from _worst_swap(likelihoods, lattice, positive, least, most)
+        if not self.tight:
+            for m in range(2, lattice.space.size + 1):
+                if low <= Fraction(1, m) <= high:
+                    yield from OneOf(m).worst(likelihoods, lattice, positive)
+
+    def upper(
+        self, likelihoods: Array, lattice: Lattice, positive: bool
+    ) -> tuple[Any, Fraction, Fraction] | None:
+        if self.tight:
+            return None
+        low, high = interval(self.low, self.high)
+        swap = next(_worst_swap(likelihoods, lattice, positive, low, high), None)
+        return (swap.ratio if swap else Fraction(1)), low, high
+
+
+@dataclass(frozen=True)
+class SwapOfTwo(FixedSize):
+    """D_B²: exactly two worlds, T with one entity or T with another. Its level is that of D_B."""
+
+    low: object = 0
+    high: object = 1
+
+    symbol: ClassVar[str] = "D_B²"
+    definition: ClassVar[str] = "fixed size, and exactly two worlds: T∪{t1} and T∪{t2}"
+    source: ClassVar[str] = "Li13, distribution family 4.7"
+
+    def contains(self, prior: Prior, space: Subsets) -> bool:
+        worlds = [world for world, mass in enumerate(prior.probabilities(space)) if mass]
+        return len(worlds) == 2 and super().contains(prior, space)
+
+
+def _worst_swap(
+    array: Array, lattice: Lattice, positive: bool, low: Fraction, high: Fraction
+) -> Iterator[Worst]:
+    """Nothing when no two entities can be exchanged; otherwise the worst exchange.
+
+    A swap is its own mirror image: t1's gain is t2's loss, so `positive` only says which is named.
+    """
+    found = largest_swap(array, lattice)
+    if found is None:
+        return
+    ratio, base, output = found
+    ways = lattice.neighbours(base)
+    gains = max(ways, key=lambda way: _key(array[way[1], output]))
+    loses = min(
+        (way for way in ways if way[0] != gains[0]), key=lambda way: _key(array[way[1], output])
+    )
+    named, other = (gains, loses) if positive else (loses, gains)
+    yield Worst(
+        ratio=ratio,
+        entity=named[0],
+        output=output,
+        low=low,
+        high=high,
+        prior=swap_of_two(lattice, base, named[0], other[0]),
+        present=((named[1], Fraction(1)),),
+        absent=((other[1], Fraction(1)),),
+    )
+
+
+def largest_swap(array: Array, lattice: Lattice) -> tuple[Any, int, int] | None:
+    """(ratio, base, output) of the largest ratio between worlds that exchange one entity."""
+    best: tuple[Any, int, int] | None = None
+    for start, piece in columns(array):
+        largest, smallest, bases = lattice.extremes(piece)
+        if not bases.any():
+            return None
+        zero = piece[0, 0] * 0
+        largest[~bases], smallest[~bases] = zero, zero + 1
+        ratio = largest_ratio(largest, smallest)
+        if best is None or ratio > best[0]:
+            base, output = first_at_least(largest, smallest, ratio)
+            best = ratio, int(base), start + int(output)
+    return best
+
+
+def swap_of_two(lattice: Lattice, base: int, named: int, other: int) -> Callable[[Fraction], Prior]:
+    """The fixed-size prior with two worlds: the base with one entity, or with the other."""
+    known = set(lattice.representative(base))
+    space = lattice.space
+
+    def prior(belief: Fraction) -> Prior:
+        odds = [Fraction(entity in known) for entity in range(space.size)]
+        odds[named], odds[other] = belief, HALF
+        return FixedSizePrior(odds, len(known) + 1)
+
+    return prior
+
+
+def _key(value: Any) -> Any:
+    return float(value) if isinstance(value, np.floating) else value

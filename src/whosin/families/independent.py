@@ -1,0 +1,117 @@
+"""Independent entities: the adversaries of differential privacy (Li13 4.3, 4.4; Tramèr15)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from whosin.exact import Array
+from whosin.families.base import Family, Worst, interval
+from whosin.families.structure import independent_beliefs
+from whosin.priors import Independent as IndependentPrior
+from whosin.priors import Prior
+from whosin.spaces.lattice import Addition, Lattice, Place
+from whosin.spaces.search import first_at_least, largest_ratio
+from whosin.spaces.subsets import Subsets
+
+
+@dataclass(frozen=True)
+class Independent(Family):
+    """D_I, or D_I^[low, high] when uncertain entities have beliefs in [low, high] only.
+
+    The worst ratio is between two neighbouring worlds, T with and without one entity: mixing such
+    pairs cannot raise it (Li13 Theorem 4.5). One pass over the likelihoods for each entity.
+    """
+
+    low: object = 0
+    high: object = 1
+
+    symbol: ClassVar[str] = "D_I"
+    definition: ClassVar[str] = "entities are present independently, each with any probability"
+    source: ClassVar[str] = "Li13, distribution family 4.3; Tramèr15 for bounded beliefs"
+    theorems: ClassVar[tuple[str, ...]] = ("T1", "T4")
+
+    def __post_init__(self) -> None:
+        interval(self.low, self.high)
+
+    @property
+    def downward(self) -> bool:  # type: ignore[override]
+        return interval(self.low, self.high)[0] == 0
+
+    @property
+    def upward(self) -> bool:  # type: ignore[override]
+        return interval(self.low, self.high)[1] == 1
+
+    def contains(self, prior: Prior, space: Subsets) -> bool:
+        beliefs = independent_beliefs(prior, space)
+        low, high = interval(self.low, self.high)
+        return beliefs is not None and all(p in (0, 1) or low <= p <= high for p in beliefs)
+
+    def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
+        ratio, place = largest_addition(likelihoods, lattice, positive)
+        low, high = interval(self.low, self.high)
+        yield Worst(
+            ratio=ratio,
+            entity=place.entity,
+            output=place.output,
+            low=low,
+            high=high,
+            prior=one_of_two(lattice.space, place),
+            present=((place.present, Fraction(1)),),
+            absent=((place.absent, Fraction(1)),),
+        )
+
+
+@dataclass(frozen=True)
+class OneOfTwo(Independent):
+    """D_I²: everyone is known to be in or out but one entity. Its level is that of D_I."""
+
+    low: object = 0
+    high: object = 1
+
+    symbol: ClassVar[str] = "D_I²"
+    definition: ClassVar[str] = "independent, and exactly one entity is uncertain"
+    source: ClassVar[str] = "Li13, distribution family 4.4"
+
+    def contains(self, prior: Prior, space: Subsets) -> bool:
+        beliefs = independent_beliefs(prior, space)
+        return (
+            super().contains(prior, space)
+            and beliefs is not None
+            and sum(0 < p < 1 for p in beliefs) == 1
+        )
+
+
+def one_of_two(space: Subsets, place: Place) -> Callable[[Fraction], Prior]:
+    """The independent prior in which only the entity of this place is uncertain."""
+    known = set(place.known)
+
+    def prior(belief: Fraction) -> Prior:
+        beliefs = [Fraction(entity in known) for entity in range(space.size)]
+        beliefs[place.entity] = belief
+        return IndependentPrior(beliefs)
+
+    return prior
+
+
+def largest_addition(array: Array, lattice: Lattice, positive: bool) -> tuple[Any, Place]:
+    """The largest ratio between neighbouring worlds (add-remove), and where it is.
+
+    positive: Pr[o|T∪t] / Pr[o|T]; otherwise the inverse.
+    """
+    best: Any = None
+    chosen: Addition | None = None
+    for addition in lattice.additions(array):
+        value = largest_ratio(*_sides(addition, positive))
+        if best is None or value > best:
+            best, chosen = value, addition
+    assert chosen is not None
+    return best, chosen.place(first_at_least(*_sides(chosen, positive), best))
+
+
+def _sides(addition: Addition, positive: bool) -> tuple[Array, Array]:
+    if positive:
+        return addition.present, addition.absent
+    return addition.absent, addition.present

@@ -1,0 +1,159 @@
+"""One of m candidates is in: the adversaries of differential identifiability (Li13 5.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array
+from whosin.families.base import Family, Worst
+from whosin.families.structure import fixed_size_structure
+from whosin.priors import FixedSize as FixedSizePrior
+from whosin.priors import Prior
+from whosin.spaces.grid import Grid, as_grid
+from whosin.spaces.lattice import Lattice
+from whosin.spaces.search import BLOCK, first_at_least, largest_ratio
+from whosin.spaces.subsets import Subsets
+
+
+@dataclass(frozen=True)
+class OneOf(Family):
+    """D_C^m: a known set T and one more entity, drawn uniformly from m candidates outside it.
+
+    For each T and output the worst choice is the candidate with the largest likelihood among the
+    m − 1 others with the smallest. The paper's definition asks for |U∖T| = m, which allows data of
+    one size only and makes its Theorem 5.7 false (erratum E2); `literal=True` gives that reading.
+    """
+
+    m: int
+    literal: bool = False
+
+    symbol: ClassVar[str] = "D_C^m"
+    definition: ClassVar[str] = "a known set plus one entity drawn uniformly from m candidates"
+    source: ClassVar[str] = "Li13, distribution family 5.5"
+    downward: ClassVar[bool] = False
+    upward: ClassVar[bool] = False
+    theorems: ClassVar[tuple[str, ...]] = ("T8",)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.m, bool) or not isinstance(self.m, int) or self.m < 2:
+            raise InvalidInput("m", "a whole number of at least 2", repr(self.m))
+
+    def check(self, space: Subsets) -> None:
+        if self.m > space.size:
+            raise InvalidInput("m", f"at most the number of entities, {space.size}", self.m)
+
+    def contains(self, prior: Prior, space: Subsets) -> bool:
+        structure = fixed_size_structure(prior, space)
+        if structure is None:
+            return False
+        known, odds, size = structure
+        return (
+            len(odds) == self.m
+            and size == len(known) + 1
+            and len(set(odds.values())) == 1
+            and (not self.literal or space.size - len(known) == self.m)
+        )
+
+    def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
+        self.check(lattice.space)
+        grid, array = as_grid(lattice, likelihoods)
+        best: tuple[Any, int, int] | None = None
+        for bases in _base_blocks(grid, array, self.m, self.literal):
+            one, others = self._contrast(grid, array, bases, positive)
+            ratio = largest_ratio(one, others)
+            if best is None or ratio > best[0]:
+                row, output = first_at_least(one, others, ratio)
+                best = ratio, int(bases[row]), int(output)
+        assert best is not None
+        yield self._found(grid, array, *best, positive)
+
+    def _contrast(
+        self, grid: Grid, array: Array, bases: Array, positive: bool
+    ) -> tuple[Array, Array]:
+        """(bases × outputs): numerator and denominator of the worst ratio at each base."""
+        values, free = _candidates(grid, array, bases, self.m)
+        if array.dtype == object:
+            return _contrast_exact(values, free, self.m, positive)
+        rest = self.m - 1
+        if positive:
+            low = np.where(free, values, np.inf)
+            chosen = np.where(free, values, -np.inf).max(axis=-1)
+            mean = np.partition(low, rest - 1, axis=-1)[..., :rest].sum(axis=-1) / rest
+            return chosen, mean
+        high = np.where(free, -values, np.inf)
+        chosen = np.where(free, values, np.inf).min(axis=-1)
+        mean = -np.partition(high, rest - 1, axis=-1)[..., :rest].sum(axis=-1) / rest
+        return mean, chosen
+
+    def _found(
+        self, grid: Grid, array: Array, ratio: Any, base: int, output: int, positive: bool
+    ) -> Worst:
+        ways = sorted(grid.neighbours(base), key=lambda way: array[way[1], output])
+        if positive:
+            entity, world = ways[-1]
+            others = ways[: self.m - 1]
+        else:
+            entity, world = ways[0]
+            others = ways[len(ways) - self.m + 1 :]
+        known = set(grid.representative(base))
+        odds = [Fraction(position in known) for position in range(grid.space.size)]
+        for candidate, _ in [(entity, world), *others]:
+            odds[candidate] = Fraction(1, 2)
+        prior = FixedSizePrior(odds, len(known) + 1)
+        return Worst(
+            ratio=ratio,
+            entity=entity,
+            output=output,
+            low=Fraction(1, self.m),
+            high=Fraction(1, self.m),
+            prior=lambda _belief: prior,
+            present=((world, Fraction(1)),),
+            absent=tuple((other, Fraction(1, self.m - 1)) for _, other in others),
+        )
+
+
+def _base_blocks(grid: Grid, array: Array, m: int, literal: bool) -> Iterator[Array]:
+    """Classes with at least m (literal: exactly m) entities outside, a block at a time."""
+    outside = grid.space.size - grid.totals()
+    bases = np.flatnonzero(outside == m if literal else outside >= m)
+    slots = sum(min(length - 1, m) for length in grid.lengths)
+    step = max(1, 8 * BLOCK // (slots * array.shape[1]))
+    for start in range(0, len(bases), step):
+        yield bases[start : start + step]
+
+
+def _candidates(grid: Grid, array: Array, bases: Array, m: int) -> tuple[Array, Array]:
+    """Likelihoods after adding one entity: (bases × outputs × slots), and which slots are real.
+
+    A kind with several entities outside has as many slots, up to m: more are never chosen.
+    """
+    slots = [
+        (kind, copy)
+        for kind, length in enumerate(grid.lengths)
+        for copy in range(min(length - 1, m))
+    ]
+    values = np.empty((len(bases), array.shape[1], len(slots)), dtype=array.dtype)
+    free = np.empty((len(bases), 1, len(slots)), dtype=bool)
+    for slot, (kind, copy) in enumerate(slots):
+        count = bases // grid.strides[kind] % grid.lengths[kind]
+        room = grid.lengths[kind] - 1 - count
+        free[:, 0, slot] = room > copy
+        values[:, :, slot] = array[np.where(room > 0, bases + grid.strides[kind], 0)]
+    return values, free
+
+
+def _contrast_exact(values: Array, free: Array, m: int, positive: bool) -> tuple[Array, Array]:
+    top = np.empty(values.shape[:2], dtype=object)
+    bottom = np.empty(values.shape[:2], dtype=object)
+    for base, output in np.ndindex(*values.shape[:2]):
+        ranked = sorted(values[base, output][free[base, 0]])
+        one, others = (ranked[-1], ranked[: m - 1]) if positive else (ranked[0], ranked[1 - m :])
+        mean = sum(others[1:], others[0]) / (m - 1)
+        top[base, output], bottom[base, output] = (one, mean) if positive else (mean, one)
+    return top, bottom

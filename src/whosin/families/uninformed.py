@@ -1,0 +1,32 @@
+"""An adversary with no information at all (Li13 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from whosin.exact import Array
+from whosin.families.base import Family, Worst
+from whosin.families.explicit import worst_for_prior
+from whosin.priors import Prior, Uniform
+from whosin.spaces.lattice import Lattice
+from whosin.spaces.subsets import Subsets
+
+
+@dataclass(frozen=True)
+class Uninformed(Family):
+    """D_N: the uniform distribution over all subsets, and no other."""
+
+    symbol: ClassVar[str] = "D_N"
+    definition: ClassVar[str] = "the one prior under which all subsets are equally likely"
+    source: ClassVar[str] = "Li13, distribution family 5.1"
+    downward: ClassVar[bool] = False
+    upward: ClassVar[bool] = False
+    theorems: ClassVar[tuple[str, ...]] = ()
+
+    def contains(self, prior: Prior, space: Subsets) -> bool:
+        return isinstance(prior, Uniform) or len(set(prior.probabilities(space))) == 1
+
+    def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
+        return worst_for_prior(Uniform(), likelihoods, lattice, positive)

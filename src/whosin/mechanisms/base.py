@@ -1,0 +1,38 @@
+"""What every mechanism can do: turn into a channel on a space of worlds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from whosin.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from whosin.mechanisms.channel import Channel
+    from whosin.spaces import Space
+
+
+class Mechanism(ABC):
+    """A random answer that depends on the world."""
+
+    @abstractmethod
+    def channel(self, space: Space | None = None) -> Channel:
+        """Pr[output | world] on this space, or the densities at the points that decide (F10)."""
+
+
+def as_channel(mechanism: object, space: Space | None = None) -> Channel:
+    """The channel of what a user handed over.
+
+    Raises:
+        InvalidInput: it is not a mechanism, or it needs a space and none was given.
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise InvalidInput("mechanism", "a mechanism or a channel", repr(mechanism))
+    return mechanism.channel(space)
+
+
+def need_space(space: Space | None, mechanism: str) -> Space:
+    """The space, or an error that says how to give one."""
+    if space is None:
+        raise InvalidInput("space", f"given for {mechanism}: measure(mechanism, space)", "none")
+    return space

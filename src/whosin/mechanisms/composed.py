@@ -1,0 +1,80 @@
+"""Several answers about the same data, seen together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array
+from whosin.mechanisms.base import Mechanism, as_channel
+from whosin.mechanisms.channel import Channel
+from whosin.mechanisms.shared import same_lattice
+from whosin.spaces import Space, Subsets
+from whosin.spaces.memory import require_table
+
+
+@dataclass(frozen=True)
+class Composed(Mechanism):
+    """The joint channel of mechanisms run with independent randomness; outputs are tuples.
+
+    Levels under most families do not follow from the parts' levels (THEORY 9): measure this.
+    """
+
+    parts: Sequence[Mechanism]
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise InvalidInput("parts", "at least one mechanism", "none")
+
+    def channel(self, space: Space | None = None) -> Channel:
+        channels = same_lattice([as_channel(part, space) for part in self.parts])
+        first = channels[0]
+        sizes = [len(channel.outputs) for channel in channels]
+        require_table("the joint channel", len(first.likelihoods), prod(sizes))
+        outputs = list(product(*(channel.outputs for channel in channels)))
+        floats = _joint([channel.likelihoods for channel in channels])
+        exacts = [channel.exact for channel in channels]
+        known = [exact for exact in exacts if exact is not None]
+        exact = _joint(known) if len(known) == len(exacts) else None
+        if not any(channel.is_density for channel in channels):
+            table = floats if exact is None else exact
+            return Channel(first.space, table, outputs, lattice=first.lattice)
+        assert isinstance(first.space, Subsets) and first.lattice is not None
+        return Channel.from_densities(
+            first.space,
+            first.lattice,
+            floats,
+            outputs,
+            exponents=_total([channel.exponents for channel in channels], sizes),
+            exact=exact,
+        )
+
+
+def _total(
+    exponents: Sequence[Callable[[int, int], Fraction] | None], sizes: Sequence[int]
+) -> Callable[[int, int], Fraction] | None:
+    """The exponent of a joint entry: the sum of the parts', where all parts have one."""
+    known = [exponent for exponent in exponents if exponent is not None]
+    if len(known) < len(exponents):
+        return None
+
+    def total(world: int, output: int) -> Fraction:
+        places = np.unravel_index(output, sizes)
+        parts = (part(world, int(place)) for part, place in zip(known, places, strict=True))
+        return sum(parts, Fraction(0))
+
+    return total
+
+
+def _joint(tables: Sequence[Array]) -> Array:
+    """Row by row, the outer product of the tables' rows."""
+    table = tables[0]
+    for other in tables[1:]:
+        table = (table[:, :, None] * other[:, None, :]).reshape(len(table), -1)
+    return table

@@ -1,0 +1,58 @@
+"""Two-sided geometric noise on a whole-number statistic (Ghosh, Roughgarden, Sundararajan 2009)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whosin.errors import InvalidInput, Unsupported
+from whosin.mechanisms.base import Mechanism, need_space
+from whosin.mechanisms.channel import Channel
+from whosin.mechanisms.noise import labels, noise_channel, positive, power_table
+from whosin.priors.base import probability
+from whosin.spaces import Space, Subsets, as_statistic
+from whosin.spaces.memory import require_table
+from whosin.spaces.statistics import distances, outputs_at
+
+
+@dataclass(frozen=True)
+class Geometric(Mechanism):
+    """statistic(T) + whole-number noise with probability ∝ α^|x| in each coordinate.
+
+    Args:
+        statistic: whole-number valued: Count(), Sum(…), Histogram(…), or a function of the set.
+        scale: α = e^(−1/scale), as for Laplace noise; or
+        alpha: α itself, between 0 and 1. A rational α gives an exact channel.
+    """
+
+    statistic: object
+    scale: object = None
+    alpha: object = None
+
+    def __post_init__(self) -> None:
+        as_statistic(self.statistic)
+        if (self.scale is None) == (self.alpha is None):
+            raise InvalidInput("scale or alpha", "given, one of the two", "both or none")
+        if self.scale is not None:
+            positive(self.scale, "scale")
+        elif not 0 < probability(self.alpha, "alpha") < 1:
+            raise InvalidInput("alpha", "strictly between 0 and 1", self.alpha)
+
+    def channel(self, space: Space | None = None) -> Channel:
+        space, statistic = need_space(space, "Geometric"), as_statistic(self.statistic)
+        if not isinstance(space, Subsets):
+            raise Unsupported("noise on a statistic is defined on Subsets")
+        centres = statistic.centres(space)
+        if any(value.denominator != 1 for centre in centres for value in centre):
+            raise InvalidInput("statistic", "whole numbers for geometric noise", "fractions")
+        if self.scale is not None:
+            return noise_channel(statistic, space, positive(self.scale, "scale"))
+        points = outputs_at(centres)
+        require_table("the probabilities at the deciding points", len(centres), len(points))
+        alpha, apart = probability(self.alpha, "alpha"), distances(centres, points)
+        return Channel.from_densities(
+            space,
+            statistic.lattice(space),
+            float(alpha) ** apart,
+            labels(points),
+            exact=power_table(alpha, apart),
+        )

@@ -1,0 +1,66 @@
+"""Additive noise whose density falls by e^−distance/scale: what Laplace and geometric share.
+
+THEORY F10: with the same noise around finitely many centres, the ratio of any two mixtures is
+monotone between consecutive centres and constant outside, so its sup is attained at a centre; in
+several dimensions on the product grid of the centres' coordinates. So these points are all that
+exact verification needs, under any prior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from whosin.errors import InvalidInput, Unsupported
+from whosin.exact import Array, rational
+from whosin.mechanisms.channel import Channel
+from whosin.spaces import Space, Statistic, Subsets
+from whosin.spaces.memory import require_table
+from whosin.spaces.statistics import Centre, distances, outputs_at
+
+
+def positive(value: object, field: str) -> Fraction:
+    """Read a number above 0 exactly."""
+    number = rational(value, field)
+    if number <= 0:
+        raise InvalidInput(field, "above 0", value)
+    return number
+
+
+def noise_channel(statistic: Statistic, space: Space, scale: Fraction) -> Channel:
+    """The densities e^(−‖output − centre‖₁ / scale) at the deciding points."""
+    if not isinstance(space, Subsets):
+        raise Unsupported("noise on a statistic is defined on Subsets")
+    centres = statistic.centres(space)
+    points = outputs_at(centres)
+    require_table("the densities at the deciding points", len(centres), len(points))
+    densities = np.exp(-distances(centres, points) / float(scale))
+
+    def exponent(world: int, output: int) -> Fraction:
+        pairs = zip(centres[world], points[output], strict=True)
+        return -sum((abs(a - b) for a, b in pairs), Fraction(0)) / scale
+
+    return Channel.from_densities(
+        space, statistic.lattice(space), densities, labels(points), exponents=exponent
+    )
+
+
+def labels(points: Sequence[Centre]) -> list[Hashable]:
+    """Deciding points as outputs: a number, or a tuple of numbers, whole where they are whole."""
+    plain = [tuple(int(v) if v.denominator == 1 else float(v) for v in point) for point in points]
+    return [point[0] if len(point) == 1 else point for point in plain]
+
+
+def power_table(base: Fraction, exponents: Array) -> Array:
+    """base**exponent for whole exponents, exactly."""
+    from flint import fmpq
+
+    number = fmpq(base.numerator, base.denominator)
+    powers = [number**0]
+    for _ in range(int(exponents.max())):
+        powers.append(powers[-1] * number)
+    lookup = np.empty(len(powers), dtype=object)
+    lookup[:] = powers
+    return np.asarray(lookup[exponents.astype(np.int64)])

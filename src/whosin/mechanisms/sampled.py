@@ -1,0 +1,74 @@
+"""Running a mechanism on a random sample of the entities (Li13 Definition 5.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from whosin.errors import InvalidInput, Unsupported
+from whosin.exact import Array, ball_sum, flint_rational, is_exact
+from whosin.mechanisms.base import Mechanism, as_channel
+from whosin.mechanisms.channel import Channel
+from whosin.priors.base import probability
+from whosin.spaces import Grid, Space, Subsets
+from whosin.spaces.sampling import sample
+
+
+@dataclass(frozen=True)
+class Sampled(Mechanism):
+    """Keep each present entity with probability β, then run the mechanism on what is left."""
+
+    mechanism: Mechanism
+    beta: object
+
+    def __post_init__(self) -> None:
+        if not 0 < probability(self.beta, "beta") <= 1:
+            raise InvalidInput("beta", "above 0 and at most 1", self.beta)
+
+    def channel(self, space: Space | None = None) -> Channel:
+        before = as_channel(self.mechanism, space)
+        subsets = before.space
+        if not isinstance(subsets, Subsets):
+            raise Unsupported("sampling entities is defined on Subsets")
+        if not isinstance(before.lattice, Grid):
+            before = before.on_worlds()
+        grid = before.lattice
+        assert isinstance(grid, Grid)
+        exact: Array | None = None
+        if before.exact is not None and is_exact(self.beta):
+            exact = sample(grid, before.exact, flint_rational(self.beta))
+        floats = sample(grid, before.likelihoods, float(probability(self.beta, "beta")))
+        if before.is_density:
+            return Channel.from_densities(
+                subsets,
+                grid,
+                floats,
+                before.outputs,
+                balls=before.balls and self._balls(grid, before.balls),
+                exact=exact,
+            )
+        table = floats if exact is None else exact
+        return Channel(subsets, np.asarray(table), before.outputs, lattice=grid)
+
+    def _balls(self, grid: Grid, balls: Callable[[int, int], Any]) -> Callable[[int, int], Any]:
+        """Σ over the samples of a class of Pr[sample] times the ball there."""
+        beta = probability(self.beta, "beta")
+
+        def ball(world: int, output: int) -> Any:
+            counts = grid.counts(world)
+            terms = []
+            for kept in product(*(range(count + 1) for count in counts)):
+                weight, number = Fraction(1), 0
+                for of, j, stride in zip(counts, kept, grid.strides, strict=True):
+                    weight *= comb(of, j) * beta**j * (1 - beta) ** (of - j)
+                    number += j * stride
+                terms.append((balls(number, output), weight))
+            return ball_sum(terms)
+
+        return ball

@@ -1,0 +1,152 @@
+"""What every notion can do, and how a worst case becomes a certified level (THEORY F12)."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from whosin import beliefs
+from whosin.errors import Unsupported
+from whosin.exact import Number, Rational, flint_rational, is_exact, rational, round_up
+from whosin.families import Family, Worst
+from whosin.mechanisms import Channel
+from whosin.notions.level import Level, Witness
+from whosin.priors import Prior
+from whosin.spaces import Lattice, Space, Subsets
+
+EXACT_WORLDS = 1 << 16
+"""Above this many worlds a certificate sums in floats, with a bound on the rounding."""
+SLACK = Fraction(1, 2**48)
+
+
+class Notion(ABC):
+    """A definition of privacy with a parameter to measure."""
+
+    unit: ClassVar[str]
+    """What the level is: γ, ε or ρ."""
+
+    @abstractmethod
+    def measure(self, mechanism: object, space: Space | None = None) -> Level:
+        """The smallest parameter for which the mechanism satisfies the definition.
+
+        Args:
+            mechanism: a channel, or a mechanism together with its space.
+        """
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The likelihood ratio of a worst case, recomputed; `log` where it is e to a known power."""
+
+    ratio: Fraction | float
+    exact: bool
+    log: Fraction | None = None
+
+
+def on_subsets(channel: Channel, notion: str) -> Lattice:
+    """The lattice of a channel about subsets, or an error that says what is missing."""
+    if not isinstance(channel.space, Subsets) or channel.lattice is None:
+        raise Unsupported(f"{notion} is about entities being in or out: it needs Subsets")
+    return channel.lattice
+
+
+def certify(channel: Channel, worst: Worst, positive: bool) -> Certificate:
+    """Recompute the ratio of a worst case from the channel's own entries, in exact arithmetic.
+
+    positive: Pr[o|t] / Pr[o|¬t]; otherwise the inverse.
+    """
+    lattice = channel.lattice
+    assert lattice is not None
+    exact = channel.exact is not None
+    if worst.present is not None and worst.absent is not None:
+        top, bottom = (worst.present, worst.absent) if positive else (worst.absent, worst.present)
+        log = None
+        if len(top) == len(bottom) == 1:
+            log = channel.log_ratio(top[0][0], bottom[0][0], worst.output)
+        return Certificate(channel.ratio(top, bottom, worst.output), exact, log)
+    prior = worst.prior(worst.low)
+    if lattice.worlds > EXACT_WORLDS:
+        return Certificate(_float_ratio(channel, prior, worst, positive), False)
+    present, absent = prior.given(lattice, worst.entity, flint_rational)
+    top_mass, bottom_mass = (present, absent) if positive else (absent, present)
+    ratio = channel.ratio(_weighted(top_mass), _weighted(bottom_mass), worst.output)
+    return Certificate(ratio, exact and is_exact(*prior.parameters))
+
+
+def _weighted(mass: Any) -> list[tuple[int, Fraction]]:
+    return [(int(world), rational(mass[world])) for world in np.flatnonzero(mass != 0)]
+
+
+def _float_ratio(channel: Channel, prior: Prior, worst: Worst, positive: bool) -> Fraction | float:
+    """Sums of products of non-negative floats, correctly rounded (fsum), hence within a few units
+    in the last place of the true ratio: enlarged by more than those."""
+    assert channel.lattice is not None
+    present, absent = prior.given(channel.lattice, worst.entity, float)
+    column = channel.likelihoods[:, worst.output]
+    inside, outside = (math.fsum(mass * column) for mass in (present, absent))
+    top, bottom = (inside, outside) if positive else (outside, inside)
+    if bottom == 0:
+        return math.inf if top else Fraction(1)
+    return Fraction(top) / Fraction(bottom) * (1 + SLACK)
+
+
+def worst_case(
+    channel: Channel, family: Family, positive: bool
+) -> tuple[Worst, Certificate, beliefs.WorstBelief] | None:
+    """The family's worst case on a channel, certified, at the worst belief it allows."""
+    lattice = on_subsets(channel, "membership privacy")
+    family.check(lattice.space)
+    best: Worst | None = None
+    best_score: Any = None
+    for worst in family.worst(channel.searchable, lattice, positive):
+        ratio = worst.ratio if worst.ratio == math.inf else rational(worst.ratio)
+        score = beliefs.worst_belief(ratio, *_range(worst.low, worst.high, positive)).gamma
+        if best is None or score > best_score:
+            best, best_score = worst, score
+    if best is None:
+        return None
+    certificate = certify(channel, best, positive)
+    low, high = _range(best.low, best.high, positive)
+    return best, certificate, beliefs.worst_belief(certificate.ratio, low, high)
+
+
+def _range(low: Fraction, high: Fraction, positive: bool) -> tuple[Fraction, Fraction]:
+    """Beliefs in the event whose likelihood is on top: t, or ¬t for negative membership."""
+    return (low, high) if positive else (1 - high, 1 - low)
+
+
+def witness(
+    channel: Channel,
+    worst: Worst,
+    certificate: Certificate,
+    belief: Fraction,
+    *,
+    positive: bool,
+    attained: bool = True,
+) -> Witness:
+    """Name the entity, the output and the beliefs of a worst case at one prior belief in t."""
+    assert isinstance(channel.space, Subsets)
+    ratio: Fraction | float = certificate.ratio
+    if not positive:
+        ratio = Fraction(0) if ratio == math.inf else 1 / ratio if ratio else math.inf
+    return Witness(
+        entity=channel.space.entities[worst.entity],
+        output=channel.outputs[worst.output],
+        prior=shown(belief, certificate.exact),
+        posterior=shown(beliefs.posterior(ratio, belief), certificate.exact),
+        ratio=shown(ratio, certificate.exact),
+        distribution=worst.prior(belief),
+        attained=attained,
+    )
+
+
+def shown(value: Number, exact: bool) -> Number:
+    """A number on its way out: a fraction where everything was exact, else a float rounded up."""
+    if isinstance(value, float):
+        return value
+    return Rational(value) if exact else round_up(Fraction(value))

@@ -1,0 +1,37 @@
+"""Differential identifiability (Lee and Clifton 2012; Li13 Definition 5.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from whosin.families import OneOf
+from whosin.mechanisms import as_channel
+from whosin.notions.base import Notion, witness, worst_case
+from whosin.notions.level import Level
+from whosin.spaces import Space
+
+
+@dataclass(frozen=True)
+class DifferentialIdentifiability(Notion):
+    """(ρ, m)-DI: with one of m equally likely candidates in, Pr[t|S] ≤ ρ. The level is ρ.
+
+    Args:
+        m: the number of candidates, at least 2.
+        literal: the paper's own reading of the family (erratum E2).
+    """
+
+    m: int
+    literal: bool = False
+    unit: ClassVar[str] = "ρ"
+
+    def __post_init__(self) -> None:
+        OneOf(self.m, self.literal)
+
+    def measure(self, mechanism: object, space: Space | None = None) -> Level:
+        channel = as_channel(mechanism, space)
+        found = worst_case(channel, OneOf(self.m, self.literal), positive=True)
+        assert found is not None
+        worst, certificate, _ = found
+        case = witness(channel, worst, certificate, worst.low, positive=True)
+        return Level(case.posterior, case, True, ("T8",))

@@ -1,0 +1,97 @@
+"""Differential privacy between neighbouring worlds (Li13 Definitions 4.1, 4.2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from whosin.errors import UnknownName, Unsupported
+from whosin.exact import log_up, round_up
+from whosin.families import OneOfTwo, SwapOfTwo
+from whosin.mechanisms import Channel, as_channel
+from whosin.notions.base import Notion, certify, on_subsets, shown, witness
+from whosin.notions.level import Level, Witness
+from whosin.spaces import Records, Space
+from whosin.spaces.search import first_at_least, largest_ratio
+
+HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class DifferentialPrivacy(Notion):
+    """ln Pr[o|T]/Pr[o|T'] ≤ ε between neighbours T, T', in nats.
+
+    Args:
+        relation: "add-remove" (unbounded DP: one entity more or less) or "replace" (bounded DP:
+            one entity for another; on records, one row's value for another).
+        direction: "both", "positive" (the larger world on top) or "negative"; replacing is
+            symmetric, so there it makes no difference.
+    """
+
+    relation: str = "add-remove"
+    direction: str = "both"
+    unit: ClassVar[str] = "ε"
+
+    def __post_init__(self) -> None:
+        if self.relation not in ("add-remove", "replace"):
+            raise UnknownName("relation", str(self.relation), ("add-remove", "replace"))
+        if self.direction not in ("both", "positive", "negative"):
+            raise UnknownName("direction", str(self.direction), ("both", "positive", "negative"))
+
+    def measure(self, mechanism: object, space: Space | None = None) -> Level:
+        channel = as_channel(mechanism, space)
+        if isinstance(channel.space, Records):
+            return self._on_records(channel)
+        lattice = on_subsets(channel, "differential privacy")
+        replace = self.relation == "replace"
+        family = SwapOfTwo() if replace else OneOfTwo()
+        sides = {"both": (True, False), "positive": (True,), "negative": (False,)}
+        best: tuple[Fraction | float, Level] | None = None
+        for positive in (True,) if replace else sides[self.direction]:
+            for worst in family.worst(channel.searchable, lattice, positive):
+                certificate = certify(channel, worst, positive)
+                log = certificate.log
+                value = round_up(log) if log is not None else log_up(certificate.ratio)
+                case = witness(channel, worst, certificate, HALF, positive=positive)
+                if best is None or certificate.ratio > best[0]:
+                    theorems = ("T5",) if replace else ("T4",)
+                    best = certificate.ratio, Level(value, case, True, theorems)
+        return best[1] if best else Level(0.0, None, True, ())
+
+    def _on_records(self, channel: Channel) -> Level:
+        if self.relation != "replace":
+            raise Unsupported("records are always there: use relation='replace'")
+        space, array = channel.space, channel.searchable
+        assert isinstance(space, Records)
+        best, chosen = None, 0
+        for row in range(space.rows):
+            view = space.axis(array, row)
+            value = largest_ratio(view.max(axis=1), view.min(axis=1))
+            if best is None or value > best:
+                best, chosen = value, row
+        view = space.axis(array, chosen)
+        before, rest = first_at_least(view.max(axis=1), view.min(axis=1), best)
+        after, output = divmod(rest, array.shape[1])
+        column = view[before, :, rest]
+        high = max(range(space.values), key=lambda value: column[value])
+        low = min(range(space.values), key=lambda value: column[value])
+        stride = space.stride(chosen)
+        worlds = [(before * space.values + value) * stride + after for value in (high, low)]
+        one = Fraction(1)
+        ratio = channel.ratio([(worlds[0], one)], [(worlds[1], one)], output)
+        exact = channel.exact is not None
+        others = dict(enumerate(space.world(worlds[0])))
+        del others[chosen]
+        after_belief = one if ratio == math.inf else ratio / (1 + ratio)
+        case = Witness(
+            output=channel.outputs[output],
+            prior=shown(HALF, exact),
+            posterior=shown(after_belief, exact),
+            ratio=shown(ratio, exact),
+            row=chosen,
+            known=others,
+            values=(high, low),
+        )
+        return Level(log_up(ratio), case, True, ())

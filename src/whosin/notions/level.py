@@ -1,0 +1,68 @@
+"""Results: a level of privacy with the case that attains it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from whosin.exact import Number, rational
+from whosin.priors import Prior
+
+TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The worst case: who learns what about whom, and how.
+
+    Attributes:
+        entity: the person concerned (None on records).
+        output: what is seen.
+        prior, posterior: the belief that the entity is in the data, before and after.
+        ratio: r = Pr[output | in] / Pr[output | out].
+        distribution: the adversary's prior.
+        attained: False where the level is a limit; `distribution` is then one close to it.
+        row, known, values: on records, the row, the other rows' values, and the two values of the
+            row that the ratio compares.
+    """
+
+    output: Hashable
+    prior: Number
+    posterior: Number
+    ratio: Number
+    attained: bool = True
+    entity: Hashable | None = None
+    distribution: Prior | None = field(default=None, repr=False)
+    row: int | None = None
+    known: dict[int, int] | None = None
+    values: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Level:
+    """How much a mechanism leaks under a notion.
+
+    Attributes:
+        value: γ, ε in nats or ρ; a fraction where all inputs are exact; may be infinite.
+        witness: the case behind it; None when the family leaves nobody uncertain.
+        exact: whether `value` is the tight level; otherwise it is an upper bound.
+        theorems: the numbers of the theorems it rests on.
+        lower: for a bound, the level that the witness does attain.
+    """
+
+    value: Number
+    witness: Witness | None
+    exact: bool
+    theorems: tuple[str, ...]
+    lower: Number | None = None
+
+    def holds(self, at_most: object) -> bool:
+        """Whether the level is at most a claim: exactly for exact values, and otherwise up to one
+        part in 10^12, the accuracy of floating-point input."""
+        claim = rational(at_most, "claim") if at_most != float("inf") else float("inf")
+        if isinstance(self.value, float):
+            return bool(self.value <= float(claim) * (1 + TOLERANCE))
+        return bool(self.value <= claim)
+
+    def __float__(self) -> float:
+        return float(self.value)

@@ -1,0 +1,80 @@
+"""Positive and negative membership privacy (Li13 Definitions 3.1 and 3.8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from whosin import beliefs
+from whosin.errors import InvalidInput
+from whosin.exact import Number, is_exact, rational
+from whosin.families import Family
+from whosin.mechanisms import Channel, as_channel
+from whosin.notions.base import SLACK, Notion, on_subsets, shown, witness, worst_case
+from whosin.notions.level import Level
+from whosin.spaces import Space
+
+
+@dataclass(frozen=True)
+class PositiveMembership(Notion):
+    """(D, γ)-PMP: for every prior D in the family, every entity t and every set S of outputs,
+    Pr[t|S] ≤ γ Pr[t] and Pr[¬t|S] ≥ Pr[¬t]/γ. Single outputs suffice (F3).
+
+    Args:
+        family: the adversaries.
+    """
+
+    family: Family
+    unit: ClassVar[str] = "γ"
+    positive: ClassVar[bool] = True
+    theorem: ClassVar[str] = "T1"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.family, Family):
+            raise InvalidInput("family", "a family of priors", repr(self.family))
+
+    def measure(self, mechanism: object, space: Space | None = None) -> Level:
+        channel = as_channel(mechanism, space)
+        found = worst_case(channel, self.family, self.positive)
+        if found is None:
+            bound = self._bound(channel)
+            return Level(Fraction(1) if bound is None else bound, None, bound is None, ())
+        worst, certificate, most = found
+        belief = most.prior if self.positive else 1 - most.prior
+        case = witness(
+            channel, worst, certificate, belief, positive=self.positive, attained=most.attained
+        )
+        exact = certificate.exact and is_exact(*vars(self.family).values())
+        value = shown(most.gamma, exact)
+        bound = self._bound(channel)
+        if bound is None:
+            return Level(value, case, True, self._theorems())
+        return Level(max(bound, value), case, False, ("T11",), lower=value)
+
+    def _bound(self, channel: Channel) -> Number | None:
+        """What T11 guarantees where the family's sup is not known exactly."""
+        if self.family.tight:
+            return None
+        array = channel.searchable
+        upper = self.family.upper(array, on_subsets(channel, "membership privacy"), self.positive)
+        assert upper is not None
+        ratio, low, high = upper
+        low, high = (low, high) if self.positive else (1 - high, 1 - low)
+        exact = array.dtype == object
+        if ratio != float("inf"):
+            ratio = rational(ratio) * (1 if exact or ratio == 1 else 1 + SLACK)
+        exact = exact and is_exact(*vars(self.family).values())
+        return shown(beliefs.worst_belief(ratio, low, high).gamma, exact)
+
+    def _theorems(self) -> tuple[str, ...]:
+        bounded = getattr(self.family, "low", 0) != 0 or getattr(self.family, "high", 1) != 1
+        used = tuple("T2" if t == "T1" and not self.positive else t for t in self.family.theorems)
+        return (*used, "T11") if bounded else used
+
+
+@dataclass(frozen=True)
+class NegativeMembership(PositiveMembership):
+    """(D, γ)-NMP: Pr[¬t|S] ≤ γ Pr[¬t] and Pr[t|S] ≥ Pr[t]/γ."""
+
+    positive: ClassVar[bool] = False

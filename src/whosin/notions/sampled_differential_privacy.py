@@ -1,0 +1,41 @@
+"""Differential privacy under sampling (Li13 Definition 5.8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from whosin.errors import UnknownName
+from whosin.mechanisms import Sampled, as_channel
+from whosin.notions.base import Notion
+from whosin.notions.differential_privacy import DifferentialPrivacy
+from whosin.notions.level import Level
+from whosin.spaces import Space
+
+
+@dataclass(frozen=True)
+class SampledDifferentialPrivacy(Notion):
+    """(β, ε)-DPS: the mechanism on a β-sample is ε-UDP. The level is ε in nats.
+
+    Args:
+        beta: the probability with which each entity is sampled, above 0 and at most 1.
+        direction: "both", "positive" or "negative", as for differential privacy.
+    """
+
+    beta: object
+    direction: str = "both"
+    unit: ClassVar[str] = "ε"
+
+    def __post_init__(self) -> None:
+        from whosin.errors import InvalidInput
+        from whosin.priors.base import probability
+
+        if not 0 < probability(self.beta, "beta") <= 1:
+            raise InvalidInput("beta", "above 0 and at most 1", self.beta)
+        if self.direction not in ("both", "positive", "negative"):
+            raise UnknownName("direction", str(self.direction), ("both", "positive", "negative"))
+
+    def measure(self, mechanism: object, space: Space | None = None) -> Level:
+        sampled = Sampled(as_channel(mechanism, space), self.beta)
+        level = DifferentialPrivacy("add-remove", self.direction).measure(sampled)
+        return replace(level, theorems=("T10",))

@@ -1,0 +1,114 @@
+"""What every prior can do.
+
+Contract: a prior is plain data and takes its space from what it is used with. It answers in the
+kind of number it is asked for: `number` is `float`, or `flint_rational` for exact work.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array, flint_rational, rational
+from whosin.spaces.grid import Grid
+from whosin.spaces.lattice import Lattice
+from whosin.spaces.memory import require_table
+from whosin.spaces.subsets import Subsets
+
+if TYPE_CHECKING:
+    from whosin.priors.table import Table
+
+AsNumber = Callable[[Any], Any]
+
+
+class Prior(ABC):
+    """A distribution over worlds: what one adversary believes before seeing any output."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> tuple[object, ...]:
+        """The numbers it was built from, to tell exact priors from floating-point ones."""
+
+    @abstractmethod
+    def check(self, space: Subsets) -> None:
+        """Raise `InvalidInput` unless the prior makes sense on this space."""
+
+    @abstractmethod
+    def mass(self, lattice: Lattice, number: AsNumber) -> Array:
+        """The probability of each class of worlds."""
+
+    @abstractmethod
+    def given(self, lattice: Lattice, entity: int, number: AsNumber) -> tuple[Array, Array]:
+        """The distribution over classes given that the entity is in, and given that it is out."""
+
+    @abstractmethod
+    def belief(self, space: Subsets, entity: int) -> Fraction:
+        """Pr[t ∈ T], exactly."""
+
+    def probabilities(self, space: Subsets) -> list[Fraction]:
+        """The probability of each of the 2^n worlds, exactly."""
+        require_table("a table over all subsets", space.worlds, 1)
+        return [rational(w) for w in self.mass(Grid.single(space), flint_rational)]
+
+    def scaled(self, space: Subsets, entity: int, belief: Fraction) -> Prior:
+        """The t-scaled prior with Pr[t] = belief: Pr[· | t] and Pr[· | ¬t] stay (Li13 Def 3.3).
+
+        Raises:
+            InvalidInput: the entity is certain, or the belief is not strictly between 0 and 1.
+        """
+        from whosin.priors.table import Table
+
+        factors = scaling(self, space, entity, belief)
+        return Table(
+            {
+                world: mass * factors[world >> entity & 1]
+                for world, mass in enumerate(self.probabilities(space))
+                if mass
+            }
+        )
+
+    def as_table(self, space: Subsets) -> Table:
+        """The same prior, written out."""
+        from whosin.priors.table import Table
+
+        return Table({w: mass for w, mass in enumerate(self.probabilities(space)) if mass})
+
+
+def scaling(
+    prior: Prior, space: Subsets, entity: int, belief: Fraction
+) -> tuple[Fraction, Fraction]:
+    """The constants (c2, c1) of Li13 Definition 3.3: for worlds without, and with, the entity."""
+    now, wanted = prior.belief(space, entity), rational(belief, "belief")
+    if not 0 < now < 1:
+        raise InvalidInput("entity", "uncertain (0 < Pr[t] < 1)", f"Pr[t] = {now}")
+    if not 0 < wanted < 1:
+        raise InvalidInput("belief", "strictly between 0 and 1", belief)
+    return (1 - wanted) / (1 - now), wanted / now
+
+
+def probability(value: object, field: str) -> Fraction:
+    """Read a number in [0, 1] exactly."""
+    number = rational(value, field)
+    if not 0 <= number <= 1:
+        raise InvalidInput(field, "between 0 and 1", value)
+    return number
+
+
+def normalised(weights: Array) -> Array:
+    """Scale to total 1; all zeros stay."""
+    total = weights.sum()
+    return weights / total if total > 0 else weights
+
+
+def convert(values: Array, number: AsNumber) -> Array:
+    """An array of exact numbers in the kind asked for."""
+    if number is float:
+        return np.array([float(value) for value in values])
+    out = np.empty(len(values), dtype=object)
+    out[:] = [number(value) for value in values]
+    return out

@@ -1,0 +1,81 @@
+"""Nobody stands out: only the number of entities present is uncertain in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import comb
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array
+from whosin.priors.base import AsNumber, Prior, convert, normalised, probability
+from whosin.priors.table import TOLERANCE
+from whosin.spaces.grid import Grid
+from whosin.spaces.lattice import Lattice
+from whosin.spaces.subsets import Subsets
+
+
+@dataclass(frozen=True, init=False)
+class Exchangeable(Prior):
+    """Pr[T] = sizes[|T|] / C(n, |T|).
+
+    Args:
+        sizes: Pr[|T| = 0], …, Pr[|T| = n].
+    """
+
+    sizes: tuple[object, ...]
+
+    def __init__(self, sizes: Iterable[object]) -> None:
+        object.__setattr__(self, "sizes", tuple(sizes))
+        total = sum(self._exact, Fraction(0))
+        if abs(total - 1) > TOLERANCE:
+            raise InvalidInput("sizes", "numbers with sum 1", f"sum {float(total):.12g}")
+
+    @cached_property
+    def _exact(self) -> tuple[Fraction, ...]:
+        return tuple(probability(value, "sizes") for value in self.sizes)
+
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        return self.sizes
+
+    def check(self, space: Subsets) -> None:
+        if len(self.sizes) != space.size + 1:
+            raise InvalidInput("sizes", f"{space.size + 1} numbers", len(self.sizes))
+
+    def mass(self, lattice: Lattice, number: AsNumber) -> Array:
+        self.check(lattice.space)
+        grid = lattice if isinstance(lattice, Grid) else Grid.single(lattice.space)
+        size = lattice.space.size
+        each = [mass / comb(size, k) for k, mass in enumerate(self._exact)]
+        ways = np.ones(1, dtype=object)
+        for length in grid.lengths:
+            row = np.array([comb(length - 1, count) for count in range(length)], dtype=object)
+            ways = np.multiply.outer(row, ways).ravel()
+        weights = ways * np.array(each, dtype=object)[grid.totals()]
+        if grid is not lattice:
+            spread = np.zeros(lattice.worlds, dtype=object)
+            np.add.at(spread, lattice.labels(), weights)
+            weights = spread
+        return convert(weights, number)
+
+    def given(self, lattice: Lattice, entity: int, number: AsNumber) -> tuple[Array, Array]:
+        if not isinstance(lattice, Grid):
+            return self.as_table(lattice.space).given(lattice, entity, number)
+        kind = lattice.kind_of[entity]
+        members = len(lattice.kinds[kind])
+        mass = self.mass(lattice, number)
+        share = np.arange(lattice.worlds) // lattice.strides[kind] % lattice.lengths[kind]
+        inside, outside = (
+            convert(np.array([Fraction(int(c), members) for c in counts], dtype=object), number)
+            for counts in (share, members - share)
+        )
+        return normalised(mass * inside), normalised(mass * outside)
+
+    def belief(self, space: Subsets, entity: int) -> Fraction:
+        self.check(space)
+        return sum((k * mass for k, mass in enumerate(self._exact)), Fraction(0)) / space.size

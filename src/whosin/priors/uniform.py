@@ -1,0 +1,38 @@
+"""The uninformed adversary: every world is equally likely (Li13, distribution family 5.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from whosin.exact import Array
+from whosin.priors.base import AsNumber, Prior
+from whosin.priors.independent import Independent
+from whosin.spaces.lattice import Lattice
+from whosin.spaces.subsets import Subsets
+
+_COIN = Independent(Fraction(1, 2))
+
+
+@dataclass(frozen=True)
+class Uniform(Prior):
+    """Pr[T] = 2^−n: a fair coin for each entity."""
+
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        return ()
+
+    def check(self, space: Subsets) -> None:
+        """Makes sense on every space."""
+
+    def mass(self, lattice: Lattice, number: AsNumber) -> Array:
+        return _COIN.mass(lattice, number)
+
+    def given(self, lattice: Lattice, entity: int, number: AsNumber) -> tuple[Array, Array]:
+        return _COIN.given(lattice, entity, number)
+
+    def belief(self, space: Subsets, entity: int) -> Fraction:
+        return Fraction(1, 2)
+
+    def scaled(self, space: Subsets, entity: int, belief: Fraction) -> Independent:
+        return Independent((Fraction(1, 2),) * space.size).scaled(space, entity, belief)

@@ -1,0 +1,165 @@
+"""The papers and theorems that guarantees rest on, as data that the program can print.
+
+Contract: numbers (T1, E1, …) are stable; levels and plans refer to theorems by number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A source."""
+
+    key: str
+    authors: str
+    title: str
+    venue: str
+    year: int
+
+    def __str__(self) -> str:
+        return f"{self.authors}. {self.title}. {self.venue}, {self.year}."
+
+    def bibtex(self) -> str:
+        """An entry for a bibliography."""
+        authors = " and ".join(self.authors.split(", "))
+        fields = f"author = {{{authors}}}, title = {{{self.title}}}, note = {{{self.venue}}}"
+        return f"@misc{{{self.key}, {fields}, year = {{{self.year}}}}}"
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """A statement that whosin relies on, with its number and where it is proved."""
+
+    number: str
+    statement: str
+    source: str
+    papers: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.number}: {self.statement} [{self.source}]"
+
+
+PAPERS: dict[str, Paper] = {
+    paper.key: paper
+    for paper in (
+        Paper(
+            "li13",
+            "Ninghui Li, Wahbeh Qardaji, Dong Su, Yi Wu, Weining Yang",
+            "Membership Privacy: A Unifying Framework for Privacy Definitions",
+            "ACM CCS",
+            2013,
+        ),
+        Paper(
+            "tramer15",
+            "Florian Tramèr, Zhicong Huang, Jean-Pierre Hubaux, Erman Ayday",
+            "Differential Privacy with Bounded Priors: "
+            "Reconciling Utility and Privacy in Genome-Wide Association Studies",
+            "ACM CCS",
+            2015,
+        ),
+        Paper("zhao17", "Jun Zhao", "Relations Among Different Privacy Notions", "Allerton", 2017),
+        Paper(
+            "wang14",
+            "Weina Wang, Lei Ying, Junshan Zhang",
+            "On the Relation Between Identifiability, Differential Privacy "
+            "and Mutual-Information Privacy",
+            "Allerton",
+            2014,
+        ),
+        Paper(
+            "lee12",
+            "Jaewoo Lee, Chris Clifton",
+            "Differential Identifiability",
+            "ACM KDD",
+            2012,
+        ),
+        Paper(
+            "dwork06",
+            "Cynthia Dwork, Frank McSherry, Kobbi Nissim, Adam Smith",
+            "Calibrating Noise to Sensitivity in Private Data Analysis",
+            "TCC",
+            2006,
+        ),
+    )
+}
+
+THEOREMS: dict[str, Theorem] = {
+    theorem.number: theorem
+    for theorem in (
+        Theorem(
+            "T1",
+            "Pr[S|t] ≤ γ Pr[S|¬t] for all S and t gives γ-PMP under that prior; "
+            "over a downward scalable family the two are equivalent",
+            "Li13 Lemma 3.2, Theorem 3.6",
+            ("li13",),
+        ),
+        Theorem(
+            "T2",
+            "Pr[S|¬t] ≤ γ Pr[S|t] for all S and t gives γ-NMP under that prior; "
+            "over an upward scalable family the two are equivalent",
+            "Li13 Theorem 3.10",
+            ("li13",),
+        ),
+        Theorem(
+            "T3",
+            "(D_U, γ)-PMP holds exactly when Pr[A(T1)∈S] ≤ γ Pr[A(T2)∈S] for all T1 ⊄ T2",
+            "Li13 Proposition 3.7",
+            ("li13",),
+        ),
+        Theorem(
+            "T4",
+            "ε-positive UDP, (D_I, e^ε)-PMP and (D_I², e^ε)-PMP are equivalent; "
+            "so are ε-negative UDP and (D_I, e^ε)-NMP",
+            "Li13 Theorem 4.5",
+            ("li13",),
+        ),
+        Theorem(
+            "T5",
+            "ε-BDP, (D_B, e^ε)-PMP and (D_B², e^ε)-PMP are equivalent",
+            "Li13 Theorem 4.8",
+            ("li13",),
+        ),
+        Theorem("T6", "ε-UDP gives 2ε-BDP; no converse holds", "Li13 section 4", ("li13",)),
+        Theorem(
+            "T7",
+            "ε-positive UDP gives (D_NI^k, e^(kε))-PMP, and no smaller γ works for all mechanisms",
+            "Li13 section 4.1",
+            ("li13",),
+        ),
+        Theorem(
+            "T8",
+            "(ρ, m)-DI is equivalent to (D_C^m, γ)-PMP with γ = max(ρm, (m−1)/(m(1−ρ)))",
+            "Li13 Theorem 5.6",
+            ("li13", "lee12"),
+        ),
+        Theorem(
+            "T9",
+            "for ρ > 1/2, (ρ, 2)-DI is equivalent to ln(ρ/(1−ρ))-BDP; for m > 2 and ρ > 1/(m−1) "
+            "some (ρ, m)-DI mechanism violates every ε-BDP",
+            "Li13 Theorem 5.7",
+            ("li13", "lee12"),
+        ),
+        Theorem(
+            "T10",
+            "(β, ε)-positive DPS is equivalent to (D_F^β, γ)-PMP "
+            "with γ = max(e^ε, (e^ε−1+β)/(β e^ε))",
+            "Li13 Theorem 5.10",
+            ("li13",),
+        ),
+        Theorem(
+            "T11",
+            "e^ε ≤ min(g(a,γ), g(b,γ)): ε-UDP gives (γ, D_I^[a,b])-PMP, tight for positive UDP; "
+            "ε-BDP gives (γ, D_B^[a,b])-PMP, tight when a + b = 1",
+            "Tramèr15 section 3",
+            ("tramer15",),
+        ),
+        Theorem(
+            "T13",
+            "mixtures of (D, γ)-PMP mechanisms and post-processed ones are (D, γ)-PMP",
+            "Li13 Theorems 3.11, 3.12",
+            ("li13",),
+        ),
+    )
+}

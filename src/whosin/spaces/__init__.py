@@ -1,0 +1,34 @@
+"""Worlds: what the data might be, and what of it a mechanism can see (THEORY 1, F11)."""
+
+from whosin.spaces.grid import Grid
+from whosin.spaces.ladder import Ladder
+from whosin.spaces.lattice import Lattice
+from whosin.spaces.records import Records
+from whosin.spaces.statistics import (
+    Count,
+    Histogram,
+    Max,
+    Statistic,
+    Sum,
+    WorldFunction,
+    as_statistic,
+)
+from whosin.spaces.subsets import Subsets
+
+Space = Subsets | Records
+
+__all__ = [
+    "Count",
+    "Grid",
+    "Histogram",
+    "Ladder",
+    "Lattice",
+    "Max",
+    "Records",
+    "Space",
+    "Statistic",
+    "Subsets",
+    "Sum",
+    "WorldFunction",
+    "as_statistic",
+]

@@ -1,0 +1,178 @@
+"""Worlds counted by kinds of entities: how many of each kind are present.
+
+A mechanism that sees a count, a sum or a histogram treats entities of one kind alike; a class of
+worlds is then a vector of counts. The subset model itself is the grid whose kinds are single
+entities. Contract: kind 0 is the least significant digit of a class's number, so that on single
+entities class numbers are world numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from whosin.exact import Array
+from whosin.spaces.lattice import Addition, Lattice, Place, Separation
+from whosin.spaces.memory import require_table
+from whosin.spaces.subsets import Subsets
+
+
+@dataclass(frozen=True)
+class Grid(Lattice):
+    """The lattice of count vectors over kinds of entities.
+
+    Args:
+        space: the worlds.
+        kinds: a partition of the positions 0 … n−1 of the entities.
+    """
+
+    space: Subsets
+    kinds: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def single(cls, space: Subsets) -> Grid:
+        """Every entity is a kind of its own: the worlds themselves."""
+        return cls(space, tuple((entity,) for entity in range(space.size)))
+
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """How many counts each kind may have: its number of entities plus one."""
+        return tuple(len(kind) + 1 for kind in self.kinds)
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """How far one more entity of each kind moves a class's number."""
+        return tuple(prod(self.lengths[:kind]) for kind in range(len(self.kinds)))
+
+    @cached_property
+    def kind_of(self) -> dict[int, int]:
+        """The kind of each entity."""
+        return {entity: kind for kind, members in enumerate(self.kinds) for entity in members}
+
+    @property
+    def worlds(self) -> int:
+        return prod(self.lengths)
+
+    def counts(self, world: int) -> tuple[int, ...]:
+        """How many entities of each kind are present in a class."""
+        return tuple(
+            world // stride % length
+            for stride, length in zip(self.strides, self.lengths, strict=True)
+        )
+
+    def totals(self) -> Array:
+        """How many entities are present in each class."""
+        total = np.zeros(1, dtype=np.int64)
+        for length in self.lengths:
+            total = np.add.outer(np.arange(length), total).ravel()
+        return total
+
+    def class_of(self, present: Iterable[int]) -> int:
+        return sum(self.strides[self.kind_of[entity]] for entity in set(present))
+
+    def representative(self, world: int, avoid: int | None = None) -> tuple[int, ...]:
+        return tuple(
+            entity
+            for kind, count in zip(self.kinds, self.counts(world), strict=True)
+            for entity in (kind[:count] if avoid not in kind[:count] else kind[::-1][:count])
+        )
+
+    def axis(self, array: Array, kind: int) -> Array:
+        """View (classes × outputs) as (before, count of the kind, after · outputs)."""
+        return array.reshape(-1, self.lengths[kind], self.strides[kind] * array.shape[1])
+
+    def additions(self, array: Array) -> Iterator[Addition]:
+        for kind in range(len(self.kinds)):
+            view = self.axis(array, kind)
+            yield Addition(view[:, 1:], view[:, :-1], partial(self._place, kind, array.shape[1]))
+
+    def _place(self, kind: int, outputs: int, position: tuple[int, ...]) -> Place:
+        before, count, rest = position
+        after, output = divmod(rest, outputs)
+        stride = self.strides[kind]
+        world = (before * self.lengths[kind] + count) * stride + after
+        known = self.representative(world)
+        return Place(self.kinds[kind][count], known, world + stride, world, output)
+
+    def extremes(self, array: Array) -> tuple[Array, Array, Array]:
+        largest = np.full_like(array, -1)
+        smallest = np.full_like(array, 2)
+        for kind in range(len(self.kinds)):
+            above = self.axis(array, kind)[:, 1:]
+            for extreme, best in ((largest, np.maximum), (smallest, np.minimum)):
+                below = self.axis(extreme, kind)[:, :-1]
+                best(below, above, out=below)
+        return largest, smallest, self.totals() <= self.space.size - 2
+
+    def neighbours(self, world: int) -> list[tuple[int, int]]:
+        return [
+            (entity, world + stride)
+            for kind, count, stride in zip(
+                self.kinds, self.counts(world), self.strides, strict=True
+            )
+            for entity in kind[count:]
+        ]
+
+    def separations(self, array: Array, positive: bool) -> Iterator[Separation]:
+        # Kinds are folded away from the most significant side, so that all n of them together
+        # cost two passes over the array instead of n.
+        tops = bottoms = array
+        for kind in reversed(range(len(self.kinds))):
+            tops = tops.reshape(self.lengths[kind], self.strides[kind], -1)
+            bottoms = bottoms.reshape(self.lengths[kind], self.strides[kind], -1)
+            inside, outside = (tops[1:], bottoms[:-1]) if positive else (tops[:-1], bottoms[1:])
+            yield Separation(self.kinds[kind][0], inside.max(axis=(0, 1)), outside.min(axis=(0, 1)))
+            tops, bottoms = tops.max(axis=0), bottoms.min(axis=0)
+
+    def members(self, entity: int, with_entity: bool) -> Array:
+        kind = self.kind_of[entity]
+        count = np.arange(self.worlds) // self.strides[kind] % self.lengths[kind]
+        return np.flatnonzero(count > 0 if with_entity else count < self.lengths[kind] - 1)
+
+    def independent(self, beliefs: Sequence[Any], size: int | None = None) -> Array:
+        weights = _one(beliefs)
+        for kind in self.kinds:
+            inside = _one(beliefs)
+            for entity in kind:
+                inside = _convolve(inside, beliefs[entity])
+            weights = np.multiply.outer(inside, weights).ravel()
+        if size is None:
+            return weights
+        kept = np.where(self.totals() == size, weights, 0 * weights)
+        total = kept.sum()
+        return kept / total if total > 0 else kept
+
+    def labels(self) -> Array:
+        labels = np.zeros(1, dtype=np.int64)
+        for entity in range(self.space.size):
+            step = self.strides[self.kind_of[entity]]
+            labels = np.concatenate([labels, labels + step])
+        return labels
+
+
+def _one(beliefs: Sequence[Any]) -> Array:
+    """The distribution of a count over nobody, in the beliefs' own kind of number."""
+    if isinstance(beliefs[0], float):
+        return np.ones(1)
+    return np.array([beliefs[0] * 0 + 1], dtype=object)
+
+
+def _convolve(weights: Array, belief: Any) -> Array:
+    """The distribution of a count after one more entity that is present with this probability."""
+    longer = np.zeros(len(weights) + 1, dtype=weights.dtype)
+    longer[:-1] += weights * (1 - belief)
+    longer[1:] += weights * belief
+    return longer
+
+
+def as_grid(lattice: Lattice, array: Array) -> tuple[Grid, Array]:
+    """The same likelihoods on a grid: as they are, or spread over single entities."""
+    if isinstance(lattice, Grid):
+        return lattice, array
+    require_table("a table over all subsets", lattice.space.worlds, array.shape[1])
+    return Grid.single(lattice.space), array[lattice.labels()]

@@ -1,0 +1,86 @@
+"""Finding the largest likelihood ratio in arrays of any size, in bounded memory.
+
+Contract: 0/0 counts as 1 and x/0 as infinity (THEORY 2). Works alike on floats and on FLINT
+rationals, whose results are exact. Blocks keep temporaries at `BLOCK` elements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from whosin.exact import Array
+
+BLOCK = 1 << 18
+
+
+def blocks(shape: tuple[int, ...], limit: int = BLOCK) -> Iterator[tuple[slice, ...]]:
+    """Cut an array of this shape into pieces of at most about `limit` elements, in order."""
+    if math.prod(shape) <= limit:
+        yield tuple(slice(0, length) for length in shape)
+        return
+    inner = math.prod(shape[1:])
+    if inner <= limit or len(shape) == 1:
+        step = max(1, limit // inner)
+        rest = tuple(slice(0, length) for length in shape[1:])
+        for start in range(0, shape[0], step):
+            yield (slice(start, min(start + step, shape[0])), *rest)
+    else:
+        for row in range(shape[0]):
+            for piece in blocks(shape[1:], limit):
+                yield (slice(row, row + 1), *piece)
+
+
+def largest_ratio(top: Array, bottom: Array) -> Any:
+    """max top/bottom over all elements, at least 1; infinite where only the bottom is 0."""
+    best: Any = 1.0 if top.dtype != object else 1
+    for piece in blocks(top.shape):
+        value = _largest(top[piece], bottom[piece])
+        if value == math.inf:
+            return math.inf
+        if value > best:
+            best = value
+    return best
+
+
+def first_at_least(top: Array, bottom: Array, value: Any) -> tuple[int, ...]:
+    """The position of the first element whose ratio is the value that `largest_ratio` returned."""
+    for piece in blocks(top.shape):
+        above, below = top[piece], bottom[piece]
+        if above.dtype == object:
+            hit = _object_hits(above, below, value)
+        else:
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                hit = above / below
+            hit = (hit >= value) if value > 1 else (hit >= value) | np.isnan(hit)
+        if hit.any():
+            inside = np.unravel_index(int(np.argmax(hit)), hit.shape)
+            return tuple(
+                int(part.start) + int(offset) for part, offset in zip(piece, inside, strict=True)
+            )
+    raise LookupError("no element reaches the value")
+
+
+def _largest(top: Array, bottom: Array) -> Any:
+    if top.dtype == object:
+        empty = bottom == 0
+        if (empty & (top > 0)).any():
+            return math.inf
+        kept = ~empty
+        return (top[kept] / bottom[kept]).max() if kept.any() else 1
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        value = np.fmax.reduce(top / bottom, axis=None)
+    return 1.0 if math.isnan(value) else value
+
+
+def _object_hits(top: Array, bottom: Array, value: Any) -> Array:
+    empty = bottom == 0
+    if value == math.inf:
+        return np.asarray(empty & (top > 0), dtype=bool)
+    hits: Array = np.asarray(top >= value * bottom, dtype=bool) & ~np.asarray(empty, dtype=bool)
+    if value == 1:
+        hits |= np.asarray(empty & (top == 0), dtype=bool)
+    return hits
