@@ -9,7 +9,7 @@ Worlds, priors, families of priors, mechanisms and notions of privacy as plain o
 3/2
 """
 
-from whosin import beliefs, errors, families, mechanisms, notions, priors, spaces
+from whosin import beliefs, errors, families, mechanisms, notions, priors, spaces, theorems
 from whosin.mechanisms import Channel
 from whosin.notions import Level, Witness
 from whosin.spaces import Count, Histogram, Max, Records, Subsets, Sum
@@ -33,4 +33,5 @@ __all__ = [
     "notions",
     "priors",
     "spaces",
+    "theorems",
 ]

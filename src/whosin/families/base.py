@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -59,6 +59,11 @@ class Family(ABC):
     tight: bool = True
     """Whether `worst` finds the sup; otherwise the level from `upper` is a bound."""
 
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        """The numbers it was built from, to tell exact families from floating-point ones."""
+        return tuple(getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
+
     @abstractmethod
     def contains(self, prior: Prior, space: Subsets) -> bool:
         """Whether a prior belongs to the family on this space."""
@@ -84,6 +89,8 @@ def interval(low: object, high: object) -> tuple[Fraction, Fraction]:
     ends = probability(low, "low"), probability(high, "high")
     if ends[0] > ends[1]:
         raise InvalidInput("low", f"at most high ({high})", low)
+    if ends[0] == ends[1] and ends[0] in (0, 1):
+        raise InvalidInput("low and high", "a range with some belief strictly inside 0..1", low)
     return ends
 
 

@@ -16,7 +16,7 @@ from whosin.families.structure import independent_beliefs
 from whosin.priors import Prior, Table
 from whosin.spaces.grid import Grid, as_grid
 from whosin.spaces.lattice import Lattice
-from whosin.spaces.search import first_at_least, largest_ratio
+from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
 
 
@@ -63,7 +63,7 @@ class Cliques(Family):
             reach = _reachable(grid, piece, self.k, positive)
             sides = (reach, piece) if positive else (piece, reach)
             ratio = largest_ratio(*sides)
-            if best is None or ratio > best[0]:
+            if best is None or exceeds(ratio, best[0]):
                 base, output = first_at_least(*sides, ratio)
                 best = ratio, int(base), start + int(output)
         assert best is not None

@@ -19,7 +19,7 @@ from whosin.priors.base import probability
 from whosin.spaces.grid import Grid, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.sampling import binomials, sample_axis
-from whosin.spaces.search import first_at_least, largest_ratio
+from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
 
 
@@ -61,7 +61,7 @@ class FixedProbability(Family):
                 present, absent = _others(grid, view, kind, number)
                 sides = (present, absent) if positive else (absent, present)
                 ratio = largest_ratio(*sides)
-                if best is None or ratio > best[0]:
+                if best is None or exceeds(ratio, best[0]):
                     before, count, rest = first_at_least(*sides, ratio)
                     after, output = divmod(rest, piece.shape[1])
                     stride = grid.strides[kind]

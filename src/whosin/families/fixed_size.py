@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from whosin.families.structure import fixed_size_structure
 from whosin.priors import FixedSize as FixedSizePrior
 from whosin.priors import Prior
 from whosin.spaces.lattice import Lattice
-from whosin.spaces.search import first_at_least, largest_ratio
+from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
 
 HALF = Fraction(1, 2)
@@ -42,33 +43,38 @@ class FixedSize(Family):
     theorems: ClassVar[tuple[str, ...]] = ("T1", "T5")
 
     def __post_init__(self) -> None:
-        interval(self.low, self.high)
+        _ = self.bounds
+
+    @cached_property
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        """low and high, exactly."""
+        return interval(self.low, self.high)
 
     @property
     def downward(self) -> bool:  # type: ignore[override]
-        return interval(self.low, self.high)[0] == 0
+        return self.bounds[0] == 0
 
     @property
     def upward(self) -> bool:  # type: ignore[override]
-        return interval(self.low, self.high)[1] == 1
+        return self.bounds[1] == 1
 
     @property
     def tight(self) -> bool:  # type: ignore[override]
-        return sum(interval(self.low, self.high)) == 1
+        return sum(self.bounds) == 1
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         if fixed_size_structure(prior, space) is None:
             return False
-        low, high = interval(self.low, self.high)
+        low, high = self.bounds
         beliefs = [prior.belief(space, entity) for entity in range(space.size)]
         return all(p in (0, 1) or low <= p <= high for p in beliefs)
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
-        low, high = interval(self.low, self.high)
+        low, high = self.bounds
         # In a swap of two the other entity has belief 1 − p, which must be allowed as well.
         least, most = max(low, 1 - high), min(high, 1 - low)
         if least <= most:
-            yield from _worst_swap(likelihoods, lattice, positive, least, most)
+            yield from worst_swap(likelihoods, lattice, positive, least, most)
         if not self.tight:
             for m in range(2, lattice.space.size + 1):
                 if low <= Fraction(1, m) <= high:
@@ -79,8 +85,8 @@ class FixedSize(Family):
     ) -> tuple[Any, Fraction, Fraction] | None:
         if self.tight:
             return None
-        low, high = interval(self.low, self.high)
-        swap = next(_worst_swap(likelihoods, lattice, positive, low, high), None)
+        low, high = self.bounds
+        swap = next(worst_swap(likelihoods, lattice, positive, low, high), None)
         return (swap.ratio if swap else Fraction(1)), low, high
 
 
@@ -100,8 +106,12 @@ class SwapOfTwo(FixedSize):
         return len(worlds) == 2 and super().contains(prior, space)
 
 
-def _worst_swap(
-    array: Array, lattice: Lattice, positive: bool, low: Fraction, high: Fraction
+def worst_swap(
+    array: Array,
+    lattice: Lattice,
+    positive: bool = True,
+    low: Fraction = Fraction(0),
+    high: Fraction = Fraction(1),
 ) -> Iterator[Worst]:
     """Nothing when no two entities can be exchanged; otherwise the worst exchange.
 
@@ -139,7 +149,7 @@ def largest_swap(array: Array, lattice: Lattice) -> tuple[Any, int, int] | None:
         zero = piece[0, 0] * 0
         largest[~bases], smallest[~bases] = zero, zero + 1
         ratio = largest_ratio(largest, smallest)
-        if best is None or ratio > best[0]:
+        if best is None or exceeds(ratio, best[0]):
             base, output = first_at_least(largest, smallest, ratio)
             best = ratio, int(base), start + int(output)
     return best

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 from whosin.exact import Array
@@ -13,8 +14,10 @@ from whosin.families.structure import independent_beliefs
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
 from whosin.spaces.lattice import Addition, Lattice, Place
-from whosin.spaces.search import first_at_least, largest_ratio
+from whosin.spaces.search import exceeds, first_at_least, largest_ratio, largest_ratios
 from whosin.spaces.subsets import Subsets
+
+ONE = Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -34,34 +37,29 @@ class Independent(Family):
     theorems: ClassVar[tuple[str, ...]] = ("T1", "T4")
 
     def __post_init__(self) -> None:
-        interval(self.low, self.high)
+        _ = self.bounds
+
+    @cached_property
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        """low and high, exactly."""
+        return interval(self.low, self.high)
 
     @property
     def downward(self) -> bool:  # type: ignore[override]
-        return interval(self.low, self.high)[0] == 0
+        return self.bounds[0] == 0
 
     @property
     def upward(self) -> bool:  # type: ignore[override]
-        return interval(self.low, self.high)[1] == 1
+        return self.bounds[1] == 1
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         beliefs = independent_beliefs(prior, space)
-        low, high = interval(self.low, self.high)
+        low, high = self.bounds
         return beliefs is not None and all(p in (0, 1) or low <= p <= high for p in beliefs)
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
-        ratio, place = largest_addition(likelihoods, lattice, positive)
-        low, high = interval(self.low, self.high)
-        yield Worst(
-            ratio=ratio,
-            entity=place.entity,
-            output=place.output,
-            low=low,
-            high=high,
-            prior=one_of_two(lattice.space, place),
-            present=((place.present, Fraction(1)),),
-            absent=((place.absent, Fraction(1)),),
-        )
+        worst, _ = largest_addition(likelihoods, lattice, (positive,), self.bounds)
+        yield worst
 
 
 @dataclass(frozen=True)
@@ -96,19 +94,43 @@ def one_of_two(space: Subsets, place: Place) -> Callable[[Fraction], Prior]:
     return prior
 
 
-def largest_addition(array: Array, lattice: Lattice, positive: bool) -> tuple[Any, Place]:
-    """The largest ratio between neighbouring worlds (add-remove), and where it is.
+def largest_addition(
+    array: Array,
+    lattice: Lattice,
+    directions: tuple[bool, ...] = (True, False),
+    bounds: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1)),
+) -> tuple[Worst, bool]:
+    """The largest ratio between neighbouring worlds (add-remove), and its direction.
 
-    positive: Pr[o|T∪t] / Pr[o|T]; otherwise the inverse.
+    positive (True): Pr[o|T∪t] / Pr[o|T]; negative (False): the inverse.
     """
     best: Any = None
-    chosen: Addition | None = None
+    chosen: tuple[Addition, bool] | None = None
     for addition in lattice.additions(array):
-        value = largest_ratio(*_sides(addition, positive))
-        if best is None or value > best:
-            best, chosen = value, addition
+        for positive, value in _ratios(addition, directions):
+            if exceeds(value, best):
+                best, chosen = value, (addition, positive)
     assert chosen is not None
-    return best, chosen.place(first_at_least(*_sides(chosen, positive), best))
+    addition, positive = chosen
+    place = addition.place(first_at_least(*_sides(addition, positive), best))
+    worst = Worst(
+        ratio=best,
+        entity=place.entity,
+        output=place.output,
+        low=bounds[0],
+        high=bounds[1],
+        prior=one_of_two(lattice.space, place),
+        present=((place.present, ONE),),
+        absent=((place.absent, ONE),),
+    )
+    return worst, positive
+
+
+def _ratios(addition: Addition, directions: tuple[bool, ...]) -> list[tuple[bool, Any]]:
+    if len(directions) == 2:
+        up, down = largest_ratios(addition.present, addition.absent)
+        return [(True, up), (False, down)]
+    return [(d, largest_ratio(*_sides(addition, d))) for d in directions]
 
 
 def _sides(addition: Addition, positive: bool) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ from whosin.priors import FixedSize as FixedSizePrior
 from whosin.priors import Prior
 from whosin.spaces.grid import Grid, as_grid
 from whosin.spaces.lattice import Lattice
-from whosin.spaces.search import BLOCK, first_at_least, largest_ratio
+from whosin.spaces.search import BLOCK, exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
 
 
@@ -67,7 +67,7 @@ class OneOf(Family):
         for bases in _base_blocks(grid, array, self.m, self.literal):
             one, others = self._contrast(grid, array, bases, positive)
             ratio = largest_ratio(one, others)
-            if best is None or ratio > best[0]:
+            if best is None or exceeds(ratio, best[0]):
                 row, output = first_at_least(one, others, ratio)
                 best = ratio, int(bases[row]), int(output)
         assert best is not None

@@ -140,7 +140,7 @@ def witness(
         prior=shown(belief, certificate.exact),
         posterior=shown(beliefs.posterior(ratio, belief), certificate.exact),
         ratio=shown(ratio, certificate.exact),
-        distribution=worst.prior(belief),
+        adversary=lambda: worst.prior(belief),
         attained=attained,
     )
 

@@ -9,12 +9,13 @@ from typing import ClassVar
 
 from whosin.errors import UnknownName, Unsupported
 from whosin.exact import log_up, round_up
-from whosin.families import OneOfTwo, SwapOfTwo
+from whosin.families.fixed_size import worst_swap
+from whosin.families.independent import largest_addition
 from whosin.mechanisms import Channel, as_channel
 from whosin.notions.base import Notion, certify, on_subsets, shown, witness
 from whosin.notions.level import Level, Witness
 from whosin.spaces import Records, Space
-from whosin.spaces.search import first_at_least, largest_ratio
+from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 
 HALF = Fraction(1, 2)
 
@@ -46,19 +47,19 @@ class DifferentialPrivacy(Notion):
             return self._on_records(channel)
         lattice = on_subsets(channel, "differential privacy")
         replace = self.relation == "replace"
-        family = SwapOfTwo() if replace else OneOfTwo()
-        sides = {"both": (True, False), "positive": (True,), "negative": (False,)}
-        best: tuple[Fraction | float, Level] | None = None
-        for positive in (True,) if replace else sides[self.direction]:
-            for worst in family.worst(channel.searchable, lattice, positive):
-                certificate = certify(channel, worst, positive)
-                log = certificate.log
-                value = round_up(log) if log is not None else log_up(certificate.ratio)
-                case = witness(channel, worst, certificate, HALF, positive=positive)
-                if best is None or certificate.ratio > best[0]:
-                    theorems = ("T5",) if replace else ("T4",)
-                    best = certificate.ratio, Level(value, case, True, theorems)
-        return best[1] if best else Level(0.0, None, True, ())
+        positive = True
+        if replace:
+            worst = next(worst_swap(channel.searchable, lattice), None)
+            if worst is None:  # one entity only: nobody to replace it with
+                return Level(0.0, None, True, ("T5",))
+        else:
+            sides = {"both": (True, False), "positive": (True,), "negative": (False,)}
+            worst, positive = largest_addition(channel.searchable, lattice, sides[self.direction])
+        certificate = certify(channel, worst, positive)
+        log = certificate.log
+        value = round_up(log) if log is not None else log_up(certificate.ratio)
+        case = witness(channel, worst, certificate, HALF, positive=positive)
+        return Level(value, case, True, ("T5",) if replace else ("T4",))
 
     def _on_records(self, channel: Channel) -> Level:
         if self.relation != "replace":
@@ -69,7 +70,7 @@ class DifferentialPrivacy(Notion):
         for row in range(space.rows):
             view = space.axis(array, row)
             value = largest_ratio(view.max(axis=1), view.min(axis=1))
-            if best is None or value > best:
+            if exceeds(value, best):
                 best, chosen = value, row
         view = space.axis(array, chosen)
         before, rest = first_at_least(view.max(axis=1), view.min(axis=1), best)

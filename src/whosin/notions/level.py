@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from whosin.exact import Number, rational
 from whosin.priors import Prior
@@ -20,8 +21,7 @@ class Witness:
         output: what is seen.
         prior, posterior: the belief that the entity is in the data, before and after.
         ratio: r = Pr[output | in] / Pr[output | out].
-        distribution: the adversary's prior.
-        attained: False where the level is a limit; `distribution` is then one close to it.
+        attained: False where the level is a limit; `distribution` is then a prior close to it.
         row, known, values: on records, the row, the other rows' values, and the two values of the
             row that the ratio compares.
     """
@@ -32,10 +32,15 @@ class Witness:
     ratio: Number
     attained: bool = True
     entity: Hashable | None = None
-    distribution: Prior | None = field(default=None, repr=False)
+    adversary: Callable[[], Prior] | None = field(default=None, repr=False, compare=False)
     row: int | None = None
     known: dict[int, int] | None = None
     values: tuple[int, int] | None = None
+
+    @cached_property
+    def distribution(self) -> Prior | None:
+        """The adversary's prior, built when it is asked for."""
+        return None if self.adversary is None else self.adversary()
 
 
 @dataclass(frozen=True)

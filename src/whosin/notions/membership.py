@@ -45,7 +45,7 @@ class PositiveMembership(Notion):
         case = witness(
             channel, worst, certificate, belief, positive=self.positive, attained=most.attained
         )
-        exact = certificate.exact and is_exact(*vars(self.family).values())
+        exact = certificate.exact and is_exact(*self.family.parameters)
         value = shown(most.gamma, exact)
         bound = self._bound(channel)
         if bound is None:
@@ -64,7 +64,7 @@ class PositiveMembership(Notion):
         exact = array.dtype == object
         if ratio != float("inf"):
             ratio = rational(ratio) * (1 if exact or ratio == 1 else 1 + SLACK)
-        exact = exact and is_exact(*vars(self.family).values())
+        exact = exact and is_exact(*self.family.parameters)
         return shown(beliefs.worst_belief(ratio, low, high).gamma, exact)
 
     def _theorems(self) -> tuple[str, ...]:

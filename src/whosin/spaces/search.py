@@ -15,6 +15,7 @@ import numpy as np
 from whosin.exact import Array
 
 BLOCK = 1 << 18
+SLACK = 1e-15
 
 
 def blocks(shape: tuple[int, ...], limit: int = BLOCK) -> Iterator[tuple[slice, ...]]:
@@ -34,6 +35,26 @@ def blocks(shape: tuple[int, ...], limit: int = BLOCK) -> Iterator[tuple[slice, 
                 yield (slice(row, row + 1), *piece)
 
 
+def exceeds(value: Any, best: Any) -> bool:
+    """value > best for ratios, which may be FLINT rationals or infinite; None is below all."""
+    if best is None or value == math.inf:
+        return best is None or best != math.inf
+    return bool(best != math.inf and value > best)
+
+
+def largest_ratios(top: Array, bottom: Array) -> tuple[Any, Any]:
+    """(max top/bottom, max bottom/top): both directions, for floats with one division each."""
+    if top.dtype == object:
+        return largest_ratio(top, bottom), largest_ratio(bottom, top)
+    most, least = 1.0, 1.0
+    for piece in blocks(top.shape):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            quotient = top[piece] / bottom[piece]
+        most = max(most, float(np.fmax.reduce(quotient, axis=None)))
+        least = min(least, float(np.fmin.reduce(quotient, axis=None)))
+    return most, (1 / least if least > 0 else math.inf)
+
+
 def largest_ratio(top: Array, bottom: Array) -> Any:
     """max top/bottom over all elements, at least 1; infinite where only the bottom is 0."""
     best: Any = 1.0 if top.dtype != object else 1
@@ -47,7 +68,8 @@ def largest_ratio(top: Array, bottom: Array) -> Any:
 
 
 def first_at_least(top: Array, bottom: Array, value: Any) -> tuple[int, ...]:
-    """The position of the first element whose ratio is the value that `largest_ratio` returned."""
+    """Where the ratio is the value that `largest_ratio` returned: the first such element, up to
+    rounding when the value came from the inverse."""
     for piece in blocks(top.shape):
         above, below = top[piece], bottom[piece]
         if above.dtype == object:
@@ -55,13 +77,14 @@ def first_at_least(top: Array, bottom: Array, value: Any) -> tuple[int, ...]:
         else:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 hit = above / below
-            hit = (hit >= value) if value > 1 else (hit >= value) | np.isnan(hit)
+            hit = hit >= value * (1 - SLACK)
         if hit.any():
             inside = np.unravel_index(int(np.argmax(hit)), hit.shape)
             return tuple(
                 int(part.start) + int(offset) for part, offset in zip(piece, inside, strict=True)
             )
-    raise LookupError("no element reaches the value")
+    # Rounding may leave every ratio just below the floor of 1: then no cell is worse than another.
+    return (0,) * top.ndim
 
 
 def _largest(top: Array, bottom: Array) -> Any:
