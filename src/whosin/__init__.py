@@ -7,31 +7,68 @@ Worlds, priors, families of priors, mechanisms and notions of privacy as plain o
 >>> level = notion.measure(wi.mechanisms.KMax(2), wi.Subsets(6))
 >>> print(level.value)
 3/2
+
+Rooms are imported when they are first used, so that `import whosin` costs next to nothing.
 """
 
-from whosin import beliefs, errors, families, mechanisms, notions, priors, spaces, theorems
-from whosin.mechanisms import Channel
-from whosin.notions import Level, Witness
-from whosin.spaces import Count, Histogram, Max, Records, Subsets, Sum
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from whosin import beliefs as beliefs
+    from whosin import errors as errors
+    from whosin import families as families
+    from whosin import mechanisms as mechanisms
+    from whosin import notions as notions
+    from whosin import priors as priors
+    from whosin import references as references
+    from whosin import spaces as spaces
+    from whosin import theorems as theorems
+    from whosin.mechanisms import Channel as Channel
+    from whosin.notions import Level as Level
+    from whosin.notions import Witness as Witness
+    from whosin.spaces import Count as Count
+    from whosin.spaces import Histogram as Histogram
+    from whosin.spaces import Max as Max
+    from whosin.spaces import Records as Records
+    from whosin.spaces import Subsets as Subsets
+    from whosin.spaces import Sum as Sum
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Channel",
-    "Count",
-    "Histogram",
-    "Level",
-    "Max",
-    "Records",
-    "Subsets",
-    "Sum",
-    "Witness",
+_ROOMS = (
     "beliefs",
     "errors",
     "families",
     "mechanisms",
     "notions",
     "priors",
+    "references",
     "spaces",
     "theorems",
-]
+)
+_NAMES = {
+    "Channel": "mechanisms",
+    "Count": "spaces",
+    "Histogram": "spaces",
+    "Level": "notions",
+    "Max": "spaces",
+    "Records": "spaces",
+    "Subsets": "spaces",
+    "Sum": "spaces",
+    "Witness": "notions",
+}
+
+__all__ = ["__version__", *_ROOMS, *_NAMES]
+
+
+def __getattr__(name: str) -> object:
+    if name in _ROOMS:
+        return import_module(f"whosin.{name}")
+    if name in _NAMES:
+        return getattr(import_module(f"whosin.{_NAMES[name]}"), name)
+    raise AttributeError(f"module 'whosin' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -20,7 +20,7 @@ def posterior(ratio: Number, prior: Number) -> Number:
     """F1: Pr[t|S] = r p / (r p + 1 − p)."""
     if prior in (0, 1):
         return prior
-    if math.isinf(ratio):
+    if ratio == math.inf:
         return prior * 0 + 1
     return ratio * prior / (ratio * prior + 1 - prior)
 
@@ -33,7 +33,7 @@ def gamma(ratio: Number, prior: Number) -> Number:
     """
     if prior in (0, 1) or ratio <= 1:
         return prior * 0 + 1
-    if math.isinf(ratio):
+    if ratio == math.inf:
         return math.inf
     spread = (ratio - 1) * prior + 1
     return max(ratio / spread, spread)
@@ -45,8 +45,11 @@ def largest_ratio(prior: Number, gamma: Number) -> Number:
         raise InvalidInput("gamma", "at least 1", gamma)
     if not 0 <= prior <= 1:
         raise InvalidInput("prior", "between 0 and 1", prior)
+    if gamma == math.inf:
+        return math.inf
+    gamma = Fraction(gamma) if isinstance(gamma, int) else gamma
     if prior * (1 + gamma) <= 1:
-        return (1 - prior) / (1 / (Fraction(gamma) if isinstance(gamma, int) else gamma) - prior)
+        return (1 - prior) / (1 / gamma - prior)
     return (gamma - 1 + prior) / prior
 
 
@@ -68,7 +71,7 @@ def worst_belief(ratio: Fraction | float, low: Fraction, high: Fraction) -> Wors
     inside = min(max(Fraction(1, 2), low), high)
     if ratio <= 1:
         return WorstBelief(Fraction(1), inside, True)
-    if math.isinf(ratio):
+    if ratio == math.inf:
         return WorstBelief(math.inf, inside, True)
     at_low, at_high = ratio / ((ratio - 1) * low + 1), (ratio - 1) * high + 1
     near = CLOSE / Fraction(ratio)

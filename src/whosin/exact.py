@@ -22,6 +22,8 @@ Array: TypeAlias = npt.NDArray[Any]
 Number: TypeAlias = int | float | Fraction
 
 BALL_BITS = 160
+SNAP = 2.0**-120
+"""A ball that agrees with a float to this relative accuracy is taken as that float (ln e = 1)."""
 
 
 class Rational(Fraction):
@@ -41,6 +43,14 @@ def rational(value: object, field: str = "number") -> Fraction:
     except (ValueError, OverflowError, ZeroDivisionError):
         pass
     raise InvalidInput(field, "a finite number", repr(value))
+
+
+def probability(value: object, field: str) -> Fraction:
+    """Read a number in [0, 1] exactly."""
+    number = rational(value, field)
+    if not 0 <= number <= 1:
+        raise InvalidInput(field, "between 0 and 1", value)
+    return number
 
 
 def is_exact(*values: object) -> bool:
@@ -112,12 +122,15 @@ def log_up(value: Fraction | float) -> float:
 
     ratio = rational(value)
     with ctx.workprec(BALL_BITS):
-        return round_up(_snapped(arb(fmpq(ratio.numerator, ratio.denominator)).log().upper()))
+        upper = arb(fmpq(ratio.numerator, ratio.denominator)).log().upper()
+        nearest = float(upper)
+        below = upper - nearest > abs(nearest) * SNAP
+    return math.nextafter(nearest, math.inf) if below else nearest
 
 
 def _snapped(upper: Any) -> Fraction:
-    """The upper end of a ball, or the float that it agrees with to 120 bits (as ln e = 1 does)."""
+    """The upper end of a ball, or the float that it agrees with."""
     mantissa, exponent = upper.man_exp()
     bound = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
     nearest = Fraction(float(bound)) if bound < Fraction(2) ** 1000 else bound
-    return nearest if abs(nearest - bound) <= bound / 2**120 else bound
+    return nearest if abs(nearest - bound) <= bound * Fraction(SNAP) else bound

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array
+from whosin.exact import Array, probability
 from whosin.priors import Prior, Table
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.subsets import Subsets
@@ -84,8 +84,6 @@ class Family(ABC):
 
 def interval(low: object, high: object) -> tuple[Fraction, Fraction]:
     """Read a range of prior beliefs."""
-    from whosin.priors.base import probability
-
     ends = probability(low, "low"), probability(high, "high")
     if ends[0] > ends[1]:
         raise InvalidInput("low", f"at most high ({high})", low)

@@ -77,8 +77,8 @@ class Cliques(Family):
             low=Fraction(0),
             high=Fraction(1),
             prior=two_worlds(grid.space, (*known, *group), known),
-            present=((world, Fraction(1)),),
-            absent=((base, Fraction(1)),),
+            present=((lattice.class_of(grid.representative(world)), Fraction(1)),),
+            absent=((lattice.class_of(known), Fraction(1)),),
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational
 from whosin.families.base import Family, Worst
-from whosin.priors import Exchangeable, Independent, Prior, Table, Uniform
+from whosin.priors import Exchangeable, FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.grid import Grid, as_grid
 from whosin.spaces.ladder import Ladder
 from whosin.spaces.lattice import Lattice
@@ -61,7 +61,7 @@ def worst_for_prior(
     prior: Prior, array: Array, lattice: Lattice, positive: bool
 ) -> Iterator[Worst]:
     """For each uncertain entity the output with the worst ratio under one prior."""
-    if isinstance(lattice, Ladder) and not isinstance(prior, Independent | Uniform):
+    if isinstance(lattice, Ladder) and not isinstance(prior, Independent | FixedSize | Uniform):
         lattice, array = as_grid(lattice, array)
     number: Any = float if array.dtype != object else flint_rational
     if isinstance(lattice, Grid) and (lattice.is_single or isinstance(prior, Exchangeable)):

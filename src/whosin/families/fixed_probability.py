@@ -10,12 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array, flint_rational
+from whosin.exact import Array, flint_rational, probability
 from whosin.families.base import Family, Worst, columns
 from whosin.families.structure import independent_beliefs
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
-from whosin.priors.base import probability
 from whosin.spaces.grid import Grid, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.sampling import binomials, sample_axis

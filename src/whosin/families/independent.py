@@ -18,6 +18,7 @@ from whosin.spaces.search import exceeds, first_at_least, largest_ratio, largest
 from whosin.spaces.subsets import Subsets
 
 ONE = Fraction(1)
+BOTH = (True, False)
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def one_of_two(space: Subsets, place: Place) -> Callable[[Fraction], Prior]:
 def largest_addition(
     array: Array,
     lattice: Lattice,
-    directions: tuple[bool, ...] = (True, False),
+    directions: tuple[bool, ...] = BOTH,
     bounds: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1)),
 ) -> tuple[Worst, bool]:
     """The largest ratio between neighbouring worlds (add-remove), and its direction.
@@ -105,9 +106,14 @@ def largest_addition(
     positive (True): Pr[o|T∪t] / Pr[o|T]; negative (False): the inverse.
     """
     best: Any = None
+    values: tuple[Any, ...]
     chosen: tuple[Addition, bool] | None = None
     for addition in lattice.additions(array):
-        for positive, value in _ratios(addition, directions):
+        if len(directions) == 2:
+            values = largest_ratios(addition.present, addition.absent)
+        else:
+            values = (largest_ratio(*_sides(addition, directions[0])),)
+        for positive, value in zip(directions, values, strict=True):
             if exceeds(value, best):
                 best, chosen = value, (addition, positive)
     assert chosen is not None
@@ -124,13 +130,6 @@ def largest_addition(
         absent=((place.absent, ONE),),
     )
     return worst, positive
-
-
-def _ratios(addition: Addition, directions: tuple[bool, ...]) -> list[tuple[bool, Any]]:
-    if len(directions) == 2:
-        up, down = largest_ratios(addition.present, addition.absent)
-        return [(True, up), (False, down)]
-    return [(d, largest_ratio(*_sides(addition, d))) for d in directions]
 
 
 def _sides(addition: Addition, positive: bool) -> tuple[Array, Array]:

@@ -71,7 +71,7 @@ class OneOf(Family):
                 row, output = first_at_least(one, others, ratio)
                 best = ratio, int(bases[row]), int(output)
         assert best is not None
-        yield self._found(grid, array, *best, positive)
+        yield self._found(lattice, grid, array, *best, positive)
 
     def _contrast(
         self, grid: Grid, array: Array, bases: Array, positive: bool
@@ -92,7 +92,14 @@ class OneOf(Family):
         return mean, chosen
 
     def _found(
-        self, grid: Grid, array: Array, ratio: Any, base: int, output: int, positive: bool
+        self,
+        lattice: Lattice,
+        grid: Grid,
+        array: Array,
+        ratio: Any,
+        base: int,
+        output: int,
+        positive: bool,
     ) -> Worst:
         ways = sorted(grid.neighbours(base), key=lambda way: array[way[1], output])
         if positive:
@@ -106,6 +113,7 @@ class OneOf(Family):
         for candidate, _ in [(entity, world), *others]:
             odds[candidate] = Fraction(1, 2)
         prior = FixedSizePrior(odds, len(known) + 1)
+        after = {other: lattice.class_of({*known, other}) for other, _ in [(entity, world), *others]}
         return Worst(
             ratio=ratio,
             entity=entity,
@@ -113,8 +121,8 @@ class OneOf(Family):
             low=Fraction(1, self.m),
             high=Fraction(1, self.m),
             prior=lambda _belief: prior,
-            present=((world, Fraction(1)),),
-            absent=tuple((other, Fraction(1, self.m - 1)) for _, other in others),
+            present=((after[entity], Fraction(1)),),
+            absent=tuple((after[other], Fraction(1, self.m - 1)) for other, _ in others),
         )
 
 

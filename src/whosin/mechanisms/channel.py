@@ -174,6 +174,9 @@ class Channel(Mechanism):
 
     def _sum(self, worlds: Weighted, output: int) -> Fraction:
         column = self.likelihoods[:, output] if self.exact is None else self.exact[:, output]
+        if isinstance(worlds, tuple) and len(worlds) == 1:
+            world, weight = worlds[0]
+            return rational(column[world]) * weight
         total = flint_rational(0)
         for world, weight in worlds:
             total += flint_rational(column[world]) * flint_rational(weight)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from whosin.errors import InvalidInput, Unsupported
+from whosin.exact import probability
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.noise import labels, noise_channel, positive, power_table
-from whosin.priors.base import probability
 from whosin.spaces import Space, Subsets, as_statistic
 from whosin.spaces.memory import require_table
 from whosin.spaces.statistics import distances, outputs_at

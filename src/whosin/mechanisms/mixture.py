@@ -9,11 +9,10 @@ from fractions import Fraction
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import flint_rational, is_exact
+from whosin.exact import flint_rational, is_exact, probability
 from whosin.mechanisms.base import Mechanism, as_channel
 from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.shared import same_lattice
-from whosin.priors.base import probability
 from whosin.spaces import Space
 
 

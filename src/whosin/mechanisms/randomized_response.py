@@ -10,10 +10,9 @@ from itertools import product
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import flint_array, rational
+from whosin.exact import flint_array, probability, rational
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
-from whosin.priors.base import probability
 from whosin.spaces import Space, Subsets
 from whosin.spaces.memory import require_table
 

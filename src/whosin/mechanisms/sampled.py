@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import Array, ball_sum, flint_rational, is_exact
+from whosin.exact import Array, ball_sum, flint_rational, is_exact, probability
 from whosin.mechanisms.base import Mechanism, as_channel
 from whosin.mechanisms.channel import Channel
-from whosin.priors.base import probability
 from whosin.spaces import Grid, Space, Subsets
 from whosin.spaces.sampling import sample
 

@@ -58,6 +58,7 @@ class DifferentialPrivacy(Notion):
         certificate = certify(channel, worst, positive)
         log = certificate.log
         value = round_up(log) if log is not None else log_up(certificate.ratio)
+        value = max(value, 0.0)  # rows of floats that sum to 1 only nearly can give a ratio below 1
         case = witness(channel, worst, certificate, HALF, positive=positive)
         return Level(value, case, True, ("T5",) if replace else ("T4",))
 
@@ -95,4 +96,4 @@ class DifferentialPrivacy(Notion):
             known=others,
             values=(high, low),
         )
-        return Level(log_up(ratio), case, True, ())
+        return Level(max(log_up(ratio), 0.0), case, True, ())

@@ -28,7 +28,7 @@ class SampledDifferentialPrivacy(Notion):
 
     def __post_init__(self) -> None:
         from whosin.errors import InvalidInput
-        from whosin.priors.base import probability
+        from whosin.exact import probability
 
         if not 0 < probability(self.beta, "beta") <= 1:
             raise InvalidInput("beta", "above 0 and at most 1", self.beta)

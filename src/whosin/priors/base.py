@@ -91,14 +91,6 @@ def scaling(
     return (1 - wanted) / (1 - now), wanted / now
 
 
-def probability(value: object, field: str) -> Fraction:
-    """Read a number in [0, 1] exactly."""
-    number = rational(value, field)
-    if not 0 <= number <= 1:
-        raise InvalidInput(field, "between 0 and 1", value)
-    return number
-
-
 def normalised(weights: Array) -> Array:
     """Scale to total 1; all zeros stay."""
     total = weights.sum()

@@ -11,8 +11,8 @@ from math import comb
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array
-from whosin.priors.base import AsNumber, Prior, convert, normalised, probability
+from whosin.exact import Array, probability
+from whosin.priors.base import AsNumber, Prior, convert, normalised
 from whosin.priors.table import TOLERANCE
 from whosin.spaces.grid import Grid
 from whosin.spaces.lattice import Lattice

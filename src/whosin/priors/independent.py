@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array
-from whosin.priors.base import AsNumber, Prior, probability, scaling
+from whosin.exact import Array, probability
+from whosin.priors.base import AsNumber, Prior, scaling
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.subsets import Subsets
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array
-from whosin.priors.base import AsNumber, Prior, normalised, probability
+from whosin.exact import Array, probability
+from whosin.priors.base import AsNumber, Prior, normalised
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.subsets import Subsets
 

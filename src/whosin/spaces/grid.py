@@ -135,11 +135,11 @@ class Grid(Lattice):
         return np.flatnonzero(count > 0 if with_entity else count < self.lengths[kind] - 1)
 
     def independent(self, beliefs: Sequence[Any], size: int | None = None) -> Array:
-        weights = _one(beliefs)
+        weights = one_count(beliefs)
         for kind in self.kinds:
-            inside = _one(beliefs)
+            inside = one_count(beliefs)
             for entity in kind:
-                inside = _convolve(inside, beliefs[entity])
+                inside = convolve(inside, beliefs[entity])
             weights = np.multiply.outer(inside, weights).ravel()
         if size is None:
             return weights
@@ -155,14 +155,14 @@ class Grid(Lattice):
         return labels
 
 
-def _one(beliefs: Sequence[Any]) -> Array:
+def one_count(beliefs: Sequence[Any]) -> Array:
     """The distribution of a count over nobody, in the beliefs' own kind of number."""
     if isinstance(beliefs[0], float):
         return np.ones(1)
     return np.array([beliefs[0] * 0 + 1], dtype=object)
 
 
-def _convolve(weights: Array, belief: Any) -> Array:
+def convolve(weights: Array, belief: Any) -> Array:
     """The distribution of a count after one more entity that is present with this probability."""
     longer = np.zeros(len(weights) + 1, dtype=weights.dtype)
     longer[:-1] += weights * (1 - belief)

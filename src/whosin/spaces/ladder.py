@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import Unsupported
 from whosin.exact import Array
+from whosin.spaces.grid import convolve, one_count
 from whosin.spaces.lattice import Addition, Lattice, Place, Separation
 from whosin.spaces.subsets import Subsets
 
@@ -83,8 +83,6 @@ class Ladder(Lattice):
         return classes[classes >= rank] if with_entity else classes[classes != rank]
 
     def independent(self, beliefs: Sequence[Any], size: int | None = None) -> Array:
-        if size is not None:
-            raise Unsupported("a fixed-size prior does not reduce to the maximum")
         weights = np.zeros(self.worlds, dtype=float if isinstance(beliefs[0], float) else object)
         nobody_above: Any = beliefs[0] * 0 + 1
         for rank in range(self.space.size, 0, -1):
@@ -92,7 +90,20 @@ class Ladder(Lattice):
             weights[rank] = nobody_above * belief
             nobody_above = nobody_above * (1 - belief)
         weights[0] = nobody_above
-        return weights
+        return weights if size is None else self._of_size(weights, beliefs, size)
+
+    def _of_size(self, weights: Array, beliefs: Sequence[Any], size: int) -> Array:
+        """The distribution given that `size` are present: size − 1 of them below the maximum."""
+        below = one_count(beliefs)
+        kept = weights * 0
+        if size == 0:
+            kept[0] = weights[0]
+        for rank in range(1, self.worlds):
+            if 0 < size <= rank:
+                kept[rank] = weights[rank] * below[size - 1]
+            below = convolve(below, beliefs[self.order[rank - 1]])
+        total = kept.sum()
+        return kept / total if total > 0 else kept
 
     def labels(self) -> Array:
         labels = np.zeros(1, dtype=np.int64)

@@ -16,15 +16,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from whosin.exact import Array
 from whosin.spaces.subsets import Subsets
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """One cell of a view, back in terms of worlds: class numbers, and a set standing for them."""
 
     entity: int
@@ -34,8 +32,7 @@ class Place:
     output: int
 
 
-@dataclass(frozen=True)
-class Addition:
+class Addition(NamedTuple):
     """Likelihoods with and without one entity; `place` turns a position in them into a `Place`."""
 
     present: Array
@@ -43,8 +40,7 @@ class Addition:
     place: Callable[[tuple[int, ...]], Place]
 
 
-@dataclass(frozen=True)
-class Separation:
+class Separation(NamedTuple):
     """For one entity, by output: the largest likelihood on one side, the least on the other."""
 
     entity: int

@@ -21,14 +21,14 @@ SLACK = 1e-15
 def blocks(shape: tuple[int, ...], limit: int = BLOCK) -> Iterator[tuple[slice, ...]]:
     """Cut an array of this shape into pieces of at most about `limit` elements, in order."""
     if math.prod(shape) <= limit:
-        yield tuple(slice(0, length) for length in shape)
+        yield (slice(0, None),) * len(shape)
         return
     inner = math.prod(shape[1:])
     if inner <= limit or len(shape) == 1:
         step = max(1, limit // inner)
-        rest = tuple(slice(0, length) for length in shape[1:])
+        rest = (slice(0, None),) * (len(shape) - 1)
         for start in range(0, shape[0], step):
-            yield (slice(start, min(start + step, shape[0])), *rest)
+            yield (slice(start, start + step), *rest)
     else:
         for row in range(shape[0]):
             for piece in blocks(shape[1:], limit):

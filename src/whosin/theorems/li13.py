@@ -13,7 +13,7 @@ import math
 from fractions import Fraction
 
 from whosin.errors import InvalidInput
-from whosin.exact import Number
+from whosin.exact import Number, log_up
 from whosin.mechanisms import as_channel
 from whosin.spaces import Space, Subsets
 
@@ -46,17 +46,17 @@ def ratio_between_any_worlds(mechanism: object, space: Space | None = None) -> F
 
 def independent_from_unbounded(epsilon: float) -> float:
     """T4, Li13 Theorem 4.5: ε-positive UDP ⇔ (D_I, e^ε)-PMP; likewise negative UDP and NMP."""
-    return math.exp(_epsilon(epsilon))
+    return _exp(_epsilon(epsilon))
 
 
 def unbounded_from_independent(gamma: Number) -> float:
     """T4, the other way: (D_I, γ)-PMP ⇔ ln γ-positive UDP."""
-    return math.log(_gamma(gamma))
+    return log_up(_gamma(gamma))
 
 
 def fixed_size_from_bounded(epsilon: float) -> float:
     """T5, Li13 Theorem 4.8: ε-BDP ⇔ (D_B, e^ε)-PMP."""
-    return math.exp(_epsilon(epsilon))
+    return _exp(_epsilon(epsilon))
 
 
 def bounded_from_unbounded(epsilon: float) -> float:
@@ -68,14 +68,14 @@ def cliques_from_unbounded(epsilon: float, k: int) -> float:
     """T7, Li13 section 4.1: ε-positive UDP ⇒ (D_NI^k, e^(kε))-PMP, attained by a Laplace count."""
     if k < 1:
         raise InvalidInput("k", "at least 1", k)
-    return math.exp(k * _epsilon(epsilon))
+    return _exp(k * _epsilon(epsilon))
 
 
 def one_of_from_identifiability(rho: Number, m: int) -> Number:
     """T8, Li13 Theorem 5.6: (ρ, m)-DI ⇔ (D_C^m, γ)-PMP, γ = max(ρm, (m−1)/(m(1−ρ)))."""
     if m < 2:
         raise InvalidInput("m", "at least 2", m)
-    if not Fraction(1, m) <= rho <= 1:
+    if not _uniform(rho, m) <= rho <= 1:
         raise InvalidInput("rho", f"between 1/{m} and 1", rho)
     return math.inf if rho == 1 else max(rho * m, (m - 1) / (m * (1 - rho)))
 
@@ -85,7 +85,7 @@ def identifiability_from_one_of(gamma: Number, m: int) -> Number:
     if m < 2:
         raise InvalidInput("m", "at least 2", m)
     gamma = _gamma(gamma)
-    return min(gamma / m, 1 - (m - 1) / (m * gamma))
+    return max(min(gamma / m, 1 - (m - 1) / (m * gamma)), _uniform(gamma, m))
 
 
 def bounded_from_identifiability(rho: Number) -> float:
@@ -95,7 +95,7 @@ def bounded_from_identifiability(rho: Number) -> float:
     """
     if not Fraction(1, 2) <= rho <= 1:
         raise InvalidInput("rho", "between 1/2 and 1", rho)
-    return math.inf if rho == 1 else math.log(rho / (1 - rho))
+    return math.inf if rho == 1 else log_up(rho / (1 - rho))
 
 
 def identifiability_from_bounded(epsilon: float) -> float:
@@ -105,11 +105,14 @@ def identifiability_from_bounded(epsilon: float) -> float:
 
 def sampled_from_sampling(growth: Number, beta: Number) -> Number:
     """T10, Li13 Theorem 5.10: (β, ε)-positive DPS ⇔ (D_F^β, γ)-PMP with e^ε = `growth` and
-    γ = max(e^ε, (e^ε − 1 + β)/(β e^ε))."""
+    γ = max(e^ε, (e^ε − 1 + β)/(β e^ε)).
+
+    β < 1: at β = 1 nobody in D_F^β is uncertain, every mechanism is 1-PMP, and only ⇒ is left.
+    """
     _beta(beta)
     if growth < 1:
         raise InvalidInput("growth", "e^ε, at least 1", growth)
-    if math.isinf(growth):
+    if growth == math.inf:
         return math.inf
     return max(growth, (growth - 1 + beta) / (beta * growth))
 
@@ -130,6 +133,8 @@ def mixed(*gammas: Number) -> Number:
     The paper's proof averages posteriors with weights p and 1 − p; the right weights are
     p Pr[A1∈S] and (1−p) Pr[A2∈S] (erratum E7). The theorem stands.
     """
+    if not gammas:
+        raise InvalidInput("gammas", "at least one", "none")
     return max(_gamma(gamma) for gamma in gammas)
 
 
@@ -151,5 +156,18 @@ def _epsilon(value: float) -> float:
 
 
 def _beta(value: Number) -> None:
-    if not 0 < value <= 1:
-        raise InvalidInput("beta", "above 0 and at most 1", value)
+    if not 0 < value < 1:
+        raise InvalidInput("beta", "strictly between 0 and 1", value)
+
+
+def _uniform(like: Number, m: int) -> Number:
+    """1/m as a float beside a float, so that rounding does not refuse a ρ of 1/m."""
+    return 1 / m if isinstance(like, float) else Fraction(1, m)
+
+
+def _exp(value: float) -> float:
+    """e^value, infinite where no float is large enough."""
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf

@@ -1,0 +1,1 @@
+"""The ends that people touch: the command line. Nobody imports this room."""

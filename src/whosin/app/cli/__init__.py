@@ -1,0 +1,1 @@
+"""The `whosin` command, a file a subcommand."""

@@ -1,0 +1,73 @@
+"""Entry point of the `whosin` command.
+
+Contract: exit 0; 1 when a claim fails; 2 for a wrong call or wrong input; 3 for a failing
+environment. Messages go to standard error, one line, without a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+import typer
+
+from whosin.app.cli import cite, demo, verify
+
+app = typer.Typer(
+    name="whosin",
+    help="How sure can anyone be that you are in the data?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("verify")(verify.verify)
+app.command("demo")(demo.demo)
+app.command("cite")(cite.cite)
+
+
+@app.callback(invoke_without_command=True)
+def _options(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        print(f"whosin {installed('whosin')}")
+        raise typer.Exit
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    from whosin.errors import WhosinError
+
+    try:
+        result = app(args=arguments, prog_name="whosin", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return _fail("interrupted", 130)
+    except WhosinError as error:
+        return _fail(str(error), 2)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
+        return _fail(f"{error.filename}: {(error.strerror or 'cannot be read').lower()}", 2)
+    except BrokenPipeError:
+        # Whoever read our output has gone: stay quiet, also when Python flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError:
+        return _fail("out of memory", 3)
+    except OSError as error:
+        return _fail(str(error), 3)
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"whosin: {message}", file=sys.stderr)
+    return code
+
+
+def run() -> None:
+    """The console script."""
+    sys.exit(main())

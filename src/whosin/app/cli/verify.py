@@ -1,0 +1,139 @@
+"""`whosin verify`: the exact leakage of a mechanism, with the case that proves it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from whosin.mechanisms import Channel, Mechanism
+    from whosin.spaces import Space
+
+
+def verify(
+    file: Annotated[Path | None, typer.Argument(help="A channel file (JSON).")] = None,
+    mechanism: Annotated[
+        str | None, typer.Option(help="A built-in mechanism instead of a file, such as k-max.")
+    ] = None,
+    family: Annotated[
+        str | None,
+        typer.Option(help="The adversaries: independent (default), one-of=3, uninformed, …"),
+    ] = None,
+    notion: Annotated[
+        str, typer.Option(help="What to measure: membership, nmp, dp, di, dps.")
+    ] = "membership",
+    at_most: Annotated[
+        str | None, typer.Option(help="A claim to check: exit 1 when the level is above it.")
+    ] = None,
+    relation: Annotated[str, typer.Option(help="For dp: add-remove or replace.")] = "add-remove",
+    direction: Annotated[
+        str, typer.Option(help="For dp and dps: both, positive or negative.")
+    ] = "both",
+    m: Annotated[int | None, typer.Option("-m", help="For di: the number of candidates.")] = None,
+    beta: Annotated[str | None, typer.Option(help="For dps: the sampling probability.")] = None,
+    entities: Annotated[
+        int | None, typer.Option(help="How many people there are, for a built-in mechanism.")
+    ] = None,
+    rows: Annotated[int | None, typer.Option(help="Records instead: how many rows.")] = None,
+    values: Annotated[int | None, typer.Option(help="Records: how many values a row has.")] = None,
+    k: Annotated[int | None, typer.Option("-k", help="k of k-max.")] = None,
+    statistic: Annotated[str, typer.Option(help="What noise is added to: count or max.")] = "count",
+    scale: Annotated[str | None, typer.Option(help="Scale of Laplace or geometric noise.")] = None,
+    alpha: Annotated[str | None, typer.Option(help="α of geometric noise, such as 1/2.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="ε of randomised response.")] = None,
+    keep: Annotated[str | None, typer.Option(help="Or its probability of the truth.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Compute how much a mechanism can raise anyone's belief that someone is in the data.
+
+    The answer is exact, and comes with a witness: the person, the output, what the adversary
+    believed before and after. Families: any, independent[=0.05..0.5], one-of-two,
+    fixed-size[=0.05..0.5], swap-of-two, one-of=m, fixed-probability=β, uninformed, cliques=k.
+    """
+    from whosin.app.cli import parsing
+    from whosin.app.cli.output import print_json
+    from whosin.errors import InvalidInput
+    from whosin.exact import rational
+    from whosin.report import text
+    from whosin.report.data import level_data
+
+    measured = parsing.notion(
+        notion, adversaries=family, relation=relation, direction=direction, m=m, beta=beta
+    )
+    claim = None if at_most is None else rational(at_most, "--at-most")
+    options: dict[str, object] = {
+        "k": k,
+        "scale": scale,
+        "alpha": alpha,
+        "epsilon": epsilon,
+        "keep": keep,
+    }
+    if (file is None) == (mechanism is None):
+        raise InvalidInput("input", "a channel file or --mechanism, one of the two", "both or none")
+    if file is not None:
+        channel = _load(file)
+    else:
+        assert mechanism is not None
+        built = _mechanism(mechanism, statistic, options)
+        channel = built.channel(_space(entities, rows, values))
+    level = measured.measure(channel)
+    holds = None if claim is None else level.holds(claim)
+    if json:
+        print_json(level_data(level, measured, claim=claim, holds=holds))
+    else:
+        text.print_level(level, measured, claim=claim, holds=holds)
+    if holds is False:
+        raise typer.Exit(1)
+
+
+def _load(file: Path) -> Channel:
+    from whosin.mechanisms import Channel
+
+    return Channel.load(file)
+
+
+def _space(entities: int | None, rows: int | None, values: int | None) -> Space:
+    from whosin.errors import InvalidInput
+    from whosin.spaces import Records, Subsets
+
+    if entities is not None and rows is None and values is None:
+        return Subsets(entities)
+    if entities is None and rows is not None and values is not None:
+        return Records(rows, values)
+    raise InvalidInput("--entities", "given, or --rows and --values for records", "not that")
+
+
+def _mechanism(name: str, statistic: str, options: dict[str, object]) -> Mechanism:
+    """A built-in mechanism from its options; each takes its own and no others."""
+    from whosin import mechanisms
+    from whosin.errors import InvalidInput, UnknownName
+    from whosin.exact import rational
+
+    takes: dict[str, tuple[str, ...]] = {
+        "laplace": ("scale",),
+        "geometric": ("scale", "alpha"),
+        "gaussian": ("scale",),
+        "randomized-response": ("epsilon", "keep"),
+        "k-max": ("k",),
+        "k-max-published": ("k",),
+        "except-first": (),
+    }
+    if name not in takes:
+        raise UnknownName("--mechanism", name, takes)
+    given = {option: value for option, value in options.items() if value is not None}
+    for option in given:
+        if option not in takes[name]:
+            raise InvalidInput(f"--{option}", f"left out with --mechanism {name}", given[option])
+    if takes[name] and not given:
+        flags = " or ".join("-k" if option == "k" else f"--{option}" for option in takes[name])
+        raise InvalidInput(flags, f"given with --mechanism {name}", "nothing")
+    numbers = {
+        option: value if option == "k" else rational(value, f"--{option}")
+        for option, value in given.items()
+    }
+    made = mechanisms.MECHANISMS[name]
+    if name in ("laplace", "geometric", "gaussian"):
+        return made(statistic, **numbers)  # type: ignore[call-arg]
+    return made(**numbers)

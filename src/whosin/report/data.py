@@ -1,0 +1,46 @@
+"""Results as plain data, for JSON."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from whosin.notions import Level, Notion
+
+
+def level_data(
+    level: Level,
+    notion: Notion,
+    *,
+    claim: Fraction | None = None,
+    holds: bool | None = None,
+) -> dict[str, object]:
+    """The keys others read: value, exact, witness {entity, output, prior, posterior, ratio,
+    attained}; and beside them what was measured."""
+    data: dict[str, object] = {
+        "notion": type(notion).__name__,
+        "family": repr(notion.family) if hasattr(notion, "family") else None,
+        "unit": notion.unit,
+        "value": level.value,
+        "value_exact": str(level.value) if isinstance(level.value, Fraction) else None,
+        "exact": level.exact,
+        "lower": level.lower,
+        "theorems": list(level.theorems),
+        "witness": None,
+    }
+    if level.witness is not None:
+        case = level.witness
+        witness: dict[str, object] = {
+            "entity": case.entity,
+            "output": case.output,
+            "prior": case.prior,
+            "posterior": case.posterior,
+            "ratio": case.ratio,
+            "attained": case.attained,
+        }
+        if case.row is not None:
+            records = {"row": case.row, "known": case.known, "values": case.values}
+            witness.update(records)
+        data["witness"] = witness
+    if claim is not None:
+        data.update(at_most=claim, holds=holds)
+    return data

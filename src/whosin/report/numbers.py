@@ -1,0 +1,33 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+
+def short(value: float | Fraction) -> str:
+    """A few significant digits, with the ratio in front where it is a short one."""
+    if value == math.inf:
+        return "∞"
+    if isinstance(value, Fraction) and value.denominator == 1 and abs(value) < 10**6:
+        return str(value.numerator)
+    if not -1e300 < value < 1e300:
+        return "more than 10^300"
+    digits = f"{float(value):.6g}"
+    if isinstance(value, Fraction) and value.denominator < 1000 and abs(value.numerator) < 10**4:
+        return f"{value.numerator}/{value.denominator} ≈ {digits}"
+    return digits
+
+
+def percent(belief: float | Fraction) -> str:
+    """A belief in per cent, never rounded to a certainty that it is not."""
+    value = float(belief) * 100
+    if belief in (0, 1):
+        return f"{value:.0f}%"
+    if value >= 99.95 or value < 0.05:
+        near = 100 - value if value > 50 else value
+        if near == 0:
+            return "almost 100%"
+        return f"{value:.{min(12, 2 - math.floor(math.log10(near)))}f}%"
+    return f"{value:.1f}%"

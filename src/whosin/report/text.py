@@ -1,0 +1,141 @@
+"""Levels, theorems and the demonstration as text in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from rich.console import Console
+from rich.table import Table
+
+from whosin.families import Family
+from whosin.notions import (
+    DifferentialIdentifiability,
+    DifferentialPrivacy,
+    Level,
+    NegativeMembership,
+    Notion,
+    PositiveMembership,
+    SampledDifferentialPrivacy,
+)
+from whosin.references import THEOREMS, Paper, Theorem
+from whosin.report.numbers import percent, short
+
+
+def print_level(
+    level: Level, notion: Notion, *, claim: Fraction | None = None, holds: bool | None = None
+) -> None:
+    """A level, its witness and its reasons."""
+    console = Console(highlight=False)
+    kind = "exactly" if level.exact else "at most"
+    console.print(f"[bold]{title(notion)}[/bold]")
+    console.print(f"{notion.unit} is {kind} [bold]{short(level.value)}[/bold]", soft_wrap=True)
+    if level.lower is not None:
+        console.print(f"and at least {short(level.lower)}, by the case below")
+    if level.witness is not None:
+        console.print(_witness(level))
+    else:
+        console.print("Nobody is uncertain under these adversaries, so nothing can be learned.")
+    for number in level.theorems:
+        console.print(f"[dim]{THEOREMS[number]}[/dim]", soft_wrap=True)
+    if claim is not None:
+        verdict = (
+            f"[green]The claim {notion.unit} ≤ {short(claim)} holds.[/green]"
+            if holds
+            else f"[red]The claim {notion.unit} ≤ {short(claim)} is refuted by this case.[/red]"
+        )
+        console.print(verdict)
+
+
+def title(notion: Notion) -> str:
+    """What was measured, in words."""
+    match notion:
+        case NegativeMembership(family=family):
+            return f"Negative membership privacy against {describe(family)}"
+        case PositiveMembership(family=family):
+            return f"Positive membership privacy against {describe(family)}"
+        case DifferentialPrivacy(relation=relation, direction=direction):
+            sides = "" if direction == "both" else f", {direction}"
+            return f"Differential privacy ({relation}{sides})"
+        case DifferentialIdentifiability(m=m):
+            return f"Differential identifiability with {m} candidates"
+        case SampledDifferentialPrivacy(beta=beta):
+            return f"Differential privacy under sampling with probability {beta}"
+    return type(notion).__name__
+
+
+def describe(family: Family) -> str:
+    """A family's symbol, parameters and definition."""
+    bounds = getattr(family, "bounds", (0, 1))
+    band = "" if bounds == (0, 1) else f", beliefs {float(bounds[0]):g} to {float(bounds[1]):g}"
+    symbol = family.symbol
+    for letter, name in (("m", "m"), ("k", "k"), ("β", "beta")):
+        if hasattr(family, name):
+            symbol = symbol.replace(f"^{letter}", f"^{getattr(family, name)}")
+    return f"{symbol} ({family.definition}{band})"
+
+
+def _witness(level: Level) -> Table:
+    case = level.witness
+    assert case is not None
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    if case.entity is not None:
+        table.add_row("about", str(case.entity))
+    else:
+        assert case.values is not None
+        table.add_row("about", f"row {case.row}: value {case.values[0]} or {case.values[1]}")
+        table.add_row("knowing", ", ".join(f"row {r} = {v}" for r, v in (case.known or {}).items()))
+    table.add_row("output", str(case.output))
+    table.add_row("belief before", percent(case.prior))
+    table.add_row("belief after", percent(case.posterior))
+    ratio = short(case.ratio)
+    table.add_row("likelihood ratio", ratio)
+    if not case.attained:
+        table.add_row("", "the level is a limit; this prior is close to it")
+    return table
+
+
+def print_references(theorems: Sequence[Theorem], papers: Sequence[Paper]) -> None:
+    """Theorems with their sources, then the papers."""
+    console = Console(highlight=False)
+    for theorem in theorems:
+        console.print(f"[bold]{theorem.number}[/bold]  {theorem.statement}")
+        console.print(f"     [dim]{theorem.source}[/dim]")
+    console.print()
+    for paper in papers:
+        console.print(f"{paper}")
+
+
+def print_demo(
+    levels: Sequence[tuple[str, Family, Level]],
+    claim: tuple[Level, Level, Fraction],
+) -> None:
+    """The story of `whosin demo`."""
+    console = Console(highlight=False)
+    console.print("[bold]How sure can anyone be that you are in the data?[/bold]\n")
+    console.print(
+        "A count of 20 people is published with Laplace noise of scale 2 (ε = 0.5). "
+        "What that allows depends on who is looking:\n"
+    )
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("an adversary who …")
+    table.add_column("family")
+    table.add_column("belief grows at most", justify="right")
+    for words, family, level in levels:
+        table.add_row(words, family.symbol, f"× {short(level.value)}")
+    console.print(table)
+    published, repaired, claimed = claim
+    case = published.witness
+    assert case is not None
+    console.print(
+        f"\nThe 3-Max mechanism was published with the claim γ = {claimed} against an adversary "
+        "who knows nothing. "
+        f"whosin refutes it: seeing {case.output} takes the belief in person {case.entity} "
+        f"from {percent(case.prior)} to {percent(case.posterior)}.\n"
+        f"Repaired, it attains γ = {repaired.value} exactly.\n"
+    )
+    console.print(
+        "Next: [bold]whosin verify --help[/bold], [bold]whosin cite[/bold], docs/gallery.md"
+    )
