@@ -11,6 +11,7 @@ import pytest
 
 import oracle
 import whosin as wi
+from checking import agree, check_witness
 from whosin.notions import (
     DifferentialIdentifiability,
     DifferentialPrivacy,
@@ -36,37 +37,11 @@ def engine(channel: dict, n: int, exact: bool = True) -> wi.Channel:
     return wi.Channel(wi.Subsets(n), table)
 
 
-def agree(value, truth) -> None:
-    """Exactly, when the engine had rationals; to 1e-12 when it had floats."""
-    if isinstance(value, float) and not math.isinf(value):
-        assert value == pytest.approx(float(truth), rel=1e-12)
-    else:
-        assert value == truth
-
-
 def check(notion, channel: dict, n: int, truth) -> None:
     level = notion.measure(engine(channel, n))
     assert level.value == truth
     agree(notion.measure(engine(channel, n, exact=False)).value, truth)
     check_witness(notion, level, channel, n)
-
-
-def check_witness(notion, level, channel: dict, n: int) -> None:
-    """The witness is a proof: its prior, replayed from the definitions, shows the level."""
-    case = level.witness
-    if case is None:
-        return
-    space = wi.Subsets(n)
-    prior = dict(zip(oracle.worlds(n), case.distribution.probabilities(space), strict=True))
-    before, after = oracle.beliefs(prior, channel, case.entity, (case.output,))
-    assert before == case.prior
-    assert after is None or after == case.posterior
-    shown = (oracle.positive if notion.positive else oracle.negative)(prior, channel, n)
-    family = notion.family
-    assert family.contains(case.distribution, space)
-    assert shown <= level.value
-    if level.exact:
-        assert shown == level.value if case.attained else shown >= level.value * 0.999999
 
 
 PAIRED = {

@@ -37,6 +37,8 @@ def rational(value: object, field: str = "number") -> Fraction:
     """Read a finite number exactly: ints, floats, fractions, and strings such as "0.3" or "1/3"."""
     try:
         if isinstance(value, str | int | float | Fraction | np.integer | np.floating):
+            if isinstance(value, np.floating):
+                return Fraction(*value.as_integer_ratio())
             return Fraction(value.item() if isinstance(value, np.generic) else value)
         if hasattr(value, "p") and hasattr(value, "q"):
             return Fraction(int(value.p), int(value.q))

@@ -113,7 +113,9 @@ class OneOf(Family):
         for candidate, _ in [(entity, world), *others]:
             odds[candidate] = Fraction(1, 2)
         prior = FixedSizePrior(odds, len(known) + 1)
-        after = {other: lattice.class_of({*known, other}) for other, _ in [(entity, world), *others]}
+        after = {
+            other: lattice.class_of({*known, other}) for other, _ in [(entity, world), *others]
+        }
         return Worst(
             ratio=ratio,
             entity=entity,

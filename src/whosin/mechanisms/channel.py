@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from whosin.exact import (
 from whosin.mechanisms.base import Mechanism
 from whosin.spaces import Grid, Lattice, Records, Space, Subsets
 from whosin.spaces.memory import require_table
+from whosin.spaces.width import is_narrow, widened
 
 TOLERANCE = 1e-9
 EXACT_WORK = 1 << 21
@@ -105,6 +107,7 @@ class Channel(Mechanism):
         cls, space: Space, function: Callable[[Any], Mapping[Hashable, object]]
     ) -> Channel:
         """Tabulate a function from a world to {output: probability}."""
+        require_table("a table over all worlds", space.worlds, 1)
         rows = [dict(function(world)) for world in space]
         outputs = list(dict.fromkeys(name for row in rows for name in row))
         return cls(space, [[row.get(name, 0) for name in outputs] for row in rows], outputs)
@@ -149,11 +152,22 @@ class Channel(Mechanism):
 
     @property
     def searchable(self) -> Array:
-        """The array to search: exact where that is affordable, else floats."""
+        """The array to search: exact where that is affordable or floats fail, else floats."""
         axes = self.space.size if isinstance(self.space, Subsets) else self.space.rows
-        if self.exact is not None and self.likelihoods.size * axes <= EXACT_WORK:
+        affordable = self.likelihoods.size * axes <= EXACT_WORK
+        if self.exact is not None and (affordable or self._is_narrow):
             return self.exact
-        return self.likelihoods
+        return widened(self.likelihoods) if self._is_narrow else self.likelihoods
+
+    @cached_property
+    def _is_narrow(self) -> bool:
+        """Whether some likelihood is too small for a search in its floats."""
+        if is_narrow(self.likelihoods):
+            return True
+        if self.exact is None:
+            return False
+        gone = self.likelihoods == 0
+        return bool(gone.any() and (self.exact[gone] != 0).any())
 
     def ratio(self, top: Weighted, bottom: Weighted, output: int) -> Fraction | float:
         """Σ weight · Pr[output|world] over one set of worlds, over another: exact, or where e^x

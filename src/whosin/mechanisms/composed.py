@@ -10,13 +10,14 @@ from math import prod
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array
 from whosin.mechanisms.base import Mechanism, as_channel
 from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.shared import same_lattice
 from whosin.spaces import Space, Subsets
 from whosin.spaces.memory import require_table
+from whosin.spaces.width import is_narrow, widened
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,11 @@ class Composed(Mechanism):
             table = floats if exact is None else exact
             return Channel(first.space, table, outputs, lattice=first.lattice)
         assert isinstance(first.space, Subsets) and first.lattice is not None
+        possible = _joint([channel.likelihoods > 0 for channel in channels])
+        if is_narrow(floats) or (possible & (floats == 0)).any():
+            floats = _joint([widened(channel.likelihoods) for channel in channels])
+            if (possible & (floats == 0)).any():
+                raise Unsupported("the joint densities are below the smallest number there is")
         return Channel.from_densities(
             first.space,
             first.lattice,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from whosin.errors import InvalidInput, Unsupported
@@ -12,6 +13,7 @@ from whosin.mechanisms.noise import labels, noise_channel, positive, power_table
 from whosin.spaces import Space, Subsets, as_statistic
 from whosin.spaces.memory import require_table
 from whosin.spaces.statistics import distances, outputs_at
+from whosin.spaces.width import exponential
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Geometric(Mechanism):
         return Channel.from_densities(
             space,
             statistic.lattice(space),
-            float(alpha) ** apart,
+            exponential(math.log(alpha) * apart),
             labels(points),
             exact=power_table(alpha, apart),
         )

@@ -19,6 +19,7 @@ from whosin.mechanisms.channel import Channel
 from whosin.spaces import Space, Statistic, Subsets
 from whosin.spaces.memory import require_table
 from whosin.spaces.statistics import Centre, distances, outputs_at
+from whosin.spaces.width import exponential
 
 
 def positive(value: object, field: str) -> Fraction:
@@ -36,7 +37,7 @@ def noise_channel(statistic: Statistic, space: Space, scale: Fraction) -> Channe
     centres = statistic.centres(space)
     points = outputs_at(centres)
     require_table("the densities at the deciding points", len(centres), len(points))
-    densities = np.exp(-distances(centres, points) / float(scale))
+    densities = exponential(-distances(centres, points) / float(scale))
 
     def exponent(world: int, output: int) -> Fraction:
         pairs = zip(centres[world], points[output], strict=True)

@@ -58,6 +58,10 @@ class Grid(Lattice):
     def worlds(self) -> int:
         return prod(self.lengths)
 
+    @property
+    def is_single(self) -> bool:
+        return self.kinds == tuple((entity,) for entity in range(self.space.size))
+
     def counts(self, world: int) -> tuple[int, ...]:
         """How many entities of each kind are present in a class."""
         return tuple(

@@ -101,7 +101,7 @@ class Ladder(Lattice):
         for rank in range(1, self.worlds):
             if 0 < size <= rank:
                 kept[rank] = weights[rank] * below[size - 1]
-            below = convolve(below, beliefs[self.order[rank - 1]])
+            below = convolve(below, beliefs[self.order[rank - 1]])[: max(size, 1)]
         total = kept.sum()
         return kept / total if total > 0 else kept
 

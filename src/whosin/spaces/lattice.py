@@ -100,5 +100,5 @@ class Lattice(ABC):
 
     @property
     def is_single(self) -> bool:
-        """Whether every class is one world, so that classes are the worlds of the space."""
-        return self.worlds == self.space.worlds
+        """Whether the classes are the worlds of the space, in their order."""
+        return False

@@ -46,12 +46,12 @@ def largest_ratios(top: Array, bottom: Array) -> tuple[Any, Any]:
     """(max top/bottom, max bottom/top): both directions, for floats with one division each."""
     if top.dtype == object:
         return largest_ratio(top, bottom), largest_ratio(bottom, top)
-    most, least = 1.0, 1.0
+    most = least = top.dtype.type(1)
     for piece in blocks(top.shape):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             quotient = top[piece] / bottom[piece]
-        most = max(most, float(np.fmax.reduce(quotient, axis=None)))
-        least = min(least, float(np.fmin.reduce(quotient, axis=None)))
+        most = max(most, np.fmax.reduce(quotient, axis=None))
+        least = min(least, np.fmin.reduce(quotient, axis=None))
     return most, (1 / least if least > 0 else math.inf)
 
 

@@ -1,0 +1,224 @@
+"""Working on the quotient by a statistic changes nothing but the time it takes (THEORY F11)."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from fractions import Fraction
+
+import pytest
+
+import oracle
+import whosin as wi
+from checking import check_witness, family_instances
+from whosin.notions import DifferentialPrivacy, NegativeMembership, PositiveMembership
+
+MOST = 5
+
+
+def whole(rng: random.Random, n: int, low: int = -3, high: int = 3) -> list[int]:
+    return [rng.randint(low, high) for _ in range(n)]
+
+
+def fractions(rng: random.Random, n: int) -> list[Fraction]:
+    return [Fraction(rng.randint(-5, 5), rng.randint(1, 4)) for _ in range(n)]
+
+
+STATISTICS = {
+    "count": lambda rng, n: wi.Count(),
+    "count of some": lambda rng, n: wi.Count(of=rng.sample(range(n), rng.randint(0, n))),
+    "sum of repeated values": lambda rng, n: wi.Sum([rng.choice([1, 2]) for _ in range(n)]),
+    "sum of distinct values": lambda rng, n: wi.Sum(rng.sample(range(-6, 7), n)),
+    "sum of fractions": lambda rng, n: wi.Sum(fractions(rng, n)),
+    "histogram": lambda rng, n: wi.Histogram([rng.choice("abc") for _ in range(n)]),
+    "max": lambda rng, n: wi.Max(),
+    "max of values with ties": lambda rng, n: wi.Max(whole(rng, n, -1, 1), empty=-2),
+    "max of fractions": lambda rng, n: wi.Max(fractions(rng, n), empty=Fraction(1, 7)),
+}
+
+
+def random_on(rng: random.Random, statistic, space: wi.Subsets) -> wi.Channel:
+    """An exact channel that treats worlds of one class alike, zeros and ties included."""
+    lattice, outputs = statistic.lattice(space), rng.randint(1, 4)
+    zeros = rng.choice([0, 0.3])
+    rows = [oracle.random_distribution(rng, outputs, zeros) for _ in range(lattice.worlds)]
+    return wi.Channel(space, rows, lattice=lattice)
+
+
+def truth(channel: wi.Channel, n: int) -> dict:
+    """A channel as the oracle has it, world by world."""
+    rows = [[Fraction(int(v.p), int(v.q)) for v in row] for row in channel.on_worlds().exact]
+    return dict(zip(oracle.worlds(n), rows, strict=True))
+
+
+def compare(rng: random.Random, channel: wi.Channel, n: int) -> None:
+    """Levels on the quotient equal those on all worlds, and their witnesses are proofs."""
+    full, rows = channel.on_worlds(), truth(channel, n)
+    assert len(full.likelihoods) == 2**n
+    for families in family_instances(rng, n).values():
+        for family in families:
+            for notion in (PositiveMembership(family), NegativeMembership(family)):
+                small, large = notion.measure(channel), notion.measure(full)
+                assert small.value == large.value, family
+                assert (small.exact, small.lower) == (large.exact, large.lower)
+                check_witness(notion, small, rows, n, list(channel.outputs))
+    for relation in ("add-remove", "replace"):
+        for direction in ("both", "positive", "negative"):
+            notion = DifferentialPrivacy(relation, direction)
+            assert notion.measure(channel).value == notion.measure(full).value
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_random_channels_on_a_statistic(name):
+    """Any channel that sees the world only through a statistic."""
+    rng = random.Random(name)
+    for n in (1, 1, 2, 2, 2, 3, 3, 4, 4, MOST):
+        space = wi.Subsets(n)
+        compare(rng, random_on(rng, STATISTICS[name](rng, n), space), n)
+
+
+@pytest.mark.parametrize("name", [name for name in STATISTICS if "fractions" not in name])
+def test_geometric_noise_on_a_statistic(name):
+    """Exact geometric noise around the statistic's values."""
+    rng = random.Random(name)
+    for n in (1, 2, 2, 3, 3, 4):
+        alpha = Fraction(rng.randint(1, 5), 6)
+        mechanism = wi.mechanisms.Geometric(STATISTICS[name](rng, n), alpha=alpha)
+        compare(rng, mechanism.channel(wi.Subsets(n)), n)
+
+
+@pytest.mark.parametrize("mechanism", [wi.mechanisms.KMax, wi.mechanisms.KMaxAsPublished])
+def test_k_max_on_the_ladder(mechanism):
+    """k-Max lives on the ladder of maxima, whatever the family."""
+    rng = random.Random(3)
+    for n in range(2, MOST + 1):
+        for k in range(2, n + 1):
+            compare(rng, mechanism(k).channel(wi.Subsets(n)), n)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_labels_agree_with_the_statistic(name):
+    """The class of a world has the statistic's value there, and stands for the world."""
+    rng = random.Random(name)
+    for n in range(1, MOST + 1):
+        space, statistic = wi.Subsets(n), STATISTICS[name](rng, n)
+        lattice, centres = statistic.lattice(space), statistic.centres(space)
+        assert len(centres) == lattice.worlds
+        for number, label in enumerate(lattice.labels()):
+            world = [entity for entity in range(n) if number >> entity & 1]
+            assert lattice.class_of(world) == label
+            assert lattice.class_of(lattice.representative(int(label))) == label
+            assert list(centres[label]) == value(statistic, world, n)
+
+
+def value(statistic, world: list[int], n: int) -> list:
+    """The statistic of a set, from its definition."""
+    match statistic:
+        case wi.Count():
+            return [len(world if statistic.of is None else set(world) & set(statistic.of))]
+        case wi.Sum():
+            return [sum(statistic.values[entity] for entity in world)]
+        case wi.Histogram():
+            cells = [statistic.cells[entity] for entity in world]
+            return [cells.count(cell) for cell in dict.fromkeys(statistic.cells)]
+        case wi.Max():
+            values = statistic.values or range(1, n + 1)
+            return [max((values[entity] for entity in world), default=statistic.empty)]
+    raise AssertionError(statistic)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_priors_reduce_to_the_quotient(name):
+    """A prior's mass and conditionals on classes are sums over the worlds in them."""
+    rng = random.Random(name)
+    for n in range(1, MOST):
+        space = wi.Subsets(n)
+        lattice = STATISTICS[name](rng, n).lattice(space)
+        labels = lattice.labels()
+        for prior in family_instances(rng, n)["explicit"][0].priors:
+            masses = prior.probabilities(space)
+            assert fractions_of(prior.mass(lattice, wi.exact.flint_rational)) == summed(
+                masses, labels, lattice.worlds
+            )
+            for entity in range(n):
+                if not 0 < prior.belief(space, entity) < 1:
+                    continue
+                given = prior.given(lattice, entity, wi.exact.flint_rational)
+                for side, found in zip((1, 0), given, strict=True):
+                    kept = [m if w >> entity & 1 == side else 0 for w, m in enumerate(masses)]
+                    kept = [mass / sum(kept) for mass in kept]
+                    assert fractions_of(found) == summed(kept, labels, lattice.worlds)
+
+
+def fractions_of(array) -> list[Fraction]:
+    return [wi.exact.rational(number) for number in array]
+
+
+def summed(masses: list, labels, classes: int) -> list[Fraction]:
+    totals = [Fraction(0)] * classes
+    for mass, label in zip(masses, labels, strict=True):
+        totals[label] += mass
+    return totals
+
+
+@pytest.fixture(scope="module")
+def laplace_300() -> wi.Channel:
+    """A count of 300 with Laplace noise of scale 4."""
+    return wi.mechanisms.Laplace(wi.Count(), 4).channel(wi.Subsets(300))
+
+
+def coin(n: int, scale: float) -> float:
+    """γ of a Laplace count against fair coins: at the output n the ratio is
+    Σ C(n−1,k) e^(−(n−k−1)/s) / Σ C(n−1,k) e^(−(n−k)/s), and γ = (r + 1)/2 (F7)."""
+    ways = [math.comb(n - 1, k) / 2 ** (n - 1) for k in range(n)]
+    inside = math.fsum(w * math.exp(-(n - k - 1) / scale) for k, w in enumerate(ways))
+    outside = math.fsum(w * math.exp(-(n - k) / scale) for k, w in enumerate(ways))
+    return (inside / outside + 1) / 2
+
+
+@pytest.mark.parametrize(
+    ("family", "expected"),
+    [
+        (wi.families.Independent(), math.exp(1 / 4)),
+        (wi.families.OneOfTwo(), math.exp(1 / 4)),
+        (wi.families.AnyPrior(), math.exp(300 / 4)),
+        (wi.families.FixedSize(), 1),
+        (wi.families.SwapOfTwo(), 1),
+        (wi.families.OneOf(7), 1),
+        (wi.families.Cliques(1), math.exp(1 / 4)),
+        (wi.families.Cliques(6), math.exp(6 / 4)),
+        (wi.families.Cliques(300), math.exp(300 / 4)),
+        (wi.families.Uninformed(), coin(300, 4)),
+        (wi.families.Explicit([wi.priors.Uniform()]), coin(300, 4)),
+        (wi.families.Independent(Fraction(1, 2), Fraction(1, 2)), (math.exp(1 / 4) + 1) / 2),
+    ],
+    ids=repr,
+)
+def test_large_counts(family, expected, laplace_300):
+    """A Laplace count over 300 people has the closed form of its family, in seconds."""
+    start = time.monotonic()
+    for notion in (PositiveMembership(family), NegativeMembership(family)):
+        level = notion.measure(laplace_300)
+        assert level.exact
+        assert level.value == pytest.approx(expected, rel=1e-12)
+    assert time.monotonic() - start < 20
+
+
+def test_large_count_under_sampling(laplace_300):
+    """D_F^β: at the output 300 the ratio is e^ε whatever the support, so γ is F4 at β."""
+    beta, growth = Fraction(1, 3), math.exp(1 / 4)
+    level = PositiveMembership(wi.families.FixedProbability(beta)).measure(laplace_300)
+    assert level.value == pytest.approx(float(wi.beliefs.gamma(growth, float(beta))), rel=1e-12)
+
+
+def test_large_ladder():
+    """k-Max over 200 people, against families that reduce to the maximum."""
+    channel = wi.mechanisms.KMax(3).channel(wi.Subsets(200))
+    assert PositiveMembership(wi.families.Uninformed()).measure(channel).value == Fraction(7, 6)
+    assert PositiveMembership(wi.families.Independent()).measure(channel).value == math.inf
+    assert PositiveMembership(wi.families.FixedSize()).measure(channel).value == math.inf
+    small = wi.mechanisms.KMax(3).channel(wi.Subsets(40))
+    pairs = wi.families.Explicit(wi.priors.FixedSize(Fraction(1, 2), 2))
+    # c_3 is output only for maxima up to 3: two of the entities 1, 2, 3, any two equally likely.
+    assert PositiveMembership(pairs).measure(small).witness.output == "c3"
