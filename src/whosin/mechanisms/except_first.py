@@ -9,6 +9,7 @@ from whosin.errors import InvalidInput, Unsupported
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
 from whosin.spaces import Space, Subsets
+from whosin.spaces.memory import require_table
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class ExceptFirst(Mechanism):
         size = space.size
         if size < 2:
             raise InvalidInput("entities", "at least 2", size)
+        require_table("a table over all subsets", space.worlds, size)
         everything = [Fraction(1, size)] * size
         exception = [Fraction(0)] + [Fraction(1, size - 1)] * (size - 1)
         rows = [exception if world == 1 else everything for world in range(space.worlds)]

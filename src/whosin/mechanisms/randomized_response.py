@@ -14,7 +14,7 @@ from whosin.exact import flint_array, probability, rational
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
 from whosin.spaces import Space, Subsets
-from whosin.spaces.memory import require_table
+from whosin.spaces.memory import available, require
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class RandomizedResponse(Mechanism):
         space = need_space(space, "RandomizedResponse")
         subsets = isinstance(space, Subsets)
         rows, values = (space.size, 2) if isinstance(space, Subsets) else (space.rows, space.values)
-        require_table("a table of worlds by worlds", space.worlds, space.worlds, values)
+        require("a table of worlds by worlds", 8 * space.worlds**2, _largest(values))
         keep = self._keep(values)
         move = (1 - keep) / (values - 1)
         letter = [[keep if i == j else move for j in range(values)] for i in range(values)]
@@ -67,3 +67,11 @@ class RandomizedResponse(Mechanism):
             world[::-1] if subsets else world for world in product(range(values), repeat=rows)
         ]
         return Channel(space, table, outputs)
+
+
+def _largest(values: int) -> str:
+    """How many rows or entities would fit."""
+    fit = 0
+    while 8 * values ** (2 * (fit + 1)) <= available():
+        fit += 1
+    return f"{fit} rows or entities of {values} values fit"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from whosin.errors import UnknownName
+from whosin.errors import InvalidInput, UnknownName
+from whosin.exact import probability
 from whosin.mechanisms import Sampled, as_channel
 from whosin.notions.base import Notion
 from whosin.notions.differential_privacy import DifferentialPrivacy
@@ -27,9 +28,6 @@ class SampledDifferentialPrivacy(Notion):
     unit: ClassVar[str] = "ε"
 
     def __post_init__(self) -> None:
-        from whosin.errors import InvalidInput
-        from whosin.exact import probability
-
         if not 0 < probability(self.beta, "beta") <= 1:
             raise InvalidInput("beta", "above 0 and at most 1", self.beta)
         if self.direction not in ("both", "positive", "negative"):

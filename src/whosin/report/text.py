@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from whosin.families import Family
@@ -28,7 +29,7 @@ def print_level(
     """A level, its witness and its reasons."""
     console = Console(highlight=False)
     kind = "exactly" if level.exact else "at most"
-    console.print(f"[bold]{title(notion)}[/bold]")
+    console.print(f"[bold]{escape(title(notion))}[/bold]")
     console.print(f"{notion.unit} is {kind} [bold]{short(level.value)}[/bold]", soft_wrap=True)
     if level.lower is not None:
         console.print(f"and at least {short(level.lower)}, by the case below")
@@ -37,7 +38,7 @@ def print_level(
     else:
         console.print("Nobody is uncertain under these adversaries, so nothing can be learned.")
     for number in level.theorems:
-        console.print(f"[dim]{THEOREMS[number]}[/dim]", soft_wrap=True)
+        console.print(f"[dim]{escape(str(THEOREMS[number]))}[/dim]", soft_wrap=True)
     if claim is not None:
         verdict = (
             f"[green]The claim {notion.unit} ≤ {short(claim)} holds.[/green]"
@@ -82,12 +83,12 @@ def _witness(level: Level) -> Table:
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     if case.entity is not None:
-        table.add_row("about", str(case.entity))
+        table.add_row("about", escape(str(case.entity)))
     else:
         assert case.values is not None
         table.add_row("about", f"row {case.row}: value {case.values[0]} or {case.values[1]}")
         table.add_row("knowing", ", ".join(f"row {r} = {v}" for r, v in (case.known or {}).items()))
-    table.add_row("output", str(case.output))
+    table.add_row("output", escape(str(case.output)))
     table.add_row("belief before", percent(case.prior))
     table.add_row("belief after", percent(case.posterior))
     ratio = short(case.ratio)
@@ -101,11 +102,11 @@ def print_references(theorems: Sequence[Theorem], papers: Sequence[Paper]) -> No
     """Theorems with their sources, then the papers."""
     console = Console(highlight=False)
     for theorem in theorems:
-        console.print(f"[bold]{theorem.number}[/bold]  {theorem.statement}")
+        console.print(f"[bold]{theorem.number}[/bold]  {escape(theorem.statement)}")
         console.print(f"     [dim]{theorem.source}[/dim]")
     console.print()
     for paper in papers:
-        console.print(f"{paper}")
+        console.print(escape(str(paper)))
 
 
 def print_demo(

@@ -23,12 +23,10 @@ def demo(
 
     people = Subsets(20)
     count = mechanisms.Laplace(Count(), scale=2).channel(people)
+    bounded = families.Independent(Fraction(1, 20), Fraction(1, 2))
     adversaries: list[tuple[str, families.Family]] = [
         ("knows nothing at all", families.Uninformed()),
-        (
-            "knows everyone else; 5% to 50% sure of this person",
-            families.Independent(Fraction(1, 20), Fraction(1, 2)),
-        ),
+        ("knows everyone else; 5% to 50% sure of this person", bounded),
         ("knows everyone else, any belief about this person", families.Independent()),
         ("knows how many are in the data", families.FixedSize()),
         ("knows that up to 3 come and go together", families.Cliques(3)),

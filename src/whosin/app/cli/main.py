@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-import click
 import typer
 
 from whosin.app.cli import cite, demo, verify
@@ -44,10 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         result = app(args=arguments, prog_name="whosin", standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         return _fail("interrupted", 130)
     except WhosinError as error:
         return _fail(str(error), 2)
@@ -61,6 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail("out of memory", 3)
     except OSError as error:
         return _fail(str(error), 3)
+    except Exception as error:
+        # Typer keeps the base class of its usage errors private; they know how to show themselves.
+        if not hasattr(error, "show") or not hasattr(error, "exit_code"):
+            raise
+        error.show()
+        return int(error.exit_code)
 
 
 def _fail(message: str, code: int) -> int:

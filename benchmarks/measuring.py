@@ -1,0 +1,74 @@
+"""Timing our code and other tools'."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+HOME = Path(__file__).parent.parent / ".bench"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    work: str
+    seconds: float
+    goal: str
+    met: bool
+    peer: str | None = None
+    peer_seconds: float | None = None
+    recorded: bool = False
+    memory: float | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        return None if self.peer_seconds is None else self.peer_seconds / self.seconds
+
+    @property
+    def peer_text(self) -> str:
+        if self.peer is None or self.peer_seconds is None:
+            return "nobody"
+        return f"{self.peer} {self.peer_seconds:.3g} s" + (" (recorded)" if self.recorded else "")
+
+
+def best_of(work: Callable[[], object], repeats: int, each: int = 1) -> float:
+    """Seconds for one call: the best of `repeats` runs of `each` calls, after a warm-up."""
+    work()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in range(each):
+            work()
+        times.append((time.perf_counter() - start) / each)
+    return min(times)
+
+
+def peer(name: str, packages: list[str], script: str) -> dict[str, float] | None:
+    """Run a script in the peer's own environment; it prints one JSON object. None if it cannot."""
+    place = HOME / name
+    python = place / "bin" / "python"
+    try:
+        if not (place / ".installed").exists():
+            subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+            install = [str(python), "-m", "pip", "install", "--quiet", *packages]
+            subprocess.run(install, check=True, capture_output=True)
+            (place / ".installed").touch()
+        run = subprocess.run([str(python), "-c", script], check=True, capture_output=True)
+    except (subprocess.CalledProcessError, OSError) as error:
+        print(f"bench: {name} could not be run ({error})", file=sys.stderr)
+        return None
+    answer: dict[str, float] = json.loads(run.stdout.decode().splitlines()[-1])
+    return answer
+
+
+def alone(script: str) -> dict[str, float]:
+    """Run a script of ours in a fresh process, for its peak memory."""
+    run = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+    answer: dict[str, float] = json.loads(run.stdout.decode().splitlines()[-1])
+    return answer

@@ -1,0 +1,60 @@
+"""`make bench`: our speed beside that of other tools, measured in one run.
+
+Prints a table and writes `.bench/results.json`. A peer gets an environment of its own under
+`.bench/`; one that cannot be installed shows its recorded figure, marked as recorded. Run a part
+with `make bench BENCH=engine`.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import engine
+from measuring import HOME, Row
+
+GROUPS = {"engine": engine.rows}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in GROUPS]
+    if unknown:
+        print(f"bench: no group {unknown[0]!r}; there are {', '.join(GROUPS)}", file=sys.stderr)
+        return 2
+    rows: list[Row] = []
+    for name in names or GROUPS:
+        for row in GROUPS[name]():
+            rows.append(row)
+            print(f"{row.work}: {row.seconds:.4g} s", file=sys.stderr)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("work", "ours", "peer", "ratio", "goal", "met"):
+        table.add_column(heading, justify="left" if heading in ("work", "goal") else "right")
+    for row in rows:
+        table.add_row(
+            row.work,
+            f"{row.seconds:.4g} s" + (f", {row.memory:.2f} GiB" if row.memory else ""),
+            row.peer_text,
+            f"{row.ratio:,.0f}" if row.ratio else "",
+            row.goal,
+            "yes" if row.met else "NO",
+        )
+    Console(width=150).print(table)
+    HOME.mkdir(exist_ok=True)
+    results = {
+        "machine": f"{platform.machine()}, Python {platform.python_version()}",
+        "rows": [asdict(row) | {"ratio": row.ratio} for row in rows],
+    }
+    (HOME / "results.json").write_text(json.dumps(results, indent=2), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,287 @@
+"""The command: what it prints, for people and for programs, and how it fails."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from whosin.app.cli.main import main
+
+COIN = {
+    "space": {"kind": "subsets", "entities": ["ann", "bob"]},
+    "outputs": ["low", "high"],
+    "probabilities": [["3/4", "1/4"], ["1/2", "1/2"], [0.6, 0.4], ["1/4", "3/4"]],
+}
+
+
+@pytest.fixture
+def coin(tmp_path):
+    path = tmp_path / "coin.json"
+    path.write_text(json.dumps(COIN), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main(list(words))
+        streams = capsys.readouterr()
+        return code, streams.out, streams.err
+
+    return call
+
+
+def refused(result: tuple[int, str, str], *words: str) -> None:
+    """Exit 2, one line on standard error with these words, nothing on standard output."""
+    code, out, err = result
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+    for word in words:
+        assert word in err, err
+
+
+@pytest.mark.parametrize("command", [["verify"], ["demo"], ["cite"], []])
+def test_help(command, run):
+    code, out, _err = run(*command, "--help")
+    assert code == 0 and "Usage" in out
+
+
+def test_json_has_the_keys_that_others_read(run, coin):
+    code, out, err = run("verify", coin, "--family", "independent=0.05..0.5", "--json")
+    data = json.loads(out)
+    assert (code, err) == (0, "")
+    assert data["value"] == pytest.approx(40 / 21) and data["value_exact"] == "40/21"
+    assert data["exact"] is True and data["theorems"] == ["T1", "T4", "T11"]
+    assert data["witness"] == {
+        "entity": "ann",
+        "output": "high",
+        "prior": 0.05,
+        "posterior": pytest.approx(2 / 21),
+        "ratio": 2.0,
+        "attained": True,
+    }
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        "any",
+        "independent",
+        "independent=0.05..0.5",
+        "independent=1/2",
+        "one-of-two",
+        "fixed-size",
+        "fixed-size=0.25..0.5",
+        "swap-of-two",
+        "one-of=2",
+        "fixed-probability=0.3",
+        "uninformed",
+        "cliques=2",
+    ],
+)
+@pytest.mark.parametrize("notion", ["membership", "nmp"])
+def test_every_family(run, coin, family, notion):
+    code, out, err = run("verify", coin, "--family", family, "--notion", notion, "--json")
+    assert (code, err) == (0, "") and json.loads(out)["value"] >= 1
+    code, out, err = run("verify", coin, "--family", family, "--notion", notion)
+    assert (code, err) == (0, "") and "γ is" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "value"),
+    [
+        (["--notion", "dp", "--direction", "positive"], 0.6931471805599453),
+        (["--notion", "dp", "--direction", "negative"], 0.8754687373538999),
+        (["--notion", "dp", "--relation", "replace"], 0.22314355131420976),
+        (["--notion", "di", "-m", "2"], 5 / 9),
+        (["--notion", "dps", "--beta", "0.5", "--direction", "positive"], None),
+    ],
+)
+def test_other_notions(run, coin, options, value):
+    code, out, _err = run("verify", coin, *options, "--json")
+    assert code == 0
+    if value is not None:
+        assert json.loads(out)["value"] == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["laplace", "--scale", "2"],
+        ["laplace", "--scale", "2", "--statistic", "max"],
+        ["geometric", "--alpha", "1/2"],
+        ["geometric", "--scale", "3"],
+        ["randomized-response", "--keep", "3/4"],
+        ["randomized-response", "--epsilon", "1"],
+        ["k-max", "-k", "2"],
+        ["k-max-published", "-k", "2"],
+        ["except-first"],
+    ],
+)
+def test_built_in_mechanisms(run, options):
+    code, out, err = run("verify", "--mechanism", *options, "--entities", "4", "--json")
+    assert (code, err) == (0, "") and "value" in json.loads(out)
+
+
+def test_records(run):
+    words = "verify --mechanism randomized-response --keep 1/2 --rows 2 --values 3 --notion dp"
+    code, out, _err = run(*words.split(), "--relation", "replace", "--json")
+    data = json.loads(out)
+    assert code == 0 and data["value"] == pytest.approx(0.6931471805599453)
+    assert data["witness"]["row"] in (0, 1) and len(data["witness"]["known"]) == 1
+    code, out, _err = run(*words.split(), "--relation", "replace")
+    assert code == 0 and "row" in out
+
+
+def test_claims_set_the_exit_code(run, coin):
+    assert run("verify", coin, "--at-most", "3/2")[0] == 1
+    assert run("verify", coin, "--at-most", "2")[0] == 0
+    code, out, _err = run("verify", coin, "--at-most", "1.99", "--json")
+    assert code == 1 and json.loads(out)["holds"] is False
+
+
+def test_infinite_levels_are_results(run):
+    words = "verify --mechanism k-max-published --entities 8 -k 3 --family uninformed"
+    code, out, _err = run(*words.split(), "--json")
+    assert code == 0 and json.loads(out)["value"] == "inf"
+    assert json.loads(out)["witness"]["posterior"] == 1
+
+
+def test_demo_and_cite(run):
+    code, out, _err = run("demo")
+    assert code == 0 and "refutes" in out and "7/6" in out
+    code, out, _err = run("demo", "--json")
+    data = json.loads(out)
+    assert data["published"]["holds"] is False and data["repaired"]["holds"] is True
+    assert run("cite", "T4")[1].count("T4") == 1
+    assert "@misc{li13" in run("cite", "--bibtex")[1]
+    assert {paper["key"] for paper in json.loads(run("cite", "--json")[1])["papers"]} >= {"li13"}
+
+
+def changed(tmp_path, **changes: object) -> str:
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps({**COIN, **changes}), encoding="utf-8")
+    return str(path)
+
+
+def test_rows_that_do_not_sum_to_one(run, tmp_path):
+    rows = [[0.5, 0.5], [0.5, 0.4], [0.5, 0.5], [0.5, 0.5]]
+    refused(run("verify", changed(tmp_path, probabilities=rows)), "row 1", "ann", "0.9", "-0.1")
+    rows[1] = ["1/2", "1/3"]
+    refused(run("verify", changed(tmp_path, probabilities=rows)), "row 1", "5/6", "-1/6")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([[1.5, -0.5], [1, 0], [1, 0], [1, 0]], ["at least 0", "-0.5"]),
+        ([[float("nan"), 1], [1, 0], [1, 0], [1, 0]], ["a number", "nan"]),
+        ([[1, 0], [1, 0], [1, 0]], ["4", "2^2", "got 3"]),
+        ([[1, 0], [1], [1, 0], [1, 0]], ["equal length"]),
+        ([["one", 0], [1, 0], [1, 0], [1, 0]], ["finite number", "'one'"]),
+        ([[None, 1], [1, 0], [1, 0], [1, 0]], ["row 0, column 0"]),
+        ("abc", ["list of lists"]),
+        ([], ["worlds × outputs"]),
+    ],
+)
+def test_bad_tables(run, tmp_path, rows, words):
+    refused(run("verify", changed(tmp_path, probabilities=rows)), *words)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"outputs": ["low"]}, ["2 names"]),
+        ({"outputs": ["low", "low"]}, ["distinct"]),
+        ({"space": {"kind": "subset"}}, ["'subsets' or 'records'"]),
+        ({"space": {"kind": "subsets"}}, ["entities"]),
+        ({"space": {"kind": "subsets", "entities": ["a", "a"]}}, ["distinct", "'a'"]),
+        ({"space": {"kind": "records", "rows": 0, "values": 2}}, ["rows"]),
+        ({"probabilites": []}, ["'probabilites'", "probabilities"]),
+    ],
+)
+def test_bad_files(run, tmp_path, changes, words):
+    refused(run("verify", changed(tmp_path, **changes)), *words)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--family", "independant"], ["did you mean 'independent'"]),
+        (["--family", "one-of"], ["one-of=m"]),
+        (["--family", "one-of=1"], ["m must be", "at least 2"]),
+        (["--family", "one-of=9"], ["at most the number of entities, 2", "9"]),
+        (["--family", "one-of=two"], ["whole number"]),
+        (["--family", "uninformed=1"], ["without a parameter"]),
+        (["--family", "fixed-probability=1.5"], ["beta", "between 0 and 1"]),
+        (["--family", "fixed-probability=0"], ["strictly between"]),
+        (["--family", "independent=0.5..0.1"], ["at most high"]),
+        (["--family", "independent=0..0"], ["inside"]),
+        (["--family", "independent=a..b"], ["finite number"]),
+        (["--family", "cliques=0"], ["at least 1"]),
+        (["--notion", "dq"], ["did you mean"]),
+        (["--notion", "dp", "--family", "any"], ["--family", "left out"]),
+        (["--notion", "dp", "--relation", "swap"], ["add-remove"]),
+        (["--notion", "dp", "--direction", "up"], ["positive"]),
+        (["--notion", "di"], ["-m"]),
+        (["--notion", "dps"], ["--beta"]),
+        (["--notion", "dps", "--beta", "0"], ["above 0"]),
+        (["--at-most", "much"], ["finite number", "'much'"]),
+        (["--mechanism", "k-max"], ["one of the two"]),
+    ],
+)
+def test_bad_options(run, coin, options, words):
+    refused(run("verify", coin, *options), *words)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--mechanism k-mix --entities 4 -k 2", ["did you mean 'k-max'"]),
+        ("--mechanism k-max --entities 4", ["-k", "given"]),
+        ("--mechanism k-max --entities 4 -k 9", ["at most the number of entities"]),
+        ("--mechanism k-max --entities 4 -k 1", ["at least 2"]),
+        ("--mechanism k-max --entities 0 -k 2", ["at least 1"]),
+        ("--mechanism k-max -k 2", ["--entities"]),
+        ("--mechanism k-max --entities 4 -k 2 --scale 1", ["--scale", "left out"]),
+        ("--mechanism gaussian --entities 4 --scale 1", ["unbounded", "δ"]),
+        ("--mechanism laplace --entities 4 --scale 0", ["above 0"]),
+        ("--mechanism geometric --entities 4 --alpha 1", ["strictly between"]),
+        ("--mechanism laplace --entities 4 --scale 1 --statistic median", ["statistic"]),
+        ("--mechanism laplace --rows 2 --values 2 --scale 1", ["Subsets"]),
+        ("--mechanism except-first --entities 60", ["GiB", "entities fit"]),
+        ("--mechanism randomized-response --keep 1/2 --entities 40", ["are available", "fit"]),
+        ("--mechanism randomized-response --keep 2 --entities 4", ["between 0 and 1"]),
+        ("", ["one of the two"]),
+        ("no-such-file.json", ["no-such-file.json"]),
+        (".", ["directory"]),
+    ],
+)
+def test_bad_mechanisms(run, line, words):
+    refused(run("verify", *line.split()), *words)
+
+
+def test_not_json(run, tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text("{'a': 1}", encoding="utf-8")
+    refused(run("verify", str(path)), "JSON", "line 1")
+    path.write_bytes(b"\xff\xfe\x00")
+    refused(run("verify", str(path)), "JSON")
+    path.write_text("[1]", encoding="utf-8")
+    refused(run("verify", str(path)), "an object")
+
+
+def test_unknown_commands_and_options(run):
+    assert run("verfy")[0] == 2
+    assert run("verify", "--no-such-option")[0] == 2
+    refused(run("cite", "T99"), "T99")
+
+
+def test_the_installed_script_answers():
+    command = [sys.executable, "-c", "from whosin.app.cli.main import run; run()", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.startswith("whosin ")

@@ -1,0 +1,94 @@
+"""Every example in README.md, docs/ and the docstrings runs and prints what it says.
+
+In Markdown: ```pycon blocks are doctests, ```python blocks run, and in ```console blocks a line
+`$ whosin …` runs the command, `$ cat FILE` makes the file that is shown; other commands are for
+people and are left alone. Blocks of one page share their variables and a folder.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import whosin
+from whosin.app.cli.main import main
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(pycon|python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def console_steps(text: str) -> list[tuple[str, str]]:
+    """(command, expected output), with lines continued by a backslash joined."""
+    steps: list[tuple[str, str]] = []
+    for line in text.replace("\\\n", " ").splitlines():
+        if line.startswith("$ "):
+            steps.append((line[2:], ""))
+        elif steps:
+            steps[-1] = steps[-1][0], steps[-1][1] + line + "\n"
+    return steps
+
+
+def squeeze(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def run_console(text: str, capsys) -> None:
+    for command, expected in console_steps(text):
+        words = shlex.split(command, comments=True)
+        if words[0] == "cat":
+            Path(words[1]).write_text(expected, encoding="utf-8")
+        elif words[0] == "whosin":
+            capsys.readouterr()
+            if words[-2:-1] == [";"]:
+                words = words[:-2]
+            main(words[1:])
+            streams = capsys.readouterr()
+            assert squeeze(streams.out + streams.err) == squeeze(expected), command
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(os.environ, "COLUMNS", "100")
+    scope: dict[str, object] = {}
+    text = page.read_text(encoding="utf-8")
+    for match in BLOCK.finditer(text):
+        kind, body = match.groups()
+        line = text[: match.start()].count("\n") + 2
+        if kind == "console":
+            run_console(body, capsys)
+        elif kind == "python":
+            exec(compile("\n" * (line - 1) + body, str(page), "exec"), scope)
+        else:
+            test = doctest.DocTestParser().get_doctest(body, scope, page.name, str(page), line)
+            runner = doctest.DocTestRunner(optionflags=FLAGS)
+            problems: list[str] = []
+            runner.run(test, out=problems.append, clear_globs=False)
+            scope.update(test.globs)
+            assert not problems, "".join(problems)
+
+
+def modules() -> list[str]:
+    found = pkgutil.walk_packages(whosin.__path__, "whosin.")
+    return ["whosin", *(module.name for module in found)]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_docstrings(name):
+    module = importlib.import_module(name)
+    assert module.__doc__, f"{name} does not state its contract"
+    assert doctest.testmod(module, optionflags=FLAGS).failed == 0
+
+
+def test_a_wrong_page_fails(tmp_path, capsys):
+    with pytest.raises(AssertionError):
+        run_console("$ whosin --version\nwhosin 99\n", capsys)

@@ -1,0 +1,99 @@
+"""Imports run one way (ARCHITECTURE.md), and `import whosin` stays light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import whosin
+
+ROOT = Path(whosin.__file__).parent
+
+MAY_IMPORT = {
+    "errors": set(),
+    "references": set(),
+    "exact": {"errors"},
+    "beliefs": {"errors", "exact"},
+    "spaces": {"errors", "exact"},
+    "priors": {"errors", "exact", "spaces"},
+    "families": {"errors", "exact", "spaces", "priors"},
+    "mechanisms": {"errors", "exact", "spaces"},
+    "notions": {"errors", "exact", "spaces", "priors", "families", "mechanisms", "beliefs"},
+    "theorems": {"errors", "exact", "spaces", "priors", "mechanisms", "notions", "beliefs"},
+    "report": {"errors", "exact", "families", "mechanisms", "notions", "references", "spaces"},
+}
+"""Which rooms a room may import, besides itself. `app` may import all, and nobody imports it."""
+
+
+def imported_rooms(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            parts = node.module.split(".")
+            if parts[0] == "whosin":
+                found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("whosin.")}
+    return found
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def violations(may_import: dict[str, set[str]]) -> list[str]:
+    wrong = []
+    for path in sorted(ROOT.rglob("*.py")):
+        room = room_of(path)
+        if room in ("__init__", "app"):
+            continue
+        for other in imported_rooms(path) - {room} - may_import[room]:
+            wrong.append(f"{path.relative_to(ROOT)} imports {other}")
+    return wrong
+
+
+def test_rooms_import_one_way():
+    assert violations(MAY_IMPORT) == []
+
+
+def test_the_rule_can_fail():
+    stricter = {**MAY_IMPORT, "families": {"errors", "exact", "spaces"}}
+    assert any("imports priors" in line for line in violations(stricter))
+
+
+def test_the_allowed_imports_have_no_cycle():
+    done: set[str] = set()
+    while len(done) < len(MAY_IMPORT):
+        free = {room for room, needs in MAY_IMPORT.items() if room not in done and needs <= done}
+        assert free, f"a cycle among {sorted(set(MAY_IMPORT) - done)}"
+        done |= free
+
+
+def test_every_room_has_a_rule():
+    rooms = {room_of(path) for path in ROOT.rglob("*.py")} - {"__init__", "app"}
+    assert rooms == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize(
+    ("statement", "heavy"),
+    [
+        ("import whosin", {"numpy", "flint", "rich", "typer", "scipy", "pandas"}),
+        ("import whosin.notions", {"rich", "typer", "scipy", "pandas"}),
+        ("import whosin.app.cli.main", {"numpy", "flint", "scipy", "pandas"}),
+    ],
+)
+def test_imports_are_light(statement, heavy):
+    code = f"import sys; {statement}; print(' '.join(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not heavy & set(run.stdout.split())
+
+
+def test_public_names_resolve():
+    for name in whosin.__all__:
+        assert getattr(whosin, name) is not None
+    with pytest.raises(AttributeError, match="nothing_here"):
+        _ = whosin.nothing_here
