@@ -1,5 +1,6 @@
 # Everything lives in .venv; the stamp is renewed only when the dependencies change.
-PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
 STAMP := .venv/.installed
 
@@ -29,7 +30,7 @@ clean:
 	rm -rf .venv .bench site build dist
 
 $(STAMP): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "whosin needs Python 3.11 or newer; set PYTHON=")'
+	@test -n "$(PYTHON)" || { echo "whosin needs Python 3.11 or newer: make PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "Setting up .venv (first run only) …" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,docs]'
