@@ -325,6 +325,8 @@ def output_names(outputs: Sequence[Hashable] | None, count: int) -> tuple[Hashab
     names = tuple(tuple(name) if isinstance(name, list) else name for name in outputs)
     if len(names) != count:
         raise InvalidInput("outputs", f"{count} names, one a column", len(names))
+    if not all(isinstance(name, Hashable) for name in names):
+        raise InvalidInput("outputs", "hashable names: text, numbers, tuples", "another object")
     if len(set(names)) != count:
         raise InvalidInput("outputs", "distinct names", "a name twice")
     return names

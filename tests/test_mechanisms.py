@@ -1,0 +1,588 @@
+"""Mechanisms: their closed forms, their tables against brute force, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+import oracle
+import whosin as wi
+from checking import random_priors
+from whosin import families, mechanisms
+from whosin.errors import InvalidInput, NoPureLevel, Unsupported, WhosinError
+from whosin.notions import DifferentialPrivacy, NegativeMembership, PositiveMembership
+
+HALF = Fraction(1, 2)
+
+
+def gamma(mechanism, family, space=None):
+    return PositiveMembership(family).measure(mechanism, space).value
+
+
+def epsilon(mechanism, space=None, relation="add-remove"):
+    return DifferentialPrivacy(relation).measure(mechanism, space).value
+
+
+def exact_rows(channel: wi.Channel) -> list[list[Fraction]]:
+    return [[wi.exact.rational(entry) for entry in row] for row in channel.on_worlds().exact]
+
+
+def random_channel(rng: random.Random, n: int, outputs: int = 3) -> tuple[dict, wi.Channel]:
+    truth = oracle.random_channel(rng, n, outputs)
+    return truth, wi.Channel(wi.Subsets(n), oracle.table(truth))
+
+
+# Noise with a density: THEORY F10.
+
+
+def density_ratio(prior, space, centres, entity: int, point, scale: float) -> float:
+    """Pr[point|t] / Pr[point|¬t] for Laplace noise, from the definition in floats."""
+    sides = [0.0, 0.0]
+    totals = [0.0, 0.0]
+    for world, mass in enumerate(prior.probabilities(space)):
+        apart = sum(abs(float(a) - b) for a, b in zip(centres[world], point, strict=True))
+        side = world >> entity & 1
+        sides[side] += float(mass) * math.exp(-apart / scale)
+        totals[side] += float(mass)
+    return sides[1] / totals[1] / (sides[0] / totals[0])
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [wi.Count(), wi.Sum([2, -1, Fraction(1, 2)]), wi.Max([1, 3, 3]), wi.Histogram("aab")],
+    ids=repr,
+)
+def test_laplace_is_decided_on_the_product_grid(statistic):
+    """F10: on a fine grid of outputs no mixture exceeds the level, and a deciding point has it."""
+    rng, space, scale = random.Random(1), wi.Subsets(3), 1.5
+    labels, by_class = statistic.lattice(space).labels(), statistic.centres(space)
+    centres = [by_class[label] for label in labels]
+    axes = [sorted({float(c[i]) for c in centres}) for i in range(len(centres[0]))]
+    fine = [np.arange(axis[0] - 1, axis[-1] + 1.01, 0.25) for axis in axes]
+    for prior in [prior for _ in range(4) for prior in random_priors(rng, 3)]:
+        unsure = [t for t in range(3) if 0 < prior.belief(space, t) < 1]
+        level = gamma(mechanisms.Laplace(statistic, scale), families.Explicit(prior), space)
+
+        def worst(points, prior=prior, unsure=unsure) -> float:
+            found = [1.0]
+            for t, point in product(unsure, points):
+                ratio = density_ratio(prior, space, centres, t, point, scale)
+                found.append(wi.beliefs.gamma(ratio, float(prior.belief(space, t))))
+            return max(found)
+
+        assert worst(product(*fine)) <= level * (1 + 1e-12)
+        assert worst(product(*axes)) == pytest.approx(float(level), rel=1e-12)
+
+
+def test_centres_are_not_enough_in_two_dimensions():
+    """F10: ½{(0,1),(1,0)} against (0,0) has ratio e at (1,1) and cosh 1 = 1.543 at centres."""
+    space = wi.Subsets(["t", "u"])
+    where = {frozenset("t"): (0, 1), frozenset("tu"): (1, 0)}
+    mechanism = mechanisms.Laplace(lambda world: where.get(world, (0, 0)), 1)
+    channel = mechanism.channel(space)
+    assert set(channel.outputs) == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    top = [(space.index("t"), HALF), (space.index("tu"), HALF)]
+    ratios = {
+        output: channel.ratio(top, [(space.index(()), Fraction(1))], number)
+        for number, output in enumerate(channel.outputs)
+    }
+    assert float(ratios.pop((1, 1))) == pytest.approx(math.e, rel=1e-15)
+    assert float(max(ratios.values())) == pytest.approx(math.cosh(1), rel=1e-15)
+    prior = wi.priors.Table({(): HALF, "t": HALF / 2, "tu": HALF / 2})
+    assert gamma(channel, families.Explicit(prior)) >= (math.e + 1) / 2
+
+
+def test_laplace_levels_are_sensitivity_over_scale():
+    """ε = Δ/scale exactly, where 1/scale is a float: add-remove and replace (THEORY 8)."""
+    space = wi.Subsets(4)
+    values = wi.Sum([1, -2, 3, 3])
+    assert epsilon(mechanisms.Laplace(wi.Count(), 2), space) == 0.5
+    assert epsilon(mechanisms.Laplace(wi.Count(), 2), space, "replace") == 0
+    assert epsilon(mechanisms.Laplace(values, 4), space) == 0.75
+    assert epsilon(mechanisms.Laplace(values, 4), space, "replace") == 1.25
+    assert epsilon(mechanisms.Laplace(wi.Histogram("aabb"), 2), space, "replace") == 1
+    assert epsilon(mechanisms.Laplace("max", 2), space) == 2
+    assert epsilon(mechanisms.Laplace(len, "1/3"), space) == 3
+
+
+def test_small_noise_does_not_underflow():
+    """A likelihood below the range of doubles is neither 0 nor anybody's excuse: one entity brings
+    5 and 800 bring 1, at scale 1; the level is 5."""
+    statistic = wi.Sum([1] * 800 + [5])
+    assert epsilon(mechanisms.Laplace(statistic, 1), wi.Subsets(801)) == 5
+    alpha = mechanisms.Geometric(statistic, alpha=Fraction(1, 3))
+    assert epsilon(alpha, wi.Subsets(801)) == pytest.approx(5 * math.log(3))
+    level = gamma(mechanisms.Laplace("count", 1), families.Uninformed(), wi.Subsets(500))
+    assert level == pytest.approx((math.e + 1) / 2, rel=1e-12)
+
+
+def test_noise_below_every_float_is_refused():
+    """Where no float reaches there is no guess."""
+    with pytest.raises(Unsupported, match="larger scale"):
+        epsilon(mechanisms.Laplace("count", Fraction(1, 10**6)), wi.Subsets(3))
+
+
+def test_geometric_by_alpha_and_by_scale():
+    """α = e^(−1/scale): the same levels, and a rational α gives exact ones."""
+    rng, space = random.Random(2), wi.Subsets(3)
+    exact = mechanisms.Geometric(wi.Count(), alpha=HALF)
+    near = mechanisms.Geometric(wi.Count(), scale=1 / math.log(2))
+    for prior in random_priors(rng, 3):
+        family = families.Explicit(prior)
+        assert isinstance(gamma(exact, family, space), Fraction)
+        assert gamma(exact, family, space) == pytest.approx(gamma(near, family, space), rel=1e-12)
+    assert gamma(exact, families.Independent(), space) == 2
+    assert gamma(exact, families.Cliques(3), space) == 8
+
+
+def test_geometric_tails_add_nothing():
+    """F10: the deciding points are worth the whole line of integers, summed far out."""
+    rng, space, alpha = random.Random(3), wi.Subsets(3), Fraction(2, 3)
+    for prior in random_priors(rng, 3):
+        masses = dict(zip(oracle.worlds(3), prior.probabilities(space), strict=True))
+        column = {w: [alpha ** abs(len(w) - o) for o in range(-3, 7)] for w in masses}
+        pieces = [{w: [row[o]] for w, row in column.items()} for o in range(10)]
+        truth = max(oracle.positive(masses, piece, 3) for piece in pieces)
+        assert gamma(
+            mechanisms.Geometric("count", alpha=alpha), families.Explicit(prior), space
+        ) == (truth)
+
+
+def test_gaussian_has_no_pure_level():
+    """Unbounded ratios: refused, with the reason."""
+    with pytest.raises(NoPureLevel, match="failure probability"):
+        gamma(mechanisms.Gaussian("count", 1), families.Independent(), wi.Subsets(2))
+
+
+# Finite mechanisms.
+
+
+def test_exponential_mechanism_is_private():
+    """Scores of sensitivity 1 give ε-DP; monotone scores do so without the 2."""
+    rng = random.Random(4)
+    for _ in range(30):
+        n, outputs = rng.randint(1, 4), ["a", "b", "c"]
+        liked = {o: set(rng.sample(range(n), rng.randint(0, n))) for o in outputs}
+
+        def score(world, output, liked=liked) -> int:
+            return len(world & liked[output])
+
+        budget = Fraction(rng.randint(0, 30), 10)
+        for monotone in (False, True):
+            mechanism = mechanisms.Exponential(score, outputs, budget, monotone=monotone)
+            assert epsilon(mechanism, wi.Subsets(n)) <= float(budget) + 1e-12
+    table = [[0, 1], [1, 0]]
+    assert epsilon(mechanisms.Exponential(table, "xy", 2), wi.Subsets(1)) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "space", [wi.Subsets(1), wi.Subsets(3), wi.Records(2, 3), wi.Records(3, 2)]
+)
+def test_randomized_response(space):
+    """The level is ε; entries are products over rows, and outputs are in the worlds' order."""
+    subsets = isinstance(space, wi.Subsets)
+    values = 2 if subsets else space.values
+    relation = "add-remove" if subsets else "replace"
+    for budget in (0, 0.5, 2):
+        mechanism = mechanisms.RandomizedResponse(budget)
+        assert epsilon(mechanism, space, relation) == pytest.approx(budget, abs=1e-12)
+    keep = Fraction(3, 5)
+    channel = mechanisms.RandomizedResponse(keep=keep).channel(space)
+    move = (1 - keep) / (values - 1)
+    for number, row in enumerate(exact_rows(channel)):
+        world = space.world(number)
+        true = [int(e in world) for e in space.entities] if subsets else list(world)
+        assert list(channel.outputs[number]) == true
+        for output, entry in zip(channel.outputs, row, strict=True):
+            agree = [a == b for a, b in zip(true, output, strict=True)]
+            assert entry == math.prod(keep if same else move for same in agree)
+    ratio = keep / move
+    assert epsilon(channel, relation=relation) == pytest.approx(math.log(ratio), abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_k_max_closed_form(k):
+    """E1: against D_N γ = (2^k − 1)/(2^k − 2), attained from n = 2k on; below, γ = 1."""
+    for n in [*range(k, 10), 200]:
+        expected = Fraction(2**k - 1, 2**k - 2) if n >= 2 * k else 1
+        level = PositiveMembership(families.Uninformed()).measure(mechanisms.KMax(k), wi.Subsets(n))
+        assert level.value == expected
+
+
+def test_k_max_has_no_negative_membership_privacy():
+    """E1: some output rules the largest entities out."""
+    for n in (4, 9, 200):
+        notion = NegativeMembership(families.Uninformed())
+        level = notion.measure(mechanisms.KMax(2), wi.Subsets(n))
+        assert level.value == math.inf
+        assert level.witness.posterior == 0
+
+
+def test_k_max_as_published_is_refuted():
+    """E1: output c_1 happens only when T = {1}: the posterior is 1 and no γ works."""
+    for n in (3, 6, 200):
+        channel = mechanisms.KMaxAsPublished(2).channel(wi.Subsets(n))
+        level = PositiveMembership(families.Uninformed()).measure(channel)
+        assert level.value == math.inf
+        assert level.witness.posterior == 1
+        assert level.witness.output == "c1" and level.witness.entity == 0
+
+
+def test_k_max_rows():
+    """The draws of the definition, world by world."""
+    n, k = 5, 2
+    for kind, lowest in ((mechanisms.KMax, k), (mechanisms.KMaxAsPublished, 1)):
+        rows = exact_rows(kind(k).channel(wi.Subsets(n)))
+        for world, row in zip(oracle.worlds(n), rows, strict=True):
+            top = max(world, default=-1) + 1
+            if kind is mechanisms.KMaxAsPublished and not world:
+                top = n
+            start = min(max(top, lowest), n - k + 1)
+            drawn = range(start, start + k)
+            assert row == [Fraction(rank in drawn, k) for rank in range(1, n + 1)]
+
+
+@pytest.mark.parametrize("m", [3, 4, 5])
+def test_except_first(m):
+    """T9: with m candidates it is (1/(m−1), m)-DI and violates every ε-BDP."""
+    space = wi.Subsets(m)
+    level = wi.notions.DifferentialIdentifiability(m).measure(mechanisms.ExceptFirst(), space)
+    assert level.value == Fraction(1, m - 1)
+    assert epsilon(mechanisms.ExceptFirst(), space, "replace") == math.inf
+
+
+# Combinators against brute force.
+
+
+def test_mixture():
+    """Rows are weighted sums; equal outputs are one, different ones stay apart."""
+    rng = random.Random(5)
+    for _ in range(100):
+        n, weight = rng.randint(1, 3), Fraction(rng.randint(0, 5), 5)
+        first, one = random_channel(rng, n, 2)
+        second, two = random_channel(rng, n, 3)
+        two = wi.Channel(two.space, oracle.table(second), [1, 2, "new"])
+        mixed = mechanisms.Mixture([one, two], [weight, 1 - weight]).channel()
+        assert mixed.outputs == (0, 1, 2, "new")
+        for world, row in zip(oracle.worlds(n), exact_rows(mixed), strict=True):
+            a, b = first[world], second[world]
+            a, b = [*a, 0, 0], [0, *b]
+            assert row == [weight * x + (1 - weight) * y for x, y in zip(a, b, strict=True)]
+
+
+def test_mixture_of_different_lattices():
+    """Parts that see different statistics are spread over all worlds, in the worlds' order."""
+    space = wi.Subsets(3)
+    rows = [["1/2", "1/2"], ["1/3", "2/3"]]
+    parts = []
+    for entity in range(3):
+        statistic = wi.Histogram(["x" if e == entity else "y" for e in range(3)])
+        lattice = statistic.lattice(space)
+        side = [int(centre[0 if entity == 0 else 1] > 0) for centre in statistic.centres(space)]
+        parts.append(wi.Channel(space, [rows[s] for s in side], lattice=lattice))
+    single = wi.Channel(wi.Subsets(2), [["1/2", "1/2"]] * 4)
+    mixed = mechanisms.Mixture(parts).channel()
+    for world, row in zip(oracle.worlds(3), exact_rows(mixed), strict=True):
+        assert row[0] == sum(Fraction(1, 3) if e in world else HALF for e in range(3)) / 3
+    with pytest.raises(InvalidInput, match="all on"):
+        mechanisms.Mixture([parts[0], single]).channel()
+
+
+def test_spreading_kinds_in_another_order():
+    """A lattice of single entities in another order is not the order of the worlds."""
+    space = wi.Subsets(2)
+    counted = mechanisms.Geometric(wi.Count(of=[1]), alpha=HALF).channel(space)
+    assert exact_rows(counted) == [[1, HALF], [1, HALF], [HALF, 1], [HALF, 1]]
+
+
+def test_post_processed():
+    """A table, a mapping and a function, against the product of the matrices."""
+    rng = random.Random(6)
+    for _ in range(100):
+        n = rng.randint(1, 3)
+        truth, channel = random_channel(rng, n, 3)
+        stage = [oracle.random_distribution(rng, 2) for _ in range(3)]
+        after = mechanisms.PostProcessed(channel, stage, ["yes", "no"]).channel()
+        assert after.outputs == ("yes", "no")
+        merged = mechanisms.PostProcessed(channel, {0: "low", 1: "high", 2: "high"}).channel()
+        same = mechanisms.PostProcessed(channel, lambda o: "low" if o == 0 else "high").channel()
+        assert merged.outputs == same.outputs == ("low", "high")
+        assert exact_rows(merged) == exact_rows(same)
+        for world, row, halves in zip(
+            oracle.worlds(n), exact_rows(after), exact_rows(merged), strict=True
+        ):
+            old = truth[world]
+            assert row == [sum(old[i] * stage[i][j] for i in range(3)) for j in range(2)]
+            assert halves == [old[0], old[1] + old[2]]
+
+
+def test_sampled():
+    """Keeping each entity with probability β, against all samples; also on a quotient."""
+    rng = random.Random(7)
+    for _ in range(50):
+        n, beta = rng.randint(1, 4), Fraction(rng.randint(1, 6), 6)
+        truth, channel = random_channel(rng, n)
+        sampled = mechanisms.Sampled(channel, beta).channel()
+        assert exact_rows(sampled) == oracle.table(oracle.sample(truth, n, beta))
+        space = wi.Subsets(n)
+        for statistic in (wi.Count(), wi.Histogram([rng.choice("ab") for _ in range(n)]), "max"):
+            noisy = mechanisms.Geometric(statistic, alpha=HALF)
+            rows = dict(zip(oracle.worlds(n), exact_rows(noisy.channel(space)), strict=True))
+            after = mechanisms.Sampled(noisy, beta).channel(space)
+            assert exact_rows(after) == oracle.table(oracle.sample(rows, n, beta))
+
+
+def test_sampled_laplace_matches_the_closed_form():
+    """Amplification by sampling for a count: r = 1 + β(e^ε − 1)."""
+    beta = Fraction(1, 4)
+    mechanism = mechanisms.Sampled(mechanisms.Laplace("count", 1), beta)
+    level = DifferentialPrivacy(direction="positive").measure(mechanism, wi.Subsets(5))
+    assert level.value == pytest.approx(math.log1p(0.25 * (math.e - 1)), rel=1e-14)
+
+
+def test_composed():
+    """The joint channel is the product of the parts, world by world."""
+    rng = random.Random(8)
+    for _ in range(100):
+        n = rng.randint(1, 3)
+        (first, one), (second, two) = random_channel(rng, n, 2), random_channel(rng, n, 3)
+        joint = mechanisms.Composed([one, two]).channel()
+        assert joint.outputs == tuple(product(range(2), range(3)))
+        for world, row in zip(oracle.worlds(n), exact_rows(joint), strict=True):
+            assert row == [a * b for a, b in product(first[world], second[world])]
+
+
+def test_composed_noise_adds_its_epsilon():
+    """Under D_I the ε of Laplace counts add, also of different statistics and at small scales."""
+    space = wi.Subsets(3)
+    one, two = mechanisms.Laplace("count", 2), mechanisms.Laplace("count", 4)
+    assert epsilon(mechanisms.Composed([one, two]), space) == 0.75
+    of_one = mechanisms.Laplace(wi.Count(of=[2]), 4)
+    assert epsilon(mechanisms.Composed([one, of_one]), space) == 0.75
+    tiny = mechanisms.Laplace("count", Fraction(1, 200))
+    assert epsilon(mechanisms.Composed([tiny, tiny]), space) == 400
+    growth = gamma(mechanisms.Composed([one, two]), families.Independent(), space)
+    assert growth == pytest.approx(math.exp(0.75), rel=1e-15)
+
+
+def test_combinators_need_finitely_many_outputs():
+    """A density at its deciding points is not a distribution: no mixing, no post-processing."""
+    noise, space = mechanisms.Laplace("count", 1), wi.Subsets(2)
+    for mechanism in (mechanisms.Mixture([noise]), mechanisms.PostProcessed(noise, round)):
+        with pytest.raises(Unsupported, match="finitely many outputs"):
+            mechanism.channel(space)
+
+
+# Reading channels.
+
+
+def test_from_function():
+    """Outputs come in the order in which they first appear; missing ones have probability 0."""
+    space = wi.Subsets(["ann", "bob"])
+    channel = wi.Channel.from_function(
+        space, lambda world: {"in": 1} if "ann" in world else {"out": HALF, "in": HALF}
+    )
+    assert channel.outputs == ("out", "in")
+    assert exact_rows(channel) == [[HALF, HALF], [0, 1], [HALF, HALF], [0, 1]]
+
+
+def write(tmp_path, content):
+    path = tmp_path / "channel.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+    return path
+
+
+SUBSETS = {"kind": "subsets", "entities": ["ann"]}
+
+
+def test_load_exact_strings_and_decimals(tmp_path):
+    """Strings are exact ratios, and decimals are what they spell where the rows then sum to 1."""
+    rows = [["1/3", "2/3"], [0.1, 0.9]]
+    path = write(tmp_path, {"space": SUBSETS, "outputs": ["x", "y"], "probabilities": rows})
+    channel = wi.Channel.load(path)
+    assert channel.outputs == ("x", "y") and channel.space.entities == ("ann",)
+    assert exact_rows(channel) == [
+        [Fraction(1, 3), Fraction(2, 3)],
+        [Fraction(1, 10), Fraction(9, 10)],
+    ]
+    near = {"space": SUBSETS, "probabilities": [[0.3333333333, 0.6666666666], [1, 0]]}
+    assert wi.Channel.load(write(tmp_path, near)).exact is None
+
+
+def test_load_records(tmp_path):
+    """A channel file about records."""
+    data = {"space": {"kind": "records", "rows": 1, "values": 3}, "probabilities": [[1, 0]] * 3}
+    assert wi.Channel.load(write(tmp_path, data)).space == wi.Records(1, 3)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "line 1"),
+        ("[]", "an object with space"),
+        ({"space": SUBSETS}, "probabilities must be a list with a row"),
+        ({"space": SUBSETS, "probabilities": [[1], [1]], "output": []}, "got 'output'"),
+        ({"space": {"kind": "set"}, "probabilities": []}, "'subsets' or 'records'; got 'set'"),
+        ({"space": {**SUBSETS, "size": 2}, "probabilities": []}, "got 'size'"),
+        ({"space": {"kind": "subsets"}, "probabilities": []}, "entities must be"),
+        ({"space": {"kind": "records", "rows": 1}, "probabilities": []}, "whole numbers"),
+        ({"space": SUBSETS, "probabilities": 3}, "a list of lists; got int"),
+        ({"space": SUBSETS, "probabilities": [[1], [None]]}, "row 1, column 0"),
+        ({"space": SUBSETS, "probabilities": [[1], [True]]}, "row 1, column 0"),
+        ({"space": SUBSETS, "probabilities": [["1/0"], [1]]}, "a finite number; got '1/0'"),
+        ({"space": SUBSETS, "probabilities": [[1], [0.5]]}, r"row 1 \(world {ann}\) must be 1"),
+        ('{"space": {"kind": "subsets", "entities": 1}, "probabilities": [[NaN], [1]]}', "nan"),
+    ],
+)
+def test_load_refuses_bad_files(tmp_path, content, message):
+    """One line that names the field, what is accepted and what came."""
+    with pytest.raises(InvalidInput, match=message) as error:
+        wi.Channel.load(write(tmp_path, content))
+    assert "\n" not in str(error.value)
+
+
+def test_load_refuses_bytes(tmp_path):
+    """Not text at all."""
+    path = tmp_path / "channel.json"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InvalidInput, match="JSON text"):
+        wi.Channel.load(path)
+
+
+BAD_TABLES = [
+    ([[0.5, 0.5], [0.5, 0.6]], r"row 1 \(world \{0\}\) must be 1; got 1.1 \(off by \+0.1\)"),
+    ([["1/2", "1/2"], ["1/2", "1/3"]], r"row 1 .* got 5/6 \(off by -1/6, about -0.167\)"),
+    ([[1.5, -0.5], [1, 0]], r"row 0 \(world {}\), column 1 must be at least 0; got -0.5"),
+    ([[Fraction(3, 2), Fraction(-1, 2)], [1, 0]], "column 1 must be at least 0"),
+    ([[1, 0], [math.nan, 1]], "row 1.*column 0 must be a number; got nan"),
+    ([[HALF, HALF], [math.nan, HALF]], "row 1.*column 0 must be a number; got nan"),
+    ([[1, 0], [math.inf, 0]], "row 1"),
+    ([[1, 0], ["nan", 0]], "a finite number; got 'nan'"),
+    ([[1, 0], ["x", 0]], "a finite number; got 'x'"),
+    ([[1, 0], [None, 0]], "a finite number; got None"),
+    ([[1j, 0], [1, 0]], "a finite number"),
+    ([[1, 0]], r"number of rows must be 2 \(2\^1 for 1 entities\); got 1"),
+    ([[1, 0]] * 4, "number of rows must be 2"),
+    ([[1, 0], [1]], "rows of equal length"),
+    ([1, 0], "worlds × outputs"),
+    ([[], []], "worlds × outputs"),
+    (None, "worlds × outputs"),
+    ("text", "worlds × outputs"),
+]
+
+
+@pytest.mark.parametrize(("table", "message"), BAD_TABLES)
+def test_bad_tables(table, message):
+    """A table that is not a channel gets one clear message: where, what is accepted, what came."""
+    with pytest.raises(InvalidInput, match=message):
+        wi.Channel(wi.Subsets(1), table)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        (["a"], "2 names, one a column; got 1"),
+        (["a", "a"], "distinct names"),
+        ("ab", "a list of names"),
+        (3, "a list of names"),
+        (["a", {}], "hashable names"),
+    ],
+)
+def test_bad_outputs(outputs, message):
+    """Names of outputs: one a column, distinct."""
+    with pytest.raises(InvalidInput, match=message):
+        wi.Channel(wi.Subsets(1), [[1, 0], [1, 0]], outputs)
+
+
+def test_records_rows_are_named_by_their_values():
+    """The message says which table of values the row is about."""
+    with pytest.raises(InvalidInput, match=r"row 2 \(world \(1, 0\)\)"):
+        wi.Channel(wi.Records(2, 2), [[1], [1], ["1/2"], [1]])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: mechanisms.KMax(1), "k must be a whole number of at least 2; got 1"),
+        (lambda: mechanisms.KMax(True), "k must be"),
+        (lambda: mechanisms.KMax(2.0), "k must be"),
+        (lambda: mechanisms.KMax(3).channel(wi.Subsets(2)), "k must be at most .* 2; got 3"),
+        (lambda: mechanisms.Laplace("count", 0), "scale must be above 0; got 0"),
+        (lambda: mechanisms.Laplace("count", math.inf), "scale must be a finite number"),
+        (lambda: mechanisms.Laplace("counts", 1), "statistic must be Count"),
+        (lambda: mechanisms.Laplace("count", 1).channel(), "space must be given"),
+        (lambda: mechanisms.Gaussian("count", -1), "scale must be above 0"),
+        (lambda: mechanisms.Geometric("count"), "one of the two; got both or none"),
+        (lambda: mechanisms.Geometric("count", 1, HALF), "one of the two; got both or none"),
+        (lambda: mechanisms.Geometric("count", alpha=1), "alpha must be strictly between"),
+        (lambda: mechanisms.Geometric("count", alpha=2), "alpha must be between 0 and 1; got 2"),
+        (
+            lambda: mechanisms.Geometric(wi.Sum(["1/2"]), 1).channel(wi.Subsets(1)),
+            "whole numbers for geometric",
+        ),
+        (lambda: mechanisms.RandomizedResponse(), "one of the two"),
+        (lambda: mechanisms.RandomizedResponse(-1), "epsilon must be at least 0; got -1"),
+        (lambda: mechanisms.RandomizedResponse(keep=2), "keep must be between 0 and 1; got 2"),
+        (lambda: mechanisms.Exponential([[0]], ["a"], -1), "epsilon must be at least 0"),
+        (lambda: mechanisms.Exponential([[0]], [], 1), "at least one candidate"),
+        (lambda: mechanisms.Exponential([[0]], ["a"], 1, sensitivity=0), "sensitivity must be"),
+        (lambda: mechanisms.Exponential([[0]], ["a"], 1).channel(wi.Subsets(1)), "score must be"),
+        (lambda: mechanisms.Sampled(mechanisms.KMax(2), 0), "beta must be above 0"),
+        (lambda: mechanisms.Sampled(mechanisms.KMax(2), 1.5), "beta must be between 0 and 1"),
+        (lambda: mechanisms.Mixture([]), "at least one mechanism"),
+        (lambda: mechanisms.Mixture([mechanisms.KMax(2)], [HALF, HALF]), "weights must be 1"),
+        (lambda: mechanisms.Mixture([mechanisms.KMax(2)], [HALF]), "sum 1; got sum 0.5"),
+        (lambda: mechanisms.Composed([]), "at least one mechanism"),
+        (lambda: mechanisms.ExceptFirst().channel(wi.Subsets(1)), "entities must be at least 2"),
+        (
+            lambda: mechanisms.PostProcessed(mechanisms.KMax(2), {}).channel(wi.Subsets(2)),
+            "an image for every output; got none for 'c1'",
+        ),
+        (
+            lambda: mechanisms.PostProcessed(mechanisms.KMax(2), [[1]]).channel(wi.Subsets(2)),
+            r"number of rows must be 2 \(one an output\); got 1",
+        ),
+        (lambda: wi.Sum([1]).lattice(wi.Subsets(2)), "values must be 2 entries"),
+        (lambda: wi.Sum({0: 1}).lattice(wi.Subsets(2)), "none for 1"),
+        (lambda: wi.Histogram("ab").lattice(wi.Subsets(3)), "cells must be 3 entries"),
+        (lambda: wi.Count(of=["zoe"]).lattice(wi.Subsets(2)), "entity must be one of"),
+    ],
+)
+def test_bad_parameters(make, message):
+    """Every parameter outside its range is named, with the range and what came."""
+    with pytest.raises(InvalidInput, match=message):
+        make()
+
+
+@pytest.mark.parametrize("name", mechanisms.MECHANISMS)
+def test_records_are_answered_or_refused(name):
+    """A mechanism about entities says so on records; nothing fails in another way."""
+    made = {
+        "channel": lambda: wi.Channel(wi.Subsets(1), [[1], [1]]),
+        "laplace": lambda: mechanisms.Laplace("count", 1),
+        "geometric": lambda: mechanisms.Geometric("count", 1),
+        "gaussian": lambda: mechanisms.Gaussian("count", 1),
+        "exponential": lambda: mechanisms.Exponential([[0]] * 4, ["a"], 1),
+        "randomized-response": lambda: mechanisms.RandomizedResponse(1),
+        "k-max": lambda: mechanisms.KMax(2),
+        "k-max-published": lambda: mechanisms.KMaxAsPublished(2),
+        "except-first": lambda: mechanisms.ExceptFirst(),
+        "mixture": lambda: mechanisms.Mixture([mechanisms.RandomizedResponse(1)]),
+        "post-processed": lambda: mechanisms.PostProcessed(
+            mechanisms.RandomizedResponse(1), lambda o: o[0]
+        ),
+        "sampled": lambda: mechanisms.Sampled(mechanisms.RandomizedResponse(1), HALF),
+        "composed": lambda: mechanisms.Composed([mechanisms.RandomizedResponse(1)] * 2),
+    }
+    answered = {"exponential", "randomized-response", "mixture", "post-processed", "composed"}
+    if name in answered:
+        assert made[name]().channel(wi.Records(2, 2)).space == wi.Records(2, 2)
+    else:
+        with pytest.raises(WhosinError):
+            made[name]().channel(wi.Records(2, 2))
