@@ -52,11 +52,12 @@ class FixedSize(Family):
 
     @property
     def downward(self) -> bool:  # type: ignore[override]
-        return self.bounds[0] == 0
+        # Less belief in one is more in the others, so a bound at either end stands in the way.
+        return self.bounds == (0, 1)
 
     @property
     def upward(self) -> bool:  # type: ignore[override]
-        return self.bounds[1] == 1
+        return self.bounds == (0, 1)
 
     @property
     def tight(self) -> bool:  # type: ignore[override]

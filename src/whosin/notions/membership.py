@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 from whosin import beliefs
 from whosin.errors import InvalidInput
-from whosin.exact import Number, is_exact, rational
+from whosin.exact import Number, Rational, is_exact, rational
 from whosin.families import Family
 from whosin.mechanisms import Channel, as_channel
 from whosin.notions.base import SLACK, Notion, on_subsets, shown, witness, worst_case
@@ -39,7 +38,7 @@ class PositiveMembership(Notion):
         found = worst_case(channel, self.family, self.positive)
         if found is None:
             bound = self._bound(channel)
-            return Level(Fraction(1) if bound is None else bound, None, bound is None, ())
+            return Level(Rational(1) if bound is None else bound, None, bound is None, ())
         worst, certificate, most = found
         belief = most.prior if self.positive else 1 - most.prior
         case = witness(
