@@ -80,3 +80,62 @@ def worst_belief(ratio: Fraction | float, low: Fraction, high: Fraction) -> Wors
         return WorstBelief(at_low, prior, low > 0)
     prior = high if high < 1 else max(1 - near, low)
     return WorstBelief(at_high, prior, high < 1)
+
+
+def ratio_for_gamma(gamma: Number, low: Number, high: Number) -> Number:
+    """F6: the largest r that keeps γ at every prior in [low, high].
+
+    g(·, γ) rises and then falls, so the least of it is at an end. For negative membership pass
+    1 − high and 1 − low (F17).
+    """
+    return min(largest_ratio(low, gamma), largest_ratio(high, gamma))
+
+
+def ratio_for_posterior(posterior: Number, high: Number) -> Number:
+    """F8: the largest r that keeps the posterior of every prior up to `high` at most this."""
+    if high == 0 or posterior == 1:
+        return math.inf
+    if not high <= posterior < 1:
+        raise InvalidInput("posterior", f"at least the largest prior, {high}", posterior)
+    if high == 1:
+        return math.inf
+    return posterior * (1 - high) / (high * (1 - posterior))
+
+
+def gain(ratio: Number, prior: Number) -> Number:
+    """Posterior minus prior."""
+    return posterior(ratio, prior) - prior
+
+
+def largest_gain(ratio: float, low: float, high: float) -> tuple[float, float]:
+    """F16: (gain, prior) where the gain of a ratio is largest on [low, high].
+
+    The gain has one peak, at p* = 1/(1+√r), where it is (√r−1)/(√r+1) = tanh(ε/4) with r = e^ε.
+    """
+    if ratio == math.inf:
+        return (1 - low, low) if low > 0 else (1.0, 0.0)
+    prior = min(max(1 / (1 + math.sqrt(ratio)), float(low)), float(high))
+    return float(gain(ratio, prior)), prior
+
+
+def ratio_for_gain(most: float, low: float, high: float) -> float:
+    """F16 inverted: the largest r whose gain stays at most `most` at every prior in [low, high].
+
+    A larger r has its peak at a smaller prior, so where the peak of the unrestricted answer is
+    outside the range, the nearer end decides.
+    """
+    if not 0 < most < 1:
+        raise InvalidInput("gain", "strictly between 0 and 1", most)
+    free = ((1 + most) / (1 - most)) ** 2
+    peak = 1 / (1 + math.sqrt(free))
+    if low <= peak <= high:
+        return free
+    end = float(low) if peak < low else float(high)
+    if end in (0, 1) or end + most >= 1:
+        return math.inf
+    return (end + most) * (1 - end) / (end * (1 - end - most))
+
+
+def identified(epsilon: float, values: int) -> float:
+    """F18: ε-identifiability gives Pr[x_i = v | y, the rest] ≤ 1/(1 + (m−1) e^−ε)."""
+    return 1 / (1 + (values - 1) * math.exp(-epsilon))

@@ -45,6 +45,22 @@ class NoPureLevel(WhosinError):
     """The likelihood ratio of the mechanism is unbounded by construction (Gaussian noise)."""
 
 
+class ImpossibleTarget(WhosinError):
+    """No mechanism that says anything meets the target; `nearest` is the bound to stay above."""
+
+    def __init__(self, message: str, nearest: object) -> None:
+        super().__init__(message)
+        self.nearest = nearest
+
+
+class NoImplication(WhosinError):
+    """No theorem leads from one notion to another; `counterexample` says why, if that is known."""
+
+    def __init__(self, message: str, counterexample: str | None = None) -> None:
+        super().__init__(message)
+        self.counterexample = counterexample
+
+
 class Unsupported(WhosinError):
     """A combination of mechanism, space and notion that has no meaning or no known algorithm."""
 

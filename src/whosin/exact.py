@@ -136,3 +136,19 @@ def _snapped(upper: Any) -> Fraction:
     bound = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
     nearest = Fraction(float(bound)) if bound < Fraction(2) ** 1000 else bound
     return nearest if abs(nearest - bound) <= bound * Fraction(SNAP) else bound
+
+
+def log_down(value: Fraction | float) -> float:
+    """A float just below ln of the value (at most two units in the last place), or equal to it."""
+    if value == math.inf:
+        return math.inf
+    above = log_up(value)
+    return above if above == 0 else math.nextafter(math.nextafter(above, -math.inf), -math.inf)
+
+
+def exp_up(exponent: Fraction | float) -> Fraction:
+    """An exact rational that is at least e^exponent, and at most a hair above it."""
+    from flint import arb, ctx
+
+    with ctx.workprec(BALL_BITS):
+        return ball_ratio_upper(ball_exp(rational(exponent)), arb(1))

@@ -156,10 +156,44 @@ THEOREMS: dict[str, Theorem] = {
             ("tramer15",),
         ),
         Theorem(
+            "T12",
+            "without bounds on priors ε-UDP gives (e^ε, D_I)-PMP and (e^(2ε), D_B)-PMP; "
+            "ε-BDP gives (e^ε, D_B)-PMP and nothing under D_I",
+            "Tramèr15 section 3.4, T6",
+            ("tramer15", "li13"),
+        ),
+        Theorem(
             "T13",
             "mixtures of (D, γ)-PMP mechanisms and post-processed ones are (D, γ)-PMP",
             "Li13 Theorems 3.11, 3.12",
             ("li13",),
+        ),
+        Theorem(
+            "T14",
+            "ε-Bayesian DP gives (D_*, e^ε)-PMP; the converse holds for downward scalable families",
+            "Zhao17 Theorems 3, 4",
+            ("zhao17",),
+        ),
+        Theorem(
+            "T15",
+            "ε-DP gives tanh(ε/2)-semantic privacy, and tanh(ε/4)-semantic privacy gives ε-DP; "
+            "the same for Bayesian DP and Bayesian semantic privacy",
+            "ours, tightening Zhao17 Theorems 1, 2",
+            ("zhao17",),
+        ),
+        Theorem(
+            "T18",
+            "if the hockey-stick divergence between neighbours at e^ε is at most δ(ε), then given "
+            "t the ratio exceeds g with probability at most inf over ε < ln g of δ(ε)/(1 − e^ε/g)",
+            "ours, extending Li13 section 6",
+            ("li13",),
+        ),
+        Theorem(
+            "T19",
+            "ε-Bayesian DP gives ε-DP under full support; ε-DP gives (ε+ε_X)-identifiability, "
+            "and ε-identifiability gives (ε+ε_X)-DP",
+            "Zhao17 (ii), Wang14 (28)",
+            ("zhao17", "wang14"),
         ),
     )
 }

@@ -4,6 +4,7 @@
 """
 
 from whosin.families.any_prior import AnyPrior
+from whosin.families.at_most_known import AtMostKnown
 from whosin.families.base import Family, Worst
 from whosin.families.cliques import Cliques
 from whosin.families.explicit import Explicit
@@ -23,12 +24,14 @@ FAMILIES: dict[str, type[Family]] = {
     "fixed-probability": FixedProbability,
     "uninformed": Uninformed,
     "cliques": Cliques,
+    "at-most-known": AtMostKnown,
     "explicit": Explicit,
 }
 
 __all__ = [
     "FAMILIES",
     "AnyPrior",
+    "AtMostKnown",
     "Cliques",
     "Explicit",
     "Family",

@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.exact import Array
+from whosin.exact import Array, rational
 from whosin.families.base import Family, Worst, columns, interval
 from whosin.families.one_of import OneOf
 from whosin.families.structure import fixed_size_structure
 from whosin.priors import FixedSize as FixedSizePrior
 from whosin.priors import Prior
+from whosin.spaces.grid import as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
@@ -31,7 +32,8 @@ class FixedSize(Family):
     For each base T the largest of Pr[o|T∪t] over the smallest, by running extremes, never by pairs.
 
     With bounds that ratio is an upper bound only (T11), tight when low + high = 1; the witness is
-    then the best prior found among swaps and one-of-m choices, and its level is `Level.lower`.
+    then the best prior found among swaps, one-of-m and all-but-one-of-m choices, and its level is
+    `Level.lower`.
     """
 
     low: object = 0
@@ -53,11 +55,11 @@ class FixedSize(Family):
     @property
     def downward(self) -> bool:  # type: ignore[override]
         # Less belief in one is more in the others, so a bound at either end stands in the way.
-        return self.bounds == (0, 1)
+        return self.bounds[0] == 0 and self.bounds[1] == 1
 
     @property
     def upward(self) -> bool:  # type: ignore[override]
-        return self.bounds == (0, 1)
+        return self.bounds[0] == 0 and self.bounds[1] == 1
 
     @property
     def tight(self) -> bool:  # type: ignore[override]
@@ -80,6 +82,8 @@ class FixedSize(Family):
             for m in range(2, lattice.space.size + 1):
                 if low <= Fraction(1, m) <= high:
                     yield from OneOf(m).worst(likelihoods, lattice, positive)
+                if m > 2 and low <= 1 - Fraction(1, m) <= high:
+                    yield from _all_but_one(m, likelihoods, lattice, positive)
 
     def upper(
         self, likelihoods: Array, lattice: Lattice, positive: bool
@@ -101,10 +105,35 @@ class SwapOfTwo(FixedSize):
     symbol: ClassVar[str] = "D_B²"
     definition: ClassVar[str] = "fixed size, and exactly two worlds: T∪{t1} and T∪{t2}"
     source: ClassVar[str] = "Li13, distribution family 4.7"
+    tight: ClassVar[bool] = True  # type: ignore[misc]
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         worlds = [world for world, mass in enumerate(prior.probabilities(space)) if mass]
         return len(worlds) == 2 and super().contains(prior, space)
+
+
+def _all_but_one(m: int, likelihoods: Array, lattice: Lattice, positive: bool) -> Iterator[Worst]:
+    """A known set and all but one of m candidates: one-of-m, seen from those who are absent.
+
+    Complementing every world reverses a grid's numbering and exchanges present with absent.
+    """
+    grid, array = as_grid(lattice, likelihoods)
+    size, last = grid.space.size, grid.worlds - 1
+    for mirrored in OneOf(m).worst(array[::-1], grid, not positive):
+        assert mirrored.present is not None and mirrored.absent is not None
+        seen = mirrored.prior(mirrored.low)
+        assert isinstance(seen, FixedSizePrior)
+        prior = FixedSizePrior([1 - rational(p) for p in seen.parameters], size - seen.size)
+        yield Worst(
+            ratio=mirrored.ratio,
+            entity=mirrored.entity,
+            output=mirrored.output,
+            low=1 - mirrored.low,
+            high=1 - mirrored.low,
+            prior=lambda _belief, prior=prior: prior,  # type: ignore[misc]
+            present=tuple((last - world, weight) for world, weight in mirrored.absent),
+            absent=tuple((last - world, weight) for world, weight in mirrored.present),
+        )
 
 
 def worst_swap(

@@ -34,4 +34,4 @@ class DifferentialIdentifiability(Notion):
         assert found is not None
         worst, certificate, _ = found
         case = witness(channel, worst, certificate, worst.low, positive=True)
-        return Level(case.posterior, case, True, ("T8",))
+        return Level(case.posterior, case, True, (), notion=self)

@@ -51,7 +51,7 @@ class DifferentialPrivacy(Notion):
         if replace:
             worst = next(worst_swap(channel.searchable, lattice), None)
             if worst is None:  # one entity only: nobody to replace it with
-                return Level(0.0, None, True, ("T5",))
+                return Level(0.0, None, True, (), notion=self)
         else:
             sides = {"both": (True, False), "positive": (True,), "negative": (False,)}
             worst, positive = largest_addition(channel.searchable, lattice, sides[self.direction])
@@ -60,7 +60,7 @@ class DifferentialPrivacy(Notion):
         value = round_up(log) if log is not None else log_up(certificate.ratio)
         value = max(value, 0.0)  # rows of floats that sum to 1 only nearly can give a ratio below 1
         case = witness(channel, worst, certificate, HALF, positive=positive)
-        return Level(value, case, True, ("T5",) if replace else ("T4",))
+        return Level(value, case, True, (), notion=self)
 
     def _on_records(self, channel: Channel) -> Level:
         if self.relation != "replace":
@@ -96,4 +96,4 @@ class DifferentialPrivacy(Notion):
             known=others,
             values=(high, low),
         )
-        return Level(max(log_up(ratio), 0.0), case, True, ())
+        return Level(max(log_up(ratio), 0.0), case, True, (), notion=self)

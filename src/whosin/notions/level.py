@@ -49,10 +49,12 @@ class Level:
 
     Attributes:
         value: γ, ε in nats or ρ; a fraction where all inputs are exact; may be infinite.
-        witness: the case behind it; None when the family leaves nobody uncertain.
+        witness: the case behind it; None when the family leaves nobody uncertain, or when the value
+            is a bound and no prior of the family was found.
         exact: whether `value` is the tight level; otherwise it is an upper bound.
         theorems: the numbers of the theorems it rests on.
         lower: for a bound, the level that the witness does attain.
+        notion: what was measured.
     """
 
     value: Number
@@ -60,6 +62,7 @@ class Level:
     exact: bool
     theorems: tuple[str, ...]
     lower: Number | None = None
+    notion: object = field(default=None, repr=False)
 
     def holds(self, at_most: object) -> bool:
         """Whether the level is at most a claim: exactly for exact values, and otherwise up to one

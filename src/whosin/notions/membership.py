@@ -27,7 +27,6 @@ class PositiveMembership(Notion):
     family: Family
     unit: ClassVar[str] = "γ"
     positive: ClassVar[bool] = True
-    theorem: ClassVar[str] = "T1"
 
     def __post_init__(self) -> None:
         if not isinstance(self.family, Family):
@@ -38,7 +37,9 @@ class PositiveMembership(Notion):
         found = worst_case(channel, self.family, self.positive)
         if found is None:
             bound = self._bound(channel)
-            return Level(Rational(1) if bound is None else bound, None, bound is None, ())
+            if bound is None:
+                return Level(Rational(1), None, True, (), notion=self)
+            return Level(bound, None, False, ("T11",), notion=self)
         worst, certificate, most = found
         belief = most.prior if self.positive else 1 - most.prior
         case = witness(
@@ -48,8 +49,8 @@ class PositiveMembership(Notion):
         value = shown(most.gamma, exact)
         bound = self._bound(channel)
         if bound is None:
-            return Level(value, case, True, self._theorems())
-        return Level(max(bound, value), case, False, ("T11",), lower=value)
+            return Level(value, case, True, self._theorems(), notion=self)
+        return Level(max(bound, value), case, False, ("T11",), lower=value, notion=self)
 
     def _bound(self, channel: Channel) -> Number | None:
         """What T11 guarantees where the family's sup is not known exactly."""
@@ -67,8 +68,10 @@ class PositiveMembership(Notion):
         return shown(beliefs.worst_belief(ratio, low, high).gamma, exact)
 
     def _theorems(self) -> tuple[str, ...]:
-        bounded = getattr(self.family, "low", 0) != 0 or getattr(self.family, "high", 1) != 1
-        used = tuple("T2" if t == "T1" and not self.positive else t for t in self.family.theorems)
+        used = self.family.theorems
+        if not self.positive:  # T7, T8 and T10 speak of positive membership only
+            used = tuple({"T1": "T2"}.get(t, t) for t in used if t in ("T1", "T3", "T4", "T5"))
+        bounded = getattr(self.family, "bounds", (0, 1)) != (0, 1)
         return (*used, "T11") if bounded else used
 
 

@@ -36,4 +36,4 @@ class SampledDifferentialPrivacy(Notion):
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         sampled = Sampled(as_channel(mechanism, space), self.beta)
         level = DifferentialPrivacy("add-remove", self.direction).measure(sampled)
-        return replace(level, theorems=("T10",))
+        return replace(level, notion=self)

@@ -35,8 +35,10 @@ def print_level(
         console.print(f"and at least {short(level.lower)}, by the case below")
     if level.witness is not None:
         console.print(_witness(level))
-    else:
+    elif level.exact:
         console.print("Nobody is uncertain under these adversaries, so nothing can be learned.")
+    else:
+        console.print("No prior of this kind was found on so few people; the bound holds anyway.")
     for number in level.theorems:
         console.print(f"[dim]{escape(str(THEOREMS[number]))}[/dim]", soft_wrap=True)
     if claim is not None:

@@ -1,0 +1,190 @@
+"""Noise for processes accounted by privacy-loss distributions: subsampled, repeated, DP-SGD.
+
+dp-accounting gives an upper bound on the hockey-stick divergence between "with the person" and
+"without", on a grid of privacy losses; the finer the grid, the closer and the slower. The search
+runs on a coarse grid and is carried to finer ones; what is returned meets the target on the finest
+grid used. Everything goes through F9 (`failure_bound`), never through tails of the distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from whosin.calibration.adversary import read
+from whosin.calibration.failure import Profile, failure_bound, smallest_multiplier
+from whosin.calibration.targets import Advantage, Target
+from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError
+from whosin.exact import Array, rational
+from whosin.families import Family, Independent
+
+GRIDS = (1e-2, 1e-3, 1e-4)
+NOISES = ("gaussian", "laplace", "discrete-gaussian")
+
+
+@dataclass(frozen=True)
+class Process:
+    """A mechanism of sensitivity 1 with noise of scale `multiplier`, run several times.
+
+    Args:
+        noise: "gaussian", "laplace" or "discrete-gaussian".
+        sample_rate: each run sees each person with this probability (Poisson sampling).
+        steps: how many runs, all parameters fixed in advance. DP-SGD is a Gaussian process.
+    """
+
+    noise: str = "gaussian"
+    sample_rate: float = 1.0
+    steps: int = 1
+
+    def __post_init__(self) -> None:
+        if self.noise not in NOISES:
+            raise UnknownName("noise", str(self.noise), NOISES)
+        if not 0 < rational(self.sample_rate, "sample rate") <= 1:
+            raise InvalidInput("sample rate", "above 0 and at most 1", self.sample_rate)
+        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
+            raise InvalidInput("steps", "a whole number of at least 1", repr(self.steps))
+
+    def profile(self, multiplier: float, grid: float = GRIDS[-1]) -> Profile:
+        """δ(ε) of (with the person ‖ without), from above, on a grid of privacy losses."""
+        from dp_accounting.pld import privacy_loss_distribution as pld
+
+        once = pld.PrivacyLossDistribution(_losses(self, multiplier, grid))
+        composed = once if self.steps == 1 else once.self_compose(self.steps)
+
+        def profile(epsilons: Array) -> Array:
+            return np.asarray(composed.get_delta_for_epsilon(list(map(float, epsilons))))
+
+        return profile
+
+
+def _losses(process: Process, multiplier: float, grid: float) -> Any:
+    """One run's distribution of privacy losses, pessimistic, in the direction that F9 needs."""
+    from dp_accounting.pld import pld_pmf
+    from dp_accounting.pld import privacy_loss_distribution as pld
+    from dp_accounting.pld import privacy_loss_mechanism as mechanisms
+
+    common = {"sampling_prob": float(process.sample_rate)}
+    if process.noise == "discrete-gaussian":
+        whole = pld.from_discrete_gaussian_mechanism(
+            multiplier, value_discretization_interval=grid, **common
+        )
+        # Symmetric for a sensitivity of 1 without sampling; with it, take the larger direction.
+        return whole._pmf_remove
+    kind = {
+        "gaussian": mechanisms.GaussianPrivacyLoss,
+        "laplace": mechanisms.LaplacePrivacyLoss,
+    }[process.noise]
+    loss = kind(multiplier, adjacency_type=mechanisms.AdjacencyType.REMOVE, **common)
+    ends = loss.connect_dots_bounds()
+    low, high = math.floor(ends.epsilon_lower / grid), math.ceil(ends.epsilon_upper / grid)
+    deltas = loss.get_delta_for_epsilon(np.arange(low, high + 1) * grid)
+    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(grid, low, high, deltas)
+
+
+@dataclass(frozen=True)
+class ProcessPlan:
+    """The least noise for a process.
+
+    Attributes:
+        multiplier: σ (or the Laplace scale) over the sensitivity.
+        bound: what it was seen to achieve: the advantage, or the failure probability.
+        goal: what it had to stay below.
+        grid: the grid of privacy losses on which that was certified.
+    """
+
+    process: Process
+    target: Target
+    multiplier: float
+    bound: float
+    goal: float
+    grid: float
+    theorems: tuple[str, ...]
+
+
+def calibrate_process(
+    target: Target,
+    process: Process,
+    family: Family | None = None,
+    delta: float = 0.0,
+    grids: tuple[float, ...] = GRIDS,
+) -> ProcessPlan:
+    """The least noise multiplier for which a process keeps a target.
+
+    Args:
+        target: an `Advantage` needs no δ; all others hold but for a failure probability δ.
+        family: who may be looking, by default anyone with independent beliefs.
+
+    Raises:
+        Unsupported: a family for which sampled processes have no known accounting.
+    """
+    adversary = read(family or Independent())
+    if adversary.group > 1 or (adversary.relation == "replace" and process.sample_rate != 1):
+        raise Unsupported("sampled processes are accounted for add-remove families only")
+    failing = float(rational(delta, "delta"))
+    if isinstance(target, Advantage):
+        goal = float(rational(target.advantage))
+
+        def bound(multiplier: float, grid: float) -> float:
+            return float(process.profile(multiplier, grid)(np.zeros(1))[0])
+
+    else:
+        if not 0 < failing < 1:
+            raise InvalidInput("delta", "strictly between 0 and 1 for this target", delta)
+        goal, ratio = failing, float(target.ratio(adversary.low, adversary.high))
+
+        def bound(multiplier: float, grid: float) -> float:
+            return failure_bound(process.profile(multiplier, grid), ratio)[0]
+
+    multiplier = smallest_multiplier(
+        lambda m: bound(m, grids[0]), goal, start=_start(process), accuracy=5e-2
+    )
+    slope, value = -2.0, math.nan
+    for grid in grids:
+        multiplier, value, slope = _carry(partial(bound, grid=grid), goal, multiplier, slope)
+    return ProcessPlan(process, target, multiplier, value, goal, grids[-1], ("T18",))
+
+
+def _start(process: Process) -> float:
+    """A first guess: the noise that composes like √steps, thinned by sampling."""
+    return max(0.3, math.sqrt(process.steps) * float(process.sample_rate))
+
+
+def _carry(
+    bound: Callable[[float], float],
+    goal: float,
+    start: float,
+    slope: float,
+    accuracy: float = 2e-4,
+) -> tuple[float, float, float]:
+    """(multiplier, bound, slope) just inside the goal, from a start nearby, by secants in
+    logarithms; the slope of one grid is a good first guess for the next."""
+    aim = math.log(goal) - accuracy / 2
+    points: list[tuple[float, float]] = []
+    best: tuple[float, float] | None = None
+    at = start
+    for _ in range(30):
+        value = bound(at)
+        if value <= goal and (best is None or at < best[0]):
+            best = at, value
+        if value <= goal and math.log(goal) - math.log(max(value, 1e-300)) <= accuracy:
+            return at, value, slope
+        points.append((math.log(at), math.log(max(value, 1e-300))))
+        slope = _slope(points, slope)
+        step = (aim - points[-1][1]) / slope
+        at = math.exp(points[-1][0] + min(max(step, -0.5), 0.5))
+    if best is None:
+        raise WhosinError("the search for the noise did not converge; try a finer grid")
+    return (*best, slope)
+
+
+def _slope(points: list[tuple[float, float]], guess: float) -> float:
+    """d ln bound / d ln multiplier from the last two points; always falling."""
+    if len(points) < 2 or points[-1][0] == points[-2][0]:
+        return guess
+    (x0, y0), (x1, y1) = points[-2:]
+    return min((y1 - y0) / (x1 - x0), -0.05)

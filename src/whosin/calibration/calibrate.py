@@ -1,0 +1,172 @@
+"""`calibrate`: from an adversary and a target to a plan, on the safe side and re-checked."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from whosin import beliefs
+from whosin.calibration.adversary import Adversary, read
+from whosin.calibration.counts import smallest_scale
+from whosin.calibration.failure import gaussian_plan
+from whosin.calibration.plan import Fallback, Noise, Plan
+from whosin.calibration.queries import Query
+from whosin.calibration.targets import Epsilon, Rho, Target
+from whosin.errors import InvalidInput, WhosinError
+from whosin.exact import Number, exp_up, log_down, rational, round_up
+from whosin.families import AtMostKnown, Family, FixedSize, Independent, OneOf
+
+TAIL_95 = math.log(20)
+NORMAL_95 = 1.959963984540054
+
+
+def calibrate(
+    target: Target,
+    family: Family | None = None,
+    delta: float = 0.0,
+    query: Query | None = None,
+    entities: int | None = None,
+) -> Plan:
+    """The largest ε, hence the least noise, that keeps the target against the family.
+
+    Args:
+        target: how sure an adversary may become.
+        family: who may be looking; by default anyone with independent beliefs (one of m
+            candidates for `Rho`).
+        delta: the probability, given that a person is in, with which the promise may fail; 0 for
+            none. Gaussian noise needs one (THEORY 4).
+        query: what is asked, to plan its noise.
+        entities: how many people there may be; only `AtMostKnown` with a δ needs it.
+
+    Raises:
+        ImpossibleTarget: no useful mechanism meets the target; the message names the nearest.
+    """
+    if not isinstance(target, Target):
+        raise InvalidInput("target", "Gamma(…), Posterior(…), Epsilon(…), …", repr(target))
+    if family is None:
+        family = OneOf(target.m) if isinstance(target, Rho) else Independent()
+    failing = rational(delta, "delta")
+    if not 0 <= failing < 1:
+        raise InvalidInput("delta", "at least 0 and below 1", delta)
+    adversary = _adversary(target, family)
+    ratio = target.ratio(adversary.low, adversary.high)
+    if ratio == math.inf:
+        raise InvalidInput("target", "one that rules something out", "one met without any noise")
+    epsilon, dp_delta, noise = _pure(target, adversary, ratio), 0.0, None
+    theorems = (*adversary.theorems, *target.theorems)
+    failing_at = float(failing)
+    if query is not None:
+        noise = laplace(query.sensitivity(adversary.relation) / Fraction(epsilon))
+    if failing and isinstance(family, AtMostKnown):
+        epsilon, dp_delta, noise = _uncertain(family, float(ratio), failing_at, query, entities)
+        theorems = (*theorems, "T18")
+    elif failing:
+        if adversary.group > 1:
+            raise InvalidInput("delta", "0 for groups", delta)
+        gaussian = gaussian_plan(float(ratio), failing_at)
+        epsilon, dp_delta = gaussian.epsilon, gaussian.delta
+        theorems = (*theorems, "T18")
+        if query is not None:
+            sigma = gaussian.multiplier * query.euclidean(adversary.relation)
+            error = sigma * math.sqrt(2 / math.pi)
+            noise = Noise("gaussian", sigma, error, NORMAL_95 * sigma)
+    baseline = target.baseline()
+    return Plan(
+        target=target,
+        family=family,
+        epsilon=epsilon,
+        relation=adversary.relation,
+        gamma=_gamma(adversary, ratio),
+        baseline_epsilon=None if baseline is None else _log(target, baseline),
+        theorems=tuple(dict.fromkeys((*theorems, "T12"))),
+        tight=adversary.tight and not failing,
+        composes=not failing and not isinstance(family, AtMostKnown),
+        delta=failing_at,
+        entities=entities,
+        dp_delta=dp_delta,
+        query=query,
+        noise=noise,
+        fallback=fallbacks(epsilon if not failing else math.inf, adversary),
+    )
+
+
+def laplace(scale: Fraction) -> Noise:
+    """Laplace noise, its scale rounded up."""
+    rounded = round_up(scale)
+    return Noise("laplace", rounded, rounded, TAIL_95 * rounded)
+
+
+def _uncertain(
+    family: AtMostKnown, ratio: float, delta: float, query: Query | None, entities: int | None
+) -> tuple[float, float, Noise]:
+    """(ε, δ, noise) for a count whose other people the adversary is uncertain about (F19)."""
+    if query is None or query.kind != "count":
+        raise InvalidInput("query", "count, for at-most-known with a delta", query and query.kind)
+    if entities is None or entities < 2:
+        raise InvalidInput("entities", "at least 2, for at-most-known with a delta", entities)
+    scale, _, epsilon, dp_delta = smallest_scale(entities, family, ratio, delta)
+    if scale == 0:
+        return epsilon, dp_delta, Noise("none", 0.0, 0.0, 0.0)
+    alpha = math.exp(-1 / scale)
+    within = max(0, math.ceil(math.log(0.05 * (1 + alpha) / 2) / math.log(alpha)) - 1)
+    return epsilon, dp_delta, Noise("geometric", scale, 2 * alpha / (1 - alpha**2), float(within))
+
+
+def _adversary(target: Target, family: Family) -> Adversary:
+    adversary = read(family)
+    if not isinstance(target, Rho):
+        return adversary
+    prior = Fraction(1, target.m)
+    fits = isinstance(family, OneOf) and family.m == target.m
+    bounds = adversary.low <= prior <= adversary.high
+    if not fits and not (isinstance(family, FixedSize) and bounds):
+        raise InvalidInput("family", f"one-of={target.m} or fixed-size for rho", repr(family))
+    return Adversary(prior, prior, "replace", tight=target.m == 2, theorems=("T5", "T8"))
+
+
+def _log(target: Target, ratio: Number) -> float:
+    """ln ratio, rounded down; ε itself where the target is an ε."""
+    if isinstance(target, Epsilon):
+        return float(rational(target.epsilon))
+    return log_down(ratio if isinstance(ratio, float) else Fraction(ratio))
+
+
+def _pure(target: Target, adversary: Adversary, ratio: Number) -> float:
+    """The largest ε with e^(group · ε) ≤ ratio, then checked against the target's definition."""
+    epsilon = _log(target, ratio) / adversary.group
+    for _ in range(64):
+        if isinstance(target, Epsilon) and adversary.group == 1:
+            return epsilon
+        worst = exp_up(Fraction(epsilon) * adversary.group)
+        if target.met(worst, adversary.low, adversary.high):
+            return epsilon
+        epsilon = math.nextafter(epsilon, 0)
+    raise WhosinError("calibration did not meet its own target; please report this")
+
+
+def _gamma(adversary: Adversary, ratio: Number) -> float:
+    exact = rational(ratio)
+    return round_up(Fraction(beliefs.worst_belief(exact, adversary.low, adversary.high).gamma))
+
+
+def fallbacks(epsilon: float, adversary: Adversary) -> tuple[Fallback, ...]:
+    """T12: what ε between these neighbours promises against adversaries who know more."""
+    unbounded = adversary.relation == "add-remove"
+    pure = epsilon != math.inf
+    rows = []
+    if adversary.group > 1:
+        grouped = _exp(adversary.group * epsilon)
+        rows.append(("D_NI^k", f"groups of up to {adversary.group}", grouped, "T7"))
+    any_belief = _exp(epsilon) if unbounded else math.inf
+    rows.append(("D_I", "any beliefs, everyone else known", any_belief, "T12"))
+    sized = _exp(2 * epsilon if unbounded else epsilon)
+    rows.append(("D_B", "any beliefs, and the size known", sized, "T12"))
+    rows.append(("D_U", "anything, such as that all are in or none", math.inf, "T3"))
+    return tuple(
+        Fallback(family, words, gamma if pure else math.inf, theorem)
+        for family, words, gamma, theorem in rows
+    )
+
+
+def _exp(exponent: float) -> float:
+    return math.exp(exponent) if exponent < 700 else math.inf

@@ -1,0 +1,123 @@
+"""A count, exact or with noise, against adversaries who are uncertain about nearly everyone.
+
+`AtMostKnown(k, low, high)` with a failure probability (THEORY F19): for each event the profile is
+multilinear in the others' beliefs, so its sup is where each of the n − 1 − k uncertain others is at
+low or at high. Their number is then a sum of two binomials; that distribution, and its convolution
+with geometric noise, is log-concave, so the likelihood ratio of "one more" grows with the count and
+the worst event of each level is a tail: one pass of cumulative sums gives the whole profile.
+
+Without a failure probability uncertainty about others buys nothing: beyond every centre the ratio
+of Laplace or geometric noise is e^(1/scale) whatever the others do, and an exact count of n people
+has the output n, which reveals them all.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from whosin.calibration.failure import Profile, failure_bound, smallest_multiplier
+from whosin.exact import Array
+from whosin.families import AtMostKnown
+
+SLACK = 1e-15
+"""Added to every δ(ε): more than all that truncation and rounding can take away."""
+WIDTH = 9
+FEW = 33
+
+
+def profile(
+    entities: int, family: AtMostKnown, scale: float = 0.0, vertices: int | None = None
+) -> Profile:
+    """δ(ε) between a count with one person and without, the others as uncertain as the family says.
+
+    Args:
+        scale: of geometric noise, α = e^(−1/scale); 0 for an exact count.
+        vertices: try only so many of the extreme priors: for a search, not for a certificate.
+    """
+    unsure = max(0, entities - 1 - family.k)
+    low, high = map(float, family.bounds)
+    noise = _geometric(scale)
+    every = range(unsure + 1) if low < high else range(1)
+    if vertices is not None and len(every) > vertices:
+        tried = sorted({round(x) for x in np.linspace(0, unsure, vertices)})
+    else:
+        tried = list(every)
+
+    def sup(epsilons: Array) -> Array:
+        worst = np.zeros(len(epsilons))
+        for at_low in tried:
+            rest = np.convolve(_binomial(at_low, low), _binomial(unsure - at_low, high))
+            ratios, above, below = _tails(np.convolve(rest, noise))
+            first = np.searchsorted(ratios, epsilons, side="right")
+            worst = np.maximum(worst, above[first] - np.exp(epsilons) * below[first])
+        return np.minimum(worst + SLACK, 1.0)
+
+    return sup
+
+
+def _tails(weights: Array) -> tuple[Array, Array, Array]:
+    """For outputs in increasing order: ln of the ratio with over without, and the probabilities of
+    each upper tail with and without the person (one entry more, for the empty tail)."""
+    with_it = np.concatenate([[0.0], weights])
+    without = np.concatenate([weights, [0.0]])
+    with np.errstate(divide="ignore"):
+        ratios = np.log(with_it) - np.log(without)
+    ratios = np.maximum.accumulate(ratios)  # log-concave: already so, up to rounding
+    above, below = (np.append(np.cumsum(side[::-1])[::-1], 0.0) for side in (with_it, without))
+    return ratios, above, below
+
+
+@lru_cache(maxsize=256)
+def _binomial(count: int, belief: float) -> Array:
+    """Bin(count, belief) where it is not negligible (9 deviations and 60 more on either side).
+
+    What is cut off has probability below 10^−17, by Bernstein's inequality.
+    """
+    from scipy.special import gammaln
+
+    middle, spread = count * belief, math.sqrt(count * belief * (1 - belief))
+    first = max(0, math.floor(middle - WIDTH * spread - 60))
+    last = min(count, math.ceil(middle + WIDTH * spread + 60))
+    j = np.arange(first, last + 1)
+    logs = (
+        gammaln(count + 1)
+        - gammaln(j + 1)
+        - gammaln(count - j + 1)
+        + j * math.log(belief)
+        + (count - j) * math.log1p(-belief)
+    )
+    return np.asarray(np.exp(logs))
+
+
+def _geometric(scale: float) -> Array:
+    """Two-sided geometric noise, cut off where less than e^−40 is left."""
+    if scale == 0:
+        return np.ones(1)
+    alpha = math.exp(-1 / scale)
+    reach = math.ceil(40 * scale) + 1
+    weights = alpha ** np.abs(np.arange(-reach, reach + 1))
+    return np.asarray(weights * (1 - alpha) / (1 + alpha))
+
+
+def smallest_scale(
+    entities: int, family: AtMostKnown, ratio: float, delta: float
+) -> tuple[float, float, float, float]:
+    """(scale, failure, ε, δ(ε)): the least geometric noise, possibly none, for which the ratio of a
+    count exceeds `ratio` with probability at most δ given that the person is in.
+
+    Searched on a few of the extreme priors, then certified on all of them.
+    """
+
+    def bound(scale: float, vertices: int | None = FEW) -> tuple[float, float, float]:
+        return failure_bound(profile(entities, family, scale, vertices), ratio)
+
+    scale = 0.0
+    if bound(0.0)[0] > delta:
+        start = 1 / math.log(ratio)
+        scale = smallest_multiplier(lambda s: bound(s)[0], delta, start, accuracy=1e-3)
+    while (certified := bound(scale, None))[0] > delta:
+        scale = scale * 1.02 if scale else 0.05
+    return (scale, *certified)

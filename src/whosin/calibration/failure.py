@@ -1,0 +1,96 @@
+"""Allowing a small failure probability δ (THEORY 4, F9), the route for Gaussian noise.
+
+(D, γ, δ)-PMP: for every prior and person, the probability, over an output drawn given that the
+person is in, that the promise fails at that output is at most δ. If the hockey-stick divergence
+between neighbours at e^ε is at most δ(ε), then
+
+    Pr[ r(o) > g | t ] ≤ inf over ε < ln g of δ(ε) / (1 − e^ε/g).
+
+Any ε gives a valid bound, so a search over finitely many is on the safe side. Tails are never read
+off an accountant's distribution: those dominate in hockey-stick divergence, not in tails.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array
+
+Profile = Callable[[Array], Array]
+POINTS = 400
+
+
+@dataclass(frozen=True)
+class GaussianPlan:
+    """A noise multiplier (σ over sensitivity), and the (ε, δ) of the F9 bound that it meets."""
+
+    multiplier: float
+    epsilon: float
+    delta: float
+    failure: float
+
+
+def failure_bound(profile: Profile, ratio: float) -> tuple[float, float, float]:
+    """F9: (bound on Pr[r(o) > ratio | t], the ε that gives it, δ(ε) there)."""
+    if not ratio > 1:
+        raise InvalidInput("ratio", "above 1", ratio)
+    top = math.log(ratio)
+    gaps = np.geomspace(top, top * 1e-4, POINTS)
+    epsilons = np.maximum(top - gaps, 0.0)
+    deltas = np.asarray(profile(epsilons), dtype=float)
+    bounds = deltas / -np.expm1(-gaps)
+    best = int(np.argmin(bounds))
+    return min(1.0, float(bounds[best])), float(epsilons[best]), float(deltas[best])
+
+
+def gaussian_profile(multiplier: float) -> Profile:
+    """δ(ε) of Gaussian noise with σ = multiplier · sensitivity, exactly (Balle and Wang 2018)."""
+    from scipy.special import log_ndtr
+
+    half = 1 / (2 * multiplier)
+
+    def profile(epsilons: Array) -> Array:
+        above = log_ndtr(half - epsilons * multiplier)
+        below = epsilons + log_ndtr(-half - epsilons * multiplier)
+        return np.asarray(np.exp(above) * -np.expm1(np.minimum(below - above, 0)))
+
+    return profile
+
+
+def smallest_multiplier(
+    bound: Callable[[float], float], goal: float, start: float = 1.0, accuracy: float = 1e-6
+) -> float:
+    """The least multiplier whose bound meets the goal, from above, by bisection on its logarithm.
+
+    `bound` must fall as the multiplier grows; what is returned has been seen to meet the goal.
+    """
+    low = high = start
+    while bound(high) > goal:
+        low, high = high, high * 2
+        if high > 1e9:
+            raise InvalidInput("target", "within reach of noise below 10^9 sensitivities", "not so")
+    while low == high or bound(low) <= goal:
+        high, low = low, low / 2
+        if low < 1e-9:
+            return high
+    while high / low > 1 + accuracy:
+        middle = math.sqrt(low * high)
+        if bound(middle) <= goal:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def gaussian_plan(ratio: float, delta: float) -> GaussianPlan:
+    """The least Gaussian noise for which r(o) ≤ ratio fails with probability at most δ."""
+    multiplier = smallest_multiplier(
+        lambda m: failure_bound(gaussian_profile(m), ratio)[0], delta, accuracy=1e-9
+    )
+    failure, epsilon, dp_delta = failure_bound(gaussian_profile(multiplier), ratio)
+    return GaussianPlan(multiplier, epsilon, dp_delta, failure)

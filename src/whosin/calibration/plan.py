@@ -1,0 +1,141 @@
+"""A plan: what an adversary and a target require, with reasons. Plain data that survives a file."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from whosin.calibration import codec
+from whosin.calibration.queries import Query
+from whosin.calibration.targets import Target
+from whosin.errors import InvalidInput
+from whosin.families import Family
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """What the same release still promises when the adversary knows more than assumed (T12)."""
+
+    family: str
+    words: str
+    gamma: float
+    theorem: str
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise for one query.
+
+    Attributes:
+        kind: "laplace" (or geometric, of the same scale, for whole numbers), "gaussian",
+            "geometric", or "none".
+        scale: its scale, or standard deviation.
+        error: the expected absolute error of each number, in the units of the query.
+        within: 95% of all numbers are within this distance of the truth.
+    """
+
+    kind: str
+    scale: float
+    error: float
+    within: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """From an adversary and a target to the noise.
+
+    Attributes:
+        epsilon: world-level ε in nats, rounded down; with a δ the ε of an (ε, `dp_delta`)-DP
+            release that suffices.
+        relation: between which worlds: "add-remove" or "replace".
+        gamma: the factor by which a belief may then move, for this family.
+        baseline_epsilon: what plain DP needs for the same target against any prior, if it can.
+        tight: whether no larger ε would do for all mechanisms; otherwise it is sufficient.
+        composes: whether ε of several releases may be added under this promise (THEORY 9).
+        fallback: what holds if the adversary knows more.
+    """
+
+    target: Target
+    family: Family
+    epsilon: float
+    relation: str
+    gamma: float
+    baseline_epsilon: float | None
+    theorems: tuple[str, ...]
+    tight: bool
+    composes: bool
+    delta: float = 0.0
+    dp_delta: float = 0.0
+    query: Query | None = None
+    noise: Noise | None = None
+    fallback: tuple[Fallback, ...] = field(default=())
+    entities: int | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """A complete description, from which `Plan.from_dict` makes the plan again."""
+        return {
+            "version": VERSION,
+            "target": codec.encode(self.target),
+            "family": codec.encode(self.family),
+            "query": None if self.query is None else codec.encode(self.query),
+            "entities": self.entities,
+            "delta": self.delta,
+            "epsilon": self.epsilon,
+            "dp_delta": self.dp_delta,
+            "relation": self.relation,
+            "gamma": self.gamma if math.isfinite(self.gamma) else "inf",
+            "baseline_epsilon": self.baseline_epsilon,
+            "theorems": list(self.theorems),
+            "tight": self.tight,
+            "composes": self.composes,
+            "noise": None if self.noise is None else vars(self.noise),
+            "fallback": [
+                {**vars(each), "gamma": each.gamma if math.isfinite(each.gamma) else "inf"}
+                for each in self.fallback
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, data: object) -> Plan:
+        """Make a plan again and check that the file does not promise more than it can keep."""
+        from whosin.calibration.calibrate import calibrate
+
+        if not isinstance(data, dict):
+            raise InvalidInput("plan", "a JSON object", type(data).__name__)
+        if data.get("version") != VERSION:
+            raise InvalidInput("version of the plan", f"{VERSION}", repr(data.get("version")))
+        for key in ("target", "family", "epsilon", "relation"):
+            if key not in data:
+                raise InvalidInput("plan", f"an object with {key!r}", "none")
+        query = data.get("query")
+        plan = calibrate(
+            codec.decode_target(data["target"]),
+            codec.decode_family(data["family"]),
+            delta=data.get("delta", 0.0),
+            query=None if query is None else codec.decode_query(query),
+            entities=data.get("entities"),
+        )
+        epsilon = data["epsilon"]
+        if not isinstance(epsilon, int | float) or not 0 <= epsilon <= plan.epsilon * (1 + 1e-9):
+            raise InvalidInput("epsilon of the plan", f"at most {plan.epsilon:.6g}", epsilon)
+        if data["relation"] != plan.relation:
+            raise InvalidInput("relation of the plan", plan.relation, data["relation"])
+        return plan
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read what `whosin plan --json` writes."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError):
+            raise InvalidInput("plan file", "JSON", "something else") from None
+        return cls.from_dict(data)
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan as JSON."""
+        text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+        Path(path).write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,125 @@
+"""Adversaries who are uncertain about nearly everyone (THEORY 1, 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any, ClassVar
+
+from whosin.errors import InvalidInput, Unsupported
+from whosin.exact import Array, flint_rational
+from whosin.families.base import Family, Worst, interval
+from whosin.families.structure import independent_beliefs
+from whosin.priors import Independent as IndependentPrior
+from whosin.priors import Prior
+from whosin.spaces.grid import Grid, as_grid
+from whosin.spaces.lattice import Lattice
+from whosin.spaces.search import exceeds, first_at_least, largest_ratio
+from whosin.spaces.subsets import Subsets
+
+LARGEST = 1 << 16
+"""How many priors are tried at most for one entity."""
+
+
+@dataclass(frozen=True)
+class AtMostKnown(Family):
+    """Independent, beliefs in [low, high], except for at most k entities known to be in or out.
+
+    The ratio is linear-fractional in each other entity's belief, so its sup is where each of them
+    is low, high, or known; and one more known entity never lowers it, so exactly k are. On a count
+    of n entities that leaves (k+1)(n−k) priors to try.
+    """
+
+    k: int
+    low: object = 0
+    high: object = 1
+
+    symbol: ClassVar[str] = "D_K^k"
+    definition: ClassVar[str] = "independent and bounded, and at most k entities are known"
+    source: ClassVar[str] = "ours: THEORY section 5"
+    downward: ClassVar[bool] = False
+    upward: ClassVar[bool] = False
+    theorems: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 0:
+            raise InvalidInput("k", "a whole number of at least 0", repr(self.k))
+        if self.bounds[0] == 0 or self.bounds[1] == 1:
+            raise InvalidInput(
+                "low and high", "strictly between 0 and 1", f"{self.low}..{self.high}"
+            )
+
+    @cached_property
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        """low and high, exactly."""
+        return interval(self.low, self.high)
+
+    def contains(self, prior: Prior, space: Subsets) -> bool:
+        beliefs = independent_beliefs(prior, space)
+        if beliefs is None:
+            return False
+        low, high = self.bounds
+        unsure = [p for p in beliefs if 0 < p < 1]
+        return len(beliefs) - len(unsure) <= self.k and all(low <= p <= high for p in unsure)
+
+    def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
+        grid, array = as_grid(lattice, likelihoods)
+        number: Any = float if array.dtype != object else flint_rational
+        for kind in range(len(grid.kinds)):
+            entity = grid.kinds[kind][0]
+            best: tuple[Any, list[Fraction], int] | None = None
+            for beliefs in self._vertices(grid, kind):
+                prior = IndependentPrior(beliefs)
+                present, absent = prior.given(grid, entity, number)
+                sides = (present @ array, absent @ array)
+                sides = sides if positive else sides[::-1]
+                ratio = largest_ratio(*sides)
+                if best is None or exceeds(ratio, best[0]):
+                    (output,) = first_at_least(*sides, ratio)
+                    best = ratio, beliefs, output
+            assert best is not None
+            ratio, beliefs, output = best
+            yield Worst(ratio, entity, output, *self.bounds, _with_belief(beliefs, entity))
+
+    def _vertices(self, grid: Grid, kind: int) -> Iterator[list[Fraction]]:
+        """Beliefs of everyone, the entity itself at low, for all ways to be at an end."""
+        others = [len(members) - (each == kind) for each, members in enumerate(grid.kinds)]
+        known = min(self.k, sum(others))
+        ways = [list(_splits(count, known)) for count in others]
+        if prod(map(len, ways)) > LARGEST:
+            raise Unsupported(
+                f"{self.symbol} would have to try {prod(map(len, ways))} priors; "
+                "it is exact for counts, and for few entities otherwise"
+            )
+        ends = (Fraction(0), Fraction(1), *self.bounds)
+        for split in product(*ways):
+            if sum(part[0] + part[1] for part in split) != known:
+                continue
+            beliefs = [self.bounds[0]] * grid.space.size
+            for each, part in enumerate(split):
+                members = grid.kinds[each][1:] if each == kind else grid.kinds[each]
+                places = iter(members)
+                for value, count in zip(ends, part, strict=True):
+                    for _ in range(count):
+                        beliefs[next(places)] = value
+            yield beliefs
+
+
+def _splits(count: int, known: int) -> Iterator[tuple[int, int, int, int]]:
+    """(out, in, low, high): ways to share a number of like entities, at most `known` certain."""
+    for out in range(min(known, count) + 1):
+        for inside in range(min(known - out, count - out) + 1):
+            rest = count - out - inside
+            for low in range(rest + 1):
+                yield out, inside, low, rest - low
+
+
+def _with_belief(beliefs: list[Fraction], entity: int) -> Any:
+    def prior(belief: Fraction) -> Prior:
+        return IndependentPrior([*beliefs[:entity], belief, *beliefs[entity + 1 :]])
+
+    return prior

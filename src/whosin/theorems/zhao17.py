@@ -1,0 +1,51 @@
+"""Semantic privacy and differential privacy (Zhao 2017), tightened: T15 and erratum E3.
+
+Semantic privacy at level s: for every belief b over records, every output y and every row i, the
+posteriors with and without row i's data differ by at most s in total variation.
+
+**Proof of ε-DP ⇒ tanh(ε/2)-SP.** Both posteriors are reweightings of one belief by A(x)(y) and
+A(x_−i)(y); let r_x be their ratio, which under ε-DP lies in [e^−ε, e^ε]. For a set S of worlds with
+mass q under the second posterior the first gives q m_S / (q m_S + (1−q) m_S̄), where m are mean
+ratios; the difference to q is largest when all of S has the largest ratio R and the rest the
+smallest, and over q it is then (√k − 1)/(√k + 1) = tanh(¼ ln k) with k = max r / min r ≤ e^(2ε).
+
+**Proof of tanh(ε/4)-SP ⇒ ε-DP.** Let x and x' differ in row i only, with A(x)(y)/A(x')(y) = k. They
+have the same x_−i, so under a belief on {x, x'} the posterior without row i's data is that belief
+itself, and r_x / r_x' = k. The best weights give tanh(¼ ln k), so tanh(¼ ln k) ≤ tanh(ε/4).
+"""
+
+from __future__ import annotations
+
+import math
+
+from whosin.errors import InvalidInput
+
+
+def semantic_from_dp(epsilon: float) -> float:
+    """T15: ε-DP ⇒ tanh(ε/2)-semantic privacy; the same for Bayesian DP and Bayesian SP."""
+    return math.tanh(_epsilon(epsilon) / 2)
+
+
+def dp_from_semantic(level: float) -> float:
+    """T15, the other way: level-semantic privacy ⇒ ε-DP with ε = 4 artanh(level)."""
+    if not 0 <= level <= 1:
+        raise InvalidInput("level", "between 0 and 1", level)
+    return math.inf if level == 1 else 4 * math.atanh(level)
+
+
+def semantic_from_dp_as_published(epsilon: float) -> float:
+    """Zhao17 Theorems 1, 2: e^(2ε) − 1, which says nothing from ε = 0.35 on."""
+    return math.expm1(2 * _epsilon(epsilon))
+
+
+def dp_from_semantic_as_published(level: float) -> float:
+    """Zhao17 Theorems 1, 2: (1/2 − 1/(e^ε+1))-SP ⇒ ε-DP, for levels below 1/2 only."""
+    if not 0 <= level < 0.5:
+        raise InvalidInput("level", "at least 0 and below 1/2", level)
+    return 2 * math.atanh(2 * level)
+
+
+def _epsilon(value: float) -> float:
+    if not value >= 0:
+        raise InvalidInput("epsilon", "at least 0", value)
+    return value
