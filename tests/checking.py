@@ -97,6 +97,7 @@ def family_instances(rng: random.Random, n: int) -> dict[str, list[wi.families.F
         "fixed-probability": [wi.families.FixedProbability(probability(rng, ends=False))],
         "uninformed": [wi.families.Uninformed()],
         "cliques": [wi.families.Cliques(rng.randint(1, n + 1))],
+        "at-most-known": [wi.families.AtMostKnown(rng.randint(0, n), half, 1 - half / 2)],
         "explicit": [wi.families.Explicit(random_priors(rng, n))],
     }
     if n >= 2:

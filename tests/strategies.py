@@ -77,6 +77,11 @@ def families(draw, n: int) -> wi.families.Family:
         "fixed-probability": beliefs.map(wi.families.FixedProbability),
         "uninformed": st.just(wi.families.Uninformed()),
         "cliques": st.integers(1, n).map(wi.families.Cliques),
+        "at-most-known": st.builds(
+            lambda k, ends: wi.families.AtMostKnown(k, *sorted(ends)),
+            st.integers(0, n),
+            st.tuples(beliefs, beliefs),
+        ),
         "explicit": st.lists(priors(n), min_size=1, max_size=3).map(wi.families.Explicit),
     }
     assert made.keys() == wi.families.FAMILIES.keys(), "a family is missing here"

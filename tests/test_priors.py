@@ -177,6 +177,8 @@ def test_wrong_priors(make, message):
         (lambda: families.FixedProbability(2), "beta must be between 0 and 1; got 2"),
         (lambda: families.Cliques(0), "k must be a whole number of at least 1; got 0"),
         (lambda: families.Cliques(True), "k must be a whole number"),
+        (lambda: families.AtMostKnown(-1, THIRD, HALF), "k must be a whole number"),
+        (lambda: families.AtMostKnown(1), "low and high must be strictly between 0 and 1"),
         (lambda: families.Explicit([]), "at least one prior"),
         (lambda: families.Explicit([HALF]), "at least one prior"),
         (lambda: families.Explicit(priors.Table([1, 0])).check(wi.Subsets(2)), "4 numbers"),
@@ -221,6 +223,12 @@ def member(rng: random.Random, family: families.Family, n: int) -> priors.Prior:
     match family:
         case families.AnyPrior():
             return rng.choice(random_priors(rng, n))
+        case families.AtMostKnown():
+            low, high = family.bounds
+            p = [low + (high - low) * Fraction(rng.randint(0, 4), 4) for _ in range(n)]
+            for known in rng.sample(range(n), min(family.k, n)):
+                p[known] = rng.choice([p[known], Fraction(0), Fraction(1)])
+            return priors.Independent(p)
         case families.OneOfTwo():
             low, high = family.bounds
             p = [Fraction(rng.randint(0, 1)) for _ in range(n)]
@@ -269,6 +277,7 @@ def one_of_each(rng: random.Random, n: int) -> list[families.Family]:
         families.FixedProbability(THIRD),
         families.Uninformed(),
         families.Cliques(rng.randint(1, n)),
+        families.AtMostKnown(rng.randint(0, n), THIRD, Fraction(3, 4)),
         families.Explicit([priors.Independent(Fraction(1, 5)), priors.FixedSize(HALF, 1)]),
     ]
 
@@ -312,6 +321,9 @@ STRANGERS = [
     (families.Cliques(1), priors.Table({(): HALF, (0, 1): HALF})),
     (families.Cliques(2), priors.Table({(): HALF, (0, 1, 2): HALF})),
     (families.Cliques(4), priors.FixedSize(HALF, 1)),
+    (families.AtMostKnown(1, THIRD, HALF), priors.Independent([HALF, HALF, 0, 1])),
+    (families.AtMostKnown(4, THIRD, HALF), priors.Independent([HALF, HALF, 0, Fraction(1, 4)])),
+    (families.AtMostKnown(4, THIRD, HALF), priors.FixedSize(HALF, 1)),
     (families.Explicit(priors.Uniform()), priors.Independent(THIRD)),
 ]
 

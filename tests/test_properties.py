@@ -74,6 +74,10 @@ def test_larger_families_leak_no_less(data):
         [families.SwapOfTwo(), families.FixedSize(), families.AnyPrior()],
         [families.Uninformed(), families.Independent()],
         [families.FixedProbability(beta), families.Independent()],
+        [
+            *(families.AtMostKnown(k, beta / 2, (beta + 1) / 2) for k in range(n + 1)),
+            families.Independent(beta / 2, (beta + 1) / 2),
+        ],
         [families.Independent(), *(families.Cliques(k) for k in range(1, n + 2))],
         [families.Cliques(n), families.AnyPrior()],
         [families.Explicit(prior), families.AnyPrior()],

@@ -118,7 +118,11 @@ def _all_but_one(m: int, likelihoods: Array, lattice: Lattice, positive: bool) -
     Complementing every world reverses a grid's numbering and exchanges present with absent.
     """
     grid, array = as_grid(lattice, likelihoods)
-    size, last = grid.space.size, grid.worlds - 1
+    size = grid.space.size
+
+    def complement(world: int) -> int:
+        return lattice.class_of(grid.representative(grid.worlds - 1 - world))
+
     for mirrored in OneOf(m).worst(array[::-1], grid, not positive):
         assert mirrored.present is not None and mirrored.absent is not None
         seen = mirrored.prior(mirrored.low)
@@ -131,8 +135,8 @@ def _all_but_one(m: int, likelihoods: Array, lattice: Lattice, positive: bool) -
             low=1 - mirrored.low,
             high=1 - mirrored.low,
             prior=lambda _belief, prior=prior: prior,  # type: ignore[misc]
-            present=tuple((last - world, weight) for world, weight in mirrored.absent),
-            absent=tuple((last - world, weight) for world, weight in mirrored.present),
+            present=tuple((complement(world), weight) for world, weight in mirrored.absent),
+            absent=tuple((complement(world), weight) for world, weight in mirrored.present),
         )
 
 
