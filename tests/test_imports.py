@@ -23,8 +23,14 @@ MAY_IMPORT = {
     "families": {"errors", "exact", "spaces", "priors"},
     "mechanisms": {"errors", "exact", "spaces"},
     "notions": {"errors", "exact", "spaces", "priors", "families", "mechanisms", "beliefs"},
-    "theorems": {"errors", "exact", "spaces", "priors", "mechanisms", "notions", "beliefs"},
-    "report": {"errors", "exact", "families", "mechanisms", "notions", "references", "spaces"},
+    "theorems": {
+        "errors", "exact", "spaces", "priors", "families", "mechanisms", "notions", "beliefs",
+    },
+    "calibration": {"errors", "exact", "beliefs", "priors", "families"},
+    "report": {
+        "errors", "exact", "beliefs", "families", "mechanisms", "notions", "references", "spaces",
+        "theorems", "calibration",
+    },
 }
 """Which rooms a room may import, besides itself. `app` may import all, and nobody imports it."""
 

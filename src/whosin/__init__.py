@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from whosin import beliefs as beliefs
+    from whosin import calibration as calibration
     from whosin import errors as errors
     from whosin import families as families
     from whosin import mechanisms as mechanisms
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
     from whosin import references as references
     from whosin import spaces as spaces
     from whosin import theorems as theorems
+    from whosin.calibration import Advantage as Advantage
+    from whosin.calibration import Epsilon as Epsilon
+    from whosin.calibration import Gain as Gain
+    from whosin.calibration import Gamma as Gamma
+    from whosin.calibration import Plan as Plan
+    from whosin.calibration import Posterior as Posterior
+    from whosin.calibration import Query as Query
+    from whosin.calibration import Rho as Rho
+    from whosin.calibration import calibrate as calibrate
     from whosin.mechanisms import Channel as Channel
     from whosin.notions import Level as Level
     from whosin.notions import Witness as Witness
@@ -38,6 +48,7 @@ __version__ = "0.1.0"
 
 _ROOMS = (
     "beliefs",
+    "calibration",
     "errors",
     "families",
     "mechanisms",
@@ -48,15 +59,24 @@ _ROOMS = (
     "theorems",
 )
 _NAMES = {
+    "Advantage": "calibration",
     "Channel": "mechanisms",
     "Count": "spaces",
+    "Epsilon": "calibration",
+    "Gain": "calibration",
+    "Gamma": "calibration",
     "Histogram": "spaces",
     "Level": "notions",
     "Max": "spaces",
+    "Plan": "calibration",
+    "Posterior": "calibration",
+    "Query": "calibration",
     "Records": "spaces",
+    "Rho": "calibration",
     "Subsets": "spaces",
     "Sum": "spaces",
     "Witness": "notions",
+    "calibrate": "calibration",
 }
 
 __all__ = ["__version__", *_ROOMS, *_NAMES]

@@ -1,7 +1,10 @@
 """From how sure an adversary may become to the noise that is needed, on the safe side."""
 
-from whosin.calibration.calibrate import calibrate
-from whosin.calibration.plan import Fallback, Plan
+from whosin.calibration.accounting import Process, ProcessPlan, calibrate_process
+from whosin.calibration.adversary import read as read_adversary
+from whosin.calibration.plan import Fallback, Noise, Plan
+from whosin.calibration.planning import calibrate
+from whosin.calibration.queries import Query
 from whosin.calibration.targets import (
     HIPAA,
     TARGETS,
@@ -22,9 +25,15 @@ __all__ = [
     "Fallback",
     "Gain",
     "Gamma",
+    "Noise",
     "Plan",
     "Posterior",
+    "Process",
+    "ProcessPlan",
+    "Query",
     "Rho",
     "Target",
     "calibrate",
+    "calibrate_process",
+    "read_adversary",
 ]

@@ -102,7 +102,7 @@ class Plan:
     @classmethod
     def from_dict(cls, data: object) -> Plan:
         """Make a plan again and check that the file does not promise more than it can keep."""
-        from whosin.calibration.calibrate import calibrate
+        from whosin.calibration.planning import calibrate
 
         if not isinstance(data, dict):
             raise InvalidInput("plan", "a JSON object", type(data).__name__)

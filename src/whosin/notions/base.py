@@ -83,9 +83,9 @@ def _weighted(mass: Any) -> list[tuple[int, Fraction]]:
 
 
 def _float_ratio(channel: Channel, prior: Prior, worst: Worst, positive: bool) -> Fraction | float:
-    """Sums of products of non-negative floats, correctly rounded (fsum). A prior's mass is a product
-    of n factors or a convolution of n steps, each rounded once or twice, so each sum is within
-    (2n + 8) units of 2^−53 of the truth; the ratio is enlarged by more than twice that."""
+    """Sums of products of non-negative floats, correctly rounded (fsum). A prior's mass is a
+    product of n factors or a convolution of n steps, each rounded once or twice, so each sum is
+    within (2n + 8) units of 2^−53 of the truth; the ratio is enlarged by more than twice that."""
     assert channel.lattice is not None
     present, absent = prior.given(channel.lattice, worst.entity, float)
     column = channel.likelihoods[:, worst.output]

@@ -7,8 +7,10 @@ from fractions import Fraction
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
+from whosin.calibration import Plan, ProcessPlan
 from whosin.families import Family
 from whosin.notions import (
     DifferentialIdentifiability,
@@ -20,7 +22,11 @@ from whosin.notions import (
     SampledDifferentialPrivacy,
 )
 from whosin.references import THEOREMS, Paper, Theorem
+from whosin.report import card
+from whosin.report.explanation import Explanation
 from whosin.report.numbers import percent, short
+from whosin.report.plot import belief_plot
+from whosin.theorems.map import BARRIERS, EDGES
 
 
 def print_level(
@@ -142,3 +148,78 @@ def print_demo(
     console.print(
         "Next: [bold]whosin verify --help[/bold], [bold]whosin cite[/bold], docs/gallery.md"
     )
+
+
+def print_plan(plan: Plan) -> None:
+    """A plan's card, its theorems and its chart."""
+    console = Console(highlight=False)
+    for section in card.card(plan):
+        console.print(f"[bold]{section.title}[/bold]")
+        for line in section.lines:
+            console.print(Padding(escape(line), (0, 0, 0, 2)))
+    console.print()
+    bounds = getattr(plan.family, "bounds", (0, 1))
+    print(belief_plot(card.curves(plan), (float(bounds[0]), float(bounds[1]))))
+    _print_reasons(console, plan.theorems)
+
+
+def print_process(plan: ProcessPlan, delta: float) -> None:
+    """The noise of a repeated process."""
+    console = Console(highlight=False)
+    process = plan.process
+    console.print(
+        f"{process.steps} steps of {process.noise} noise, each seeing a person with probability "
+        f"{process.sample_rate:g}"
+    )
+    console.print(f"Noise multiplier: [bold]{plan.multiplier:.4f}[/bold]")
+    what = "attack advantage" if plan.target.name == "advantage" else "failure probability"
+    console.print(f"An adversary {plan.target.words()}", end="")
+    console.print("." if not delta else f", but for a probability of {delta:g}.")
+    console.print(
+        f"[dim]certified: {what} at most {plan.bound:.6g} on a grid of {plan.grid:g}[/dim]"
+    )
+    _print_reasons(console, plan.theorems)
+
+
+def print_explanation(found: Explanation) -> None:
+    """An ε in beliefs, as a table and a chart."""
+    console = Console(highlight=False)
+    delta = f", δ = {found.delta:g}" if found.delta else ""
+    console.print(f"[bold]What ε = {found.epsilon:g}{delta} ({found.relation}) means[/bold]")
+    console.print("How sure someone can become, by what they knew and believed before:\n")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("someone who")
+    for prior in found.priors:
+        table.add_column(percent(prior), justify="right")
+    for reading in found.readings:
+        cells = [percent(found.posterior(reading, prior)) for prior in found.priors]
+        if reading.ratio == float("inf"):
+            cells = ["any"] * len(cells)
+        table.add_row(f"{reading.words} ({reading.symbol})", *cells)
+    console.print(table)
+    if found.delta:
+        console.print(f"\nEach line may fail with probability {found.failure:g} (T18).")
+    console.print()
+    print(belief_plot(found.curves()))
+    _print_reasons(console, tuple(dict.fromkeys(r.theorem for r in found.readings)))
+
+
+def print_map() -> None:
+    """Implications and counterexamples, a line each."""
+    console = Console(highlight=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("from", "", "to", "level", "by"):
+        table.add_column(heading)
+    for edge in EDGES:
+        arrow = "⇔" if edge.both_ways else "⇒"
+        row = (edge.source, arrow, edge.target, edge.formula, edge.theorem)
+        table.add_row(*map(escape, row))
+    for barrier in BARRIERS:
+        table.add_row(*map(escape, (barrier.source, "⇏", barrier.target, barrier.reason, "")))
+    console.print(table)
+
+
+def _print_reasons(console: Console, theorems: Sequence[str]) -> None:
+    console.print()
+    for number in theorems:
+        console.print(f"[dim]{escape(str(THEOREMS[number]))}[/dim]", soft_wrap=True)

@@ -21,14 +21,31 @@ from whosin.theorems.li13 import (
     sampling_from_sampled,
     unbounded_from_independent,
 )
+from whosin.theorems.map import convert
+from whosin.theorems.tramer15 import bounded_from_epsilon, epsilon_from_bounded, fallback
+from whosin.theorems.wang14 import dp_from_identifiability, identifiability_from_dp
+from whosin.theorems.zhao17 import (
+    dp_from_semantic,
+    dp_from_semantic_as_published,
+    semantic_from_dp,
+    semantic_from_dp_as_published,
+)
 
 __all__ = [
+    "bounded_from_epsilon",
     "bounded_from_identifiability",
     "bounded_from_unbounded",
     "cliques_from_unbounded",
+    "convert",
     "coupling",
+    "dp_from_identifiability",
+    "dp_from_semantic",
+    "dp_from_semantic_as_published",
+    "epsilon_from_bounded",
+    "fallback",
     "fixed_size_from_bounded",
     "identifiability_from_bounded",
+    "identifiability_from_dp",
     "identifiability_from_one_of",
     "independent_from_unbounded",
     "mixed",
@@ -37,5 +54,7 @@ __all__ = [
     "ratio_between_any_worlds",
     "sampled_from_sampling",
     "sampling_from_sampled",
+    "semantic_from_dp",
+    "semantic_from_dp_as_published",
     "unbounded_from_independent",
 ]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import typer
 
-from whosin.app.cli import cite, demo, verify
+from whosin.app.cli import cite, demo, explain, notions, plan, verify
 
 app = typer.Typer(
     name="whosin",
@@ -22,7 +22,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("plan")(plan.plan)
+app.command("explain")(explain.explain)
 app.command("verify")(verify.verify)
+app.command("notions")(notions.notions)
 app.command("demo")(demo.demo)
 app.command("cite")(cite.cite)
 

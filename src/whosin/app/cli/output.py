@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +22,11 @@ def plain(value: object) -> Any:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return str(value)
+
+
+def warn(message: str) -> None:
+    """A line on standard error."""
+    print(f"whosin: warning: {message}", file=sys.stderr)
 
 
 def print_json(data: dict[str, object]) -> None:

@@ -44,8 +44,17 @@ _READERS: dict[str, tuple[Callable[[str], object], str]] = {
         "=β",
     ),
     "uninformed": (lambda _: families.Uninformed(), ""),
+    "at-most-known": (lambda text: _at_most_known(text), "=k:0.1..0.9"),
     "cliques": (lambda text: families.Cliques(whole(text, "k in cliques=k")), "=k"),
 }
+
+
+def _at_most_known(text: str) -> families.AtMostKnown:
+    known, colon, band = text.partition(":")
+    if not colon:
+        raise InvalidInput("family", "at-most-known=k:0.1..0.9", repr(f"at-most-known={text}"))
+    bounds = number_range(band, "prior range")
+    return families.AtMostKnown(whole(known, "k in at-most-known=k:0.1..0.9"), *bounds)
 
 
 def family_help() -> str:

@@ -1,0 +1,192 @@
+"""`whosin plan`: from who is looking and how sure they may become to the noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from whosin.calibration import Process, Target
+    from whosin.families import Family
+
+
+def plan(
+    posterior: Annotated[str | None, typer.Option(help="The most sure they may become.")] = None,
+    gamma: Annotated[str | None, typer.Option(help="Or the most a belief may grow, ×γ.")] = None,
+    gain: Annotated[str | None, typer.Option(help="Or the most it may grow, as a sum.")] = None,
+    advantage: Annotated[str | None, typer.Option(help="Or the largest TPR − FPR.")] = None,
+    rho: Annotated[str | None, typer.Option(help="Or the most for one of m candidates.")] = None,
+    m: Annotated[int | None, typer.Option("-m", help="How many candidates, with --rho.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="Or plain ε.")] = None,
+    hipaa: Annotated[
+        bool, typer.Option("--hipaa", help="Or 1.5%, read out of HIPAA's safe harbour.")
+    ] = False,
+    prior: Annotated[
+        str | None, typer.Option(help="How sure they may be already: 0.05..0.5, or 0.5.")
+    ] = None,
+    size_known: Annotated[
+        bool, typer.Option("--size-known", help="They know how many are in the data.")
+    ] = False,
+    linked: Annotated[
+        int | None, typer.Option(help="Up to so many people come and go together.")
+    ] = None,
+    family: Annotated[
+        str | None, typer.Option(help="Or name the adversaries: at-most-known=10:0.1..0.9, …")
+    ] = None,
+    delta: Annotated[
+        str | None, typer.Option(help="The promise may fail with this probability.")
+    ] = None,
+    query: Annotated[str, typer.Option(help="count, rows, sum or histogram.")] = "count",
+    lower: Annotated[str, typer.Option(help="Clamp of a sum, from below.")] = "0",
+    upper: Annotated[str, typer.Option(help="Clamp of a sum, from above.")] = "1",
+    rows: Annotated[int, typer.Option(help="The most rows a person has.")] = 1,
+    cells: Annotated[int, typer.Option(help="The most cells a person is in.")] = 1,
+    entities: Annotated[int | None, typer.Option(help="How many people there may be.")] = None,
+    noise: Annotated[
+        str, typer.Option(help="With --steps: gaussian, laplace or discrete-gaussian.")
+    ] = "gaussian",
+    sample_rate: Annotated[
+        str | None, typer.Option(help="DP-SGD: the sampling rate of a step.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="DP-SGD: how many steps.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Draw: x.html, x.svg or x.png.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say who may be looking and how sure they may become; get ε, the noise and the reasons.
+
+    With --sample-rate and --steps it plans the noise multiplier of DP-SGD instead.
+    """
+    from whosin.app.cli.output import print_json, warn
+    from whosin.calibration import Query, calibrate
+    from whosin.errors import InvalidInput
+    from whosin.exact import rational
+    from whosin.report import charts, text
+    from whosin.report.card import curves
+
+    if save is not None:
+        charts.check_path(save)
+    target = _target(posterior, gamma, gain, advantage, rho, m, epsilon, hipaa)
+    adversaries = _family(target, prior, size_known, linked, family)
+    asked = Query(query, rational(lower, "--lower"), rational(upper, "--upper"), rows, cells)
+    failing = rational(delta, "--delta") if delta is not None else rational(0)
+    if entities is not None and entities < 1:
+        raise InvalidInput("--entities", "at least 1", entities)
+    if entities is not None and failing * entities > 1:
+        warn(
+            f"a failure probability of {float(failing):g} is more than 1/n for {entities} people: "
+            "with so large a δ someone may well be exposed"
+        )
+    if sample_rate is not None or steps is not None:
+        process = _process(noise, sample_rate, steps)
+        _plan_process(target, process, adversaries, float(failing), json=json)
+        return
+    made = calibrate(target, adversaries, float(failing), asked, entities)
+    if json:
+        print_json(made.to_dict())
+    else:
+        text.print_plan(made)
+    if save is not None:
+        band = tuple(float(end) for end in getattr(made.family, "bounds", (0, 1)))
+        title = f"Whoever is looking {made.target.words()}"
+        charts.save(charts.belief_chart(curves(made), (band[0], band[1]), title), save)
+
+
+def _target(
+    posterior: str | None,
+    gamma: str | None,
+    gain: str | None,
+    advantage: str | None,
+    rho: str | None,
+    m: int | None,
+    epsilon: str | None,
+    hipaa: bool,
+) -> Target:
+    from whosin import calibration as c
+    from whosin.errors import InvalidInput
+    from whosin.exact import rational
+
+    given = {
+        "posterior": posterior,
+        "gamma": gamma,
+        "gain": gain,
+        "advantage": advantage,
+        "rho": rho,
+        "epsilon": epsilon,
+    }
+    chosen = [name for name, value in given.items() if value is not None]
+    if len(chosen) + hipaa != 1:
+        names = ", ".join(f"--{name}" for name in given)
+        raise InvalidInput("target", f"exactly one of {names}, --hipaa", len(chosen) + hipaa)
+    if hipaa:
+        return c.HIPAA
+    name = chosen[0]
+    number = rational(given[name], f"--{name}")
+    if name == "rho":
+        if m is None:
+            raise InvalidInput("-m", "given with --rho: how many candidates there are", "nothing")
+        return c.Rho(number, m)
+    if m is not None:
+        raise InvalidInput("-m", f"left out with --{name}", m)
+    return c.TARGETS[name](number)  # type: ignore[call-arg]
+
+
+def _family(
+    target: Target,
+    prior: str | None,
+    size_known: bool,
+    linked: int | None,
+    family: str | None,
+) -> Family:
+    from whosin import families
+    from whosin.app.cli import parsing
+    from whosin.calibration import Rho
+    from whosin.errors import InvalidInput
+
+    if family is not None:
+        if prior is not None or size_known or linked is not None:
+            raise InvalidInput("--family", "given alone, without --prior and the like", family)
+        return parsing.family(family)
+    if isinstance(target, Rho) and prior is None and linked is None:
+        return families.OneOf(target.m)
+    if linked is not None:
+        if prior is not None or size_known:
+            raise InvalidInput("--linked", "given without --prior and --size-known", linked)
+        return families.Cliques(linked)
+    bounds = parsing.number_range(prior, "--prior") if prior is not None else (0, 1)
+    return families.FixedSize(*bounds) if size_known else families.Independent(*bounds)
+
+
+def _process(noise: str, sample_rate: str | None, steps: int | None) -> Process:
+    from whosin.calibration import Process
+    from whosin.exact import rational
+
+    rate = float(rational(sample_rate, "--sample-rate")) if sample_rate is not None else 1.0
+    return Process(noise, rate, 1 if steps is None else steps)
+
+
+def _plan_process(
+    target: Target, process: Process, family: Family, delta: float, *, json: bool
+) -> None:
+    from whosin.app.cli.output import print_json
+    from whosin.calibration import calibrate_process
+    from whosin.report import text
+
+    made = calibrate_process(target, process, family, delta)
+    if json:
+        print_json(
+            {
+                "noise_multiplier": made.multiplier,
+                "noise": process.noise,
+                "sample_rate": process.sample_rate,
+                "steps": process.steps,
+                "bound": made.bound,
+                "goal": made.goal,
+                "grid": made.grid,
+                "delta": delta,
+                "theorems": list(made.theorems),
+            }
+        )
+    else:
+        text.print_process(made, delta)

@@ -1,0 +1,154 @@
+"""A plan in plain words: who is looking, how sure they may become, what that takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from whosin import beliefs, families
+from whosin.calibration import Plan, read_adversary
+from whosin.exact import rational
+from whosin.report.numbers import percent, short
+from whosin.report.plot import Curve
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with its sentences."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+def card(plan: Plan) -> list[Section]:
+    """The sections of a plan's card."""
+    sections = [
+        Section("Who is looking", (who(plan.family),)),
+        Section("What is promised", _promise(plan)),
+        Section("What that takes", tuple(_cost(plan))),
+        Section("Compared with plain differential privacy", (_baseline(plan),)),
+        Section("If they know more than assumed", tuple(_fallback(plan))),
+    ]
+    if not plan.composes:
+        reason = (
+            "This promise is for one release: levels of this kind do not add up. A second release "
+            "needs a plan of its own for both together."
+        )
+        sections.append(Section("More than one release", (reason,)))
+    return sections
+
+
+def who(family: families.Family) -> str:
+    """The adversary in a sentence."""
+    bounds = getattr(family, "bounds", None)
+    band = "and believes anything at all about that person"
+    if bounds is not None and (bounds[0] > 0 or bounds[1] < 1):
+        if bounds[0] == bounds[1]:
+            band = f"and is {percent(bounds[0])} sure of that person"
+        else:
+            band = (
+                f"and is between {percent(bounds[0])} and {percent(bounds[1])} sure of that person"
+            )
+    match family:
+        case families.AtMostKnown(k=k):
+            return f"Someone who knows at most {k} people, {band} and of everyone else."
+        case families.Independent():
+            return f"Someone who may know everything about everyone else, {band}."
+        case families.FixedSize():
+            return (
+                "Someone who knows how many people are in the data, may know everything about "
+                f"everyone else, {band}."
+            )
+        case families.OneOf(m=m):
+            return f"Someone who knows all but one person, who is one of {m} likely candidates."
+        case families.Cliques(k=k):
+            return f"Someone who knows that up to {k} people are in or out together, {band}."
+        case families.FixedProbability(beta=beta):
+            return (
+                f"Someone who believes that {percent(rational(beta))} of the likely people are in."
+            )
+        case families.Uninformed():
+            return "Someone who knows nothing: every set of people is as likely as any other."
+    return f"An adversary of the family {family.symbol}: {family.definition}."
+
+
+def _promise(plan: Plan) -> tuple[str, ...]:
+    lines = [f"Whoever that is {plan.target.words()}."]
+    if plan.delta:
+        lines.append(f"It may fail with probability {plan.delta:g}, given that the person is in.")
+    if not plan.tight:
+        lines.append("The plan is sufficient; a little less noise might do.")
+    return tuple(lines)
+
+
+def _cost(plan: Plan) -> list[str]:
+    if plan.delta:
+        lines = [f"An (ε = {plan.epsilon:.4g}, δ = {plan.dp_delta:.3g}) release ({plan.relation})."]
+    else:
+        lines = [f"ε = {plan.epsilon:.4f} between neighbouring data ({plan.relation})."]
+    lines.append(f"Beliefs then move by a factor of at most γ = {short(plan.gamma)}.")
+    if plan.query is not None and plan.noise is not None:
+        if plan.noise.kind == "none":
+            lines.append(f"For {plan.query.words()}: no noise at all; the exact answer will do.")
+        else:
+            lines.append(
+                f"For {plan.query.words()}: {plan.noise.kind} noise of scale "
+                f"{plan.noise.scale:.4g}; the expected error is {plan.noise.error:.4g}, and 95% of "
+                f"answers are within ±{plan.noise.within:.4g}."
+            )
+    return lines
+
+
+def _baseline(plan: Plan) -> str:
+    base = plan.baseline_epsilon
+    if base is None:
+        gamma = math.log(plan.gamma)
+        return (
+            "No ε at all keeps this promise against every prior: bounding beliefs is what makes it "
+            f"possible. The same γ = {short(plan.gamma)} would need ε = {gamma:.4f}."
+        )
+    if plan.delta:
+        return f"Without bounds on beliefs or a failure probability: ε = {base:.4f}."
+    ratio = plan.epsilon / base
+    if abs(ratio - 1) < 1e-9:
+        return f"The same: ε = {base:.4f}."
+    words = f"{ratio:.2f} times less noise" if ratio > 1 else f"{1 / ratio:.2f} times more noise"
+    return f"Plain DP needs ε = {base:.4f} for the same target; this plan has {words}."
+
+
+def _fallback(plan: Plan) -> list[str]:
+    lines = []
+    for each in plan.fallback:
+        if math.isinf(each.gamma):
+            lines.append(f"{each.family} ({each.words}): nothing is promised.")
+        else:
+            half = beliefs.posterior(each.gamma, 0.5)
+            lines.append(
+                f"{each.family} ({each.words}): γ = {short(each.gamma)}; "
+                f"from 50% to at most {percent(half)}."
+            )
+    return lines
+
+
+def curves(plan: Plan) -> list[Curve]:
+    """Posterior against prior under this plan, under plain DP, and without protection."""
+    adversary = read_adversary(plan.family)
+    ratio = float(plan.target.ratio(adversary.low, adversary.high))
+    found: list[Curve] = [("●", "with this plan", lambda p: float(beliefs.posterior(ratio, p)))]
+    if plan.baseline_epsilon is not None and not math.isclose(
+        plan.baseline_epsilon, math.log(ratio), rel_tol=1e-9
+    ):
+        plain = math.exp(plan.baseline_epsilon)
+        name = f"with plain DP for the same target (ε = {plan.baseline_epsilon:.3g})"
+        found.append(("+", name, lambda p: float(beliefs.posterior(plain, p))))
+    found.append(("·", "with no protection", lambda p: float(p > 0)))
+    return found[::-1]
+
+
+def text(sections: Sequence[Section]) -> str:
+    """A card as lines of text."""
+    blocks = [
+        "\n".join([section.title, *(f"  {line}" for line in section.lines)]) for section in sections
+    ]
+    return "\n\n".join(blocks)
