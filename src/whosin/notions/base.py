@@ -93,8 +93,12 @@ def _float_ratio(channel: Channel, prior: Prior, worst: Worst, positive: bool) -
     top, bottom = (inside, outside) if positive else (outside, inside)
     if bottom == 0:
         return math.inf if top else Fraction(1)
-    slack = Fraction(4 * channel.lattice.space.size + 32, 2**53)
-    return Fraction(top) / Fraction(bottom) * (1 + slack)
+    return Fraction(top) / Fraction(bottom) * (1 + _rounding(channel.lattice))
+
+
+def _rounding(lattice: Lattice) -> Fraction:
+    """More than the relative error of a ratio of two sums over the worlds of a lattice."""
+    return Fraction(4 * lattice.space.size + 32, 2**53)
 
 
 def worst_case(
@@ -114,7 +118,11 @@ def worst_case(
         return None
     certificate = certify(channel, best, positive)
     low, high = _range(best.low, best.high, positive)
-    return best, certificate, beliefs.worst_belief(certificate.ratio, low, high)
+    ratio = certificate.ratio
+    if best.present is None and channel.searchable.dtype != object and ratio != math.inf:
+        # Sums were searched in floats: another output may be worse by their rounding.
+        ratio = max(ratio, rational(best.ratio) * (1 + _rounding(lattice)))
+    return best, certificate, beliefs.worst_belief(ratio, low, high)
 
 
 def _range(low: Fraction, high: Fraction, positive: bool) -> tuple[Fraction, Fraction]:

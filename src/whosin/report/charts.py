@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from whosin.report.plot import Curve
 from whosin.theorems.map import BARRIERS, EDGES
 
 SUFFIXES = (".html", ".svg", ".png")
-COLOURS = ["#1b6ca8", "#c44536", "#888888", "#3a7d44"]
+COLOURS = ["#1b6ca8", "#c44536", "#3a7d44", "#888888"]
 
 
 def check_path(path: Path) -> None:
@@ -44,7 +45,7 @@ def belief_chart(curves: Sequence[Curve], band: tuple[float, float], title: str)
         for _mark, name, posterior in curves
         for x in range(points)
     ]
-    names = [name for _mark, name, _ in curves]
+    names = [name for _mark, name, _ in curves]  # the plan comes last and is drawn on top
     percent = altair.Axis(format="%")
     lines = (
         altair.Chart(altair.Data(values=rows))
@@ -55,7 +56,7 @@ def belief_chart(curves: Sequence[Curve], band: tuple[float, float], title: str)
             color=altair.Color(
                 "who:N",
                 title=None,
-                scale=altair.Scale(domain=names, range=COLOURS[: len(names)]),
+                scale=altair.Scale(domain=names, range=COLOURS[: len(names)][::-1]),
                 legend=altair.Legend(orient="bottom", direction="vertical", labelLimit=460),
             ),
         )
@@ -75,11 +76,11 @@ PLACES: dict[str, tuple[float, float]] = {
     "positive UDP": (1.0, 3.9),
     "negative UDP": (0.0, 2.9),
     "NMP under D_I": (0.0, 1.9),
-    "PMP under D_I": (2.0, 3.9),
+    "PMP under D_I": (2.2, 3.3),
     "PMP under D_I^[a,b]": (1.0, 2.9),
-    "PMP under D_F^β": (2.0, 2.5),
+    "PMP under D_F^β": (2.2, 2.2),
     "PMP under D_N": (1.4, 1.9),
-    "(β, ε)-DPS": (2.0, 1.2),
+    "(β, ε)-DPS": (2.2, 1.2),
     "BDP": (3.0, 5.0),
     "PMP under D_B": (3.2, 3.6),
     "PMP under D_B^[a,b]": (4.2, 4.3),
@@ -90,35 +91,48 @@ PLACES: dict[str, tuple[float, float]] = {
     "Bayesian SP": (6.3, 5.6),
     "PMP under D_*": (6.3, 4.3),
     "DP on records": (5.3, 3.0),
-    "semantic privacy": (6.3, 3.0),
+    "semantic privacy": (6.3, 2.2),
     "identifiability": (5.3, 1.4),
 }
 """Where each notion stands on the drawn map."""
+
+
+SPAN_X, SPAN_Y = (-0.4, 6.9), (0.7, 6.4)
+WIDTH, HEIGHT = 980, 620
+KINDS = {"equivalent": COLOURS[0], "implies": COLOURS[2], "does not imply": COLOURS[1]}
 
 
 def notion_chart() -> Any:
     """The map of notions: solid lines are theorems, dashed ones known counterexamples."""
     import altair
 
-    lines, labels = [], []
+    lines: list[dict[str, object]] = []
+    heads: list[dict[str, object]] = []
+    labels: list[dict[str, object]] = []
     for edge in EDGES:
-        (x, y), (x2, y2) = PLACES[edge.source], PLACES[edge.target]
         kind = "equivalent" if edge.both_ways else "implies"
-        lines.append({"x": x, "y": y, "x2": x2, "y2": y2, "kind": kind})
-        arrow = "↔" if edge.both_ways else "→"
-        text = edge.theorem if edge.theorem.startswith("T") else "⊇"
-        middle = {"x": 0.45 * x + 0.55 * x2, "y": 0.45 * y + 0.55 * y2}
+        start, end = PLACES[edge.source], PLACES[edge.target]
+        _draw(lines, heads, start, end, kind, edge.both_ways)
+        middle = {"x": 0.45 * start[0] + 0.55 * end[0], "y": 0.45 * start[1] + 0.55 * end[1]}
+        arrow = "⇔" if edge.both_ways else "⇒"
         tip = f"{edge.source} {arrow} {edge.target}: {edge.formula}"
+        text = edge.theorem if edge.theorem.startswith("T") else "⊇"
         labels.append({**middle, "text": text, "tip": tip})
     for barrier in BARRIERS:
-        (x, y), (x2, y2) = PLACES[barrier.source], PLACES[barrier.target]
-        lines.append({"x": x, "y": y, "x2": x2, "y2": y2, "kind": "does not imply"})
-    nodes = [{"x": x, "y": y, "name": name} for name, (x, y) in PLACES.items()]
-    kinds = ["equivalent", "implies", "does not imply"]
+        start, end = PLACES[barrier.source], PLACES[barrier.target]
+        _draw(lines, heads, start, end, "does not imply", False, aside=0.12)
+    nodes = [{"x": x, "y": y, "text": name} for name, (x, y) in PLACES.items()]
     plain = {
-        "x": altair.X("x:Q", axis=None, scale=altair.Scale(domain=[-0.4, 6.9])),
-        "y": altair.Y("y:Q", axis=None, scale=altair.Scale(domain=[0.7, 6.4])),
+        "x": altair.X("x:Q", axis=None, scale=altair.Scale(domain=list(SPAN_X))),
+        "y": altair.Y("y:Q", axis=None, scale=altair.Scale(domain=list(SPAN_Y))),
     }
+    colour = altair.Color(
+        "kind:N",
+        title=None,
+        scale=altair.Scale(domain=list(KINDS), range=list(KINDS.values())),
+        legend=altair.Legend(orient="bottom", symbolType="stroke"),
+    )
+    dash = altair.Scale(domain=list(KINDS), range=[[1, 0], [1, 0], [5, 4]])
     rules = (
         altair.Chart(altair.Data(values=lines))
         .mark_rule(strokeWidth=1.6)
@@ -126,28 +140,52 @@ def notion_chart() -> Any:
             **plain,
             x2="x2:Q",
             y2="y2:Q",
-            color=altair.Color(
-                "kind:N",
-                title=None,
-                scale=altair.Scale(domain=kinds, range=[COLOURS[0], COLOURS[3], COLOURS[1]]),
-                legend=altair.Legend(orient="bottom"),
-            ),
-            strokeDash=altair.StrokeDash(
-                "kind:N",
-                scale=altair.Scale(domain=kinds, range=[[1, 0], [1, 0], [5, 4]]),
-                legend=None,
-            ),
+            color=colour,
+            strokeDash=altair.StrokeDash("kind:N", scale=dash, legend=None),
         )
     )
-    box = altair.Chart(altair.Data(values=nodes))
-    boxes = box.mark_point(shape="square", size=1, opacity=0).encode(**plain)
-    names = box.mark_text(fontSize=13, fontWeight="bold", dy=-9).encode(**plain, text="name:N")
-    dots = box.mark_circle(size=60, color="#333333", opacity=1).encode(**plain)
-    tags = (
-        altair.Chart(altair.Data(values=labels))
-        .mark_text(fontSize=11, color="#555555", dx=11)
-        .encode(**plain, text="text:N", tooltip=altair.Tooltip("tip:N", title="theorem"))
+    arrows = (
+        altair.Chart(altair.Data(values=heads))
+        .mark_point(shape="triangle", filled=True, size=70, opacity=1)
+        .encode(**plain, color=colour, angle=altair.Angle("angle:Q", scale=None))
     )
-    chart = altair.layer(rules, boxes, dots, names, tags)
+    tip = altair.Tooltip("tip:N", title="theorem")
+    layers = [rules, arrows]
+    for values, size, weight, more in (
+        (labels, 11, "normal", {"tooltip": tip}),
+        (nodes, 13, "bold", {}),
+    ):
+        base = altair.Chart(altair.Data(values=values))
+        halo = {"stroke": "white", "strokeWidth": 5, "strokeJoin": "round"}
+        for look in (halo, {"color": "#222222"}):
+            mark = base.mark_text(fontSize=size, fontWeight=weight, **look)
+            layers.append(mark.encode(**plain, text="text:N", **more))
     title = "Which level of one notion gives which level of another"
-    return chart.properties(title=title, width=980, height=620).configure_view(strokeWidth=0)
+    chart = altair.layer(*layers).properties(title=title, width=WIDTH, height=HEIGHT)
+    return chart.configure_view(strokeWidth=0)
+
+
+def _draw(
+    lines: list[dict[str, object]],
+    heads: list[dict[str, object]],
+    start: tuple[float, float],
+    end: tuple[float, float],
+    kind: str,
+    both: bool,
+    aside: float = 0.0,
+) -> None:
+    """A line between two notions with its arrowheads, moved aside where another one runs."""
+    right, up = WIDTH / (SPAN_X[1] - SPAN_X[0]), HEIGHT / (SPAN_Y[1] - SPAN_Y[0])
+    dx, dy = (end[0] - start[0]) * right, (end[1] - start[1]) * up
+    length = math.hypot(dx, dy)
+    shift = (-dy / length * aside, dx / length * aside * right / up)
+    (x, y), (x2, y2) = ((p[0] + shift[0], p[1] + shift[1]) for p in (start, end))
+    lines.append({"x": x, "y": y, "x2": x2, "y2": y2, "kind": kind})
+    angle = math.degrees(math.atan2(dx, dy))
+    inset = 26 / length
+    heads.append(
+        {"x": x2 + (x - x2) * inset, "y": y2 + (y - y2) * inset, "kind": kind, "angle": angle}
+    )
+    if both:
+        place = {"x": x + (x2 - x) * inset, "y": y + (y2 - y) * inset}
+        heads.append({**place, "kind": kind, "angle": angle + 180})
