@@ -99,7 +99,7 @@ PLACES: dict[str, tuple[float, float]] = {
 
 SPAN_X, SPAN_Y = (-0.4, 6.9), (0.7, 6.4)
 WIDTH, HEIGHT = 980, 620
-KINDS = {"equivalent": COLOURS[0], "implies": COLOURS[2], "does not imply": COLOURS[1]}
+KINDS = {"both ways": COLOURS[0], "implies": COLOURS[2], "does not imply": COLOURS[1]}
 
 
 def notion_chart() -> Any:
@@ -110,7 +110,7 @@ def notion_chart() -> Any:
     heads: list[dict[str, object]] = []
     labels: list[dict[str, object]] = []
     for edge in EDGES:
-        kind = "equivalent" if edge.both_ways else "implies"
+        kind = "both ways" if edge.both_ways else "implies"
         start, end = PLACES[edge.source], PLACES[edge.target]
         _draw(lines, heads, start, end, kind, edge.both_ways)
         middle = {"x": 0.45 * start[0] + 0.55 * end[0], "y": 0.45 * start[1] + 0.55 * end[1]}
@@ -149,17 +149,14 @@ def notion_chart() -> Any:
         .mark_point(shape="triangle", filled=True, size=70, opacity=1)
         .encode(**plain, color=colour, angle=altair.Angle("angle:Q", scale=None))
     )
-    tip = altair.Tooltip("tip:N", title="theorem")
-    layers = [rules, arrows]
-    for values, size, weight, more in (
-        (labels, 11, "normal", {"tooltip": tip}),
-        (nodes, 13, "bold", {}),
-    ):
+    halo = {"stroke": "white", "strokeWidth": 5, "strokeJoin": "round"}
+    layers: list[Any] = [rules, arrows]
+    for values, size in ((labels, 11), (nodes, 13)):
         base = altair.Chart(altair.Data(values=values))
-        halo = {"stroke": "white", "strokeWidth": 5, "strokeJoin": "round"}
         for look in (halo, {"color": "#222222"}):
-            mark = base.mark_text(fontSize=size, fontWeight=weight, **look)
-            layers.append(mark.encode(**plain, text="text:N", **more))
+            mark: Any = base.mark_text(fontSize=size, **look)
+            layers.append(mark.encode(**plain, text="text:N"))
+    layers[3] = layers[3].encode(tooltip=altair.Tooltip("tip:N", title="theorem"))
     title = "Which level of one notion gives which level of another"
     chart = altair.layer(*layers).properties(title=title, width=WIDTH, height=HEIGHT)
     return chart.configure_view(strokeWidth=0)
