@@ -55,7 +55,7 @@ class FixedProbability(Family):
         beta = probability(self.beta, "beta")
         number: Any = float(beta) if array.dtype != object else flint_rational(beta)
         best: tuple[Any, int, int, int] | None = None
-        for start, piece in columns(array, 1 << 23):
+        for start, piece in columns(array, 1 << 20):
             for kind, view in _skipping(grid, piece, number, 0, len(grid.kinds)):
                 present, absent = _others(grid, view, kind, number)
                 sides = (present, absent) if positive else (absent, present)

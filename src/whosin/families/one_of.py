@@ -20,6 +20,9 @@ from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import BLOCK, exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
 
+FEW = 24
+"""Up to so many candidates insertion is faster than partial sorting."""
+
 
 @dataclass(frozen=True)
 class OneOf(Family):
@@ -77,19 +80,12 @@ class OneOf(Family):
         self, grid: Grid, array: Array, bases: Array, positive: bool
     ) -> tuple[Array, Array]:
         """(bases × outputs): numerator and denominator of the worst ratio at each base."""
-        values, free = _candidates(grid, array, bases, self.m)
         if array.dtype == object:
-            return _contrast_exact(values, free, self.m, positive)
-        rest = self.m - 1
-        if positive:
-            low = np.where(free, values, np.inf)
-            chosen = np.where(free, values, -np.inf).max(axis=-1)
-            mean = np.partition(low, rest - 1, axis=-1)[..., :rest].sum(axis=-1) / rest
-            return chosen, mean
-        high = np.where(free, -values, np.inf)
-        chosen = np.where(free, values, np.inf).min(axis=-1)
-        mean = -np.partition(high, rest - 1, axis=-1)[..., :rest].sum(axis=-1) / rest
-        return mean, chosen
+            return _contrast_exact(*_candidates(grid, array, bases, self.m), self.m, positive)
+        # Seen negatively, the smallest likelihood stands against the largest others: one sign.
+        sign = 1 if positive else -1
+        one, others = _extremes(grid, array, bases, self.m, sign)
+        return (one, others) if positive else (-others, -one)
 
     def _found(
         self,
@@ -132,27 +128,57 @@ def _base_blocks(grid: Grid, array: Array, m: int, literal: bool) -> Iterator[Ar
     """Classes with at least m (literal: exactly m) entities outside, a block at a time."""
     outside = grid.space.size - grid.totals()
     bases = np.flatnonzero(outside == m if literal else outside >= m)
-    slots = sum(min(length - 1, m) for length in grid.lengths)
-    step = max(1, 8 * BLOCK // (slots * array.shape[1]))
+    width = 8 if m <= FEW else len(_slots(grid, m)) // 8 + 1
+    step = max(1, BLOCK // (width * array.shape[1]))
     for start in range(0, len(bases), step):
         yield bases[start : start + step]
 
 
-def _candidates(grid: Grid, array: Array, bases: Array, m: int) -> tuple[Array, Array]:
-    """Likelihoods after adding one entity: (bases × outputs × slots), and which slots are real.
-
-    A kind with several entities outside has as many slots, up to m: more are never chosen.
-    """
-    slots = [
+def _slots(grid: Grid, m: int) -> list[tuple[int, int]]:
+    """(kind, copy): a kind with several entities outside has as many slots, up to m."""
+    return [
         (kind, copy)
         for kind, length in enumerate(grid.lengths)
         for copy in range(min(length - 1, m))
     ]
+
+
+def _extremes(grid: Grid, array: Array, bases: Array, m: int, sign: int) -> tuple[Array, Array]:
+    """(bases × outputs): the largest of sign · likelihood after adding one entity, and the mean of
+    the m − 1 smallest: for few candidates kept sorted by insertion while the slots go by."""
+    if m > FEW:
+        values, free = _candidates(grid, array, bases, m)
+        values *= sign
+        largest = np.where(free, values, -np.inf).max(axis=-1)
+        values = np.where(free, values, np.inf)
+        values.partition(m - 2, axis=-1)
+        return largest, values[..., : m - 1].sum(axis=-1) / (m - 1)
+    shape = (len(bases), array.shape[1])
+    largest = np.full(shape, -np.inf, dtype=array.dtype)
+    smallest = [np.full(shape, np.inf, dtype=array.dtype) for _ in range(m - 1)]
+    for kind, copy in _slots(grid, m):
+        room = grid.lengths[kind] - 1 - bases // grid.strides[kind] % grid.lengths[kind]
+        value = array[np.where(room > 0, bases + grid.strides[kind], 0)]
+        if sign < 0:
+            np.negative(value, out=value)
+        taken = room <= copy
+        if copy == 0:
+            value[taken] = -np.inf
+            np.maximum(largest, value, out=largest)
+        value[taken] = np.inf
+        for place, kept in enumerate(smallest):
+            smallest[place] = np.minimum(kept, value)
+            np.maximum(kept, value, out=value)
+    return largest, sum(smallest[1:], smallest[0]) / (m - 1)
+
+
+def _candidates(grid: Grid, array: Array, bases: Array, m: int) -> tuple[Array, Array]:
+    """Likelihoods after adding one entity: (bases × outputs × slots), and which slots are real."""
+    slots = _slots(grid, m)
     values = np.empty((len(bases), array.shape[1], len(slots)), dtype=array.dtype)
     free = np.empty((len(bases), 1, len(slots)), dtype=bool)
     for slot, (kind, copy) in enumerate(slots):
-        count = bases // grid.strides[kind] % grid.lengths[kind]
-        room = grid.lengths[kind] - 1 - count
+        room = grid.lengths[kind] - 1 - bases // grid.strides[kind] % grid.lengths[kind]
         free[:, 0, slot] = room > copy
         values[:, :, slot] = array[np.where(room > 0, bases + grid.strides[kind], 0)]
     return values, free
