@@ -17,6 +17,9 @@ from whosin.exact import Number, exp_up, log_down, rational, round_up
 from whosin.families import AtMostKnown, Family, FixedSize, Independent, OneOf
 
 TAIL_95 = math.log(20)
+ANYTHING = "any beliefs, everyone else known"
+SIZED = "any beliefs, and the size known"
+LINKED = "anything, such as that all are in or none"
 NORMAL_95 = 1.959963984540054
 
 
@@ -70,6 +73,12 @@ def calibrate(
             sigma = gaussian.multiplier * query.euclidean(adversary.relation)
             error = sigma * math.sqrt(2 / math.pi)
             noise = Noise("gaussian", sigma, error, NORMAL_95 * sigma)
+    if not failing:
+        fallback = fallbacks(epsilon, adversary)
+    elif isinstance(family, AtMostKnown):  # rests on uncertainty about others: nothing else holds
+        fallback = failing_fallbacks(math.inf, adversary)
+    else:
+        fallback = failing_fallbacks(round_up(rational(ratio)), adversary)
     baseline = target.baseline()
     return Plan(
         target=target,
@@ -86,7 +95,7 @@ def calibrate(
         dp_delta=dp_delta,
         query=query,
         noise=noise,
-        fallback=fallbacks(epsilon if not failing else math.inf, adversary),
+        fallback=fallback,
     )
 
 
@@ -152,19 +161,28 @@ def _gamma(adversary: Adversary, ratio: Number) -> float:
 def fallbacks(epsilon: float, adversary: Adversary) -> tuple[Fallback, ...]:
     """T12: what ε between these neighbours promises against adversaries who know more."""
     unbounded = adversary.relation == "add-remove"
-    pure = epsilon != math.inf
     rows = []
     if adversary.group > 1:
         grouped = _exp(adversary.group * epsilon)
-        rows.append(("D_NI^k", f"groups of up to {adversary.group}", grouped, "T7"))
+        rows.append(Fallback("D_NI^k", f"groups of up to {adversary.group}", grouped, "T7"))
     any_belief = _exp(epsilon) if unbounded else math.inf
-    rows.append(("D_I", "any beliefs, everyone else known", any_belief, "T12"))
     sized = _exp(2 * epsilon if unbounded else epsilon)
-    rows.append(("D_B", "any beliefs, and the size known", sized, "T12"))
-    rows.append(("D_U", "anything, such as that all are in or none", math.inf, "T3"))
-    return tuple(
-        Fallback(family, words, gamma if pure else math.inf, theorem)
-        for family, words, gamma, theorem in rows
+    return (
+        *rows,
+        Fallback("D_I", ANYTHING, any_belief, "T12"),
+        Fallback("D_B", SIZED, sized, "T12"),
+        Fallback("D_U", LINKED, math.inf, "T3"),
+    )
+
+
+def failing_fallbacks(ratio: float, adversary: Adversary) -> tuple[Fallback, ...]:
+    """The same with a failure probability: the bound on the ratio holds whatever the prior (T18),
+    between the neighbours that were accounted for."""
+    unbounded = adversary.relation == "add-remove"
+    return (
+        Fallback("D_I", ANYTHING, ratio if unbounded else math.inf, "T18"),
+        Fallback("D_B", SIZED, math.inf if unbounded else ratio, "T18"),
+        Fallback("D_U", LINKED, math.inf, "T3"),
     )
 
 

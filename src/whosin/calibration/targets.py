@@ -169,10 +169,8 @@ class Rho(Target):
         return beliefs.posterior(exact, Fraction(1, self.m)) <= rational(self.rho)
 
     def words(self) -> str:
-        return (
-            f"with {self.m} equally likely candidates becomes at most "
-            f"{float(rational(self.rho)):.1%} sure of any"
-        )
+        most = f"{float(rational(self.rho)):.1%}"
+        return f"becomes at most {most} sure of any of {self.m} equally likely candidates"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from whosin.exact import rational
 from whosin.report.numbers import percent, short
 from whosin.report.plot import Curve
 
+NOISES = {"laplace": "Laplace", "gaussian": "Gaussian", "geometric": "geometric"}
+
 
 @dataclass(frozen=True)
 class Section:
@@ -93,7 +95,7 @@ def _cost(plan: Plan) -> list[str]:
             lines.append(f"For {plan.query.words()}: no noise at all; the exact answer will do.")
         else:
             lines.append(
-                f"For {plan.query.words()}: {plan.noise.kind} noise of scale "
+                f"For {plan.query.words()}: {NOISES[plan.noise.kind]} noise of scale "
                 f"{plan.noise.scale:.4g}; the expected error is {plan.noise.error:.4g}, and 95% of "
                 f"answers are within ±{plan.noise.within:.4g}."
             )
@@ -123,10 +125,11 @@ def _fallback(plan: Plan) -> list[str]:
         if math.isinf(each.gamma):
             lines.append(f"{each.family} ({each.words}): nothing is promised.")
         else:
-            half = beliefs.posterior(each.gamma, 0.5)
+            half = percent(beliefs.posterior(each.gamma, 0.5))
+            but = f", but for the same {plan.delta:g}" if plan.delta else ""
             lines.append(
                 f"{each.family} ({each.words}): γ = {short(each.gamma)}; "
-                f"from 50% to at most {percent(half)}."
+                f"from 50% to at most {half}{but}."
             )
     return lines
 

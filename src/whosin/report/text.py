@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from textwrap import fill
 
 from rich.console import Console
 from rich.markup import escape
-from rich.padding import Padding
 from rich.table import Table
 
 from whosin.calibration import Plan, ProcessPlan
@@ -156,7 +156,8 @@ def print_plan(plan: Plan) -> None:
     for section in card.card(plan):
         console.print(f"[bold]{section.title}[/bold]")
         for line in section.lines:
-            console.print(Padding(escape(line), (0, 0, 0, 2)))
+            wrapped = fill(line, console.width, initial_indent="  ", subsequent_indent="  ")
+            console.print(escape(wrapped))
     console.print()
     bounds = getattr(plan.family, "bounds", (0, 1))
     print(belief_plot(card.curves(plan), (float(bounds[0]), float(bounds[1]))))
