@@ -19,9 +19,10 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).parent))
 
 import engine
+import planning
 from measuring import HOME, Row
 
-GROUPS = {"engine": engine.rows}
+GROUPS = {"engine": engine.rows, "planning": planning.rows}
 
 
 def main(names: list[str]) -> int:

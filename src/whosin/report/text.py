@@ -118,15 +118,25 @@ def print_references(theorems: Sequence[Theorem], papers: Sequence[Paper]) -> No
 
 
 def print_demo(
+    plan: Plan,
     levels: Sequence[tuple[str, Family, Level]],
     claim: tuple[Level, Level, Fraction],
 ) -> None:
     """The story of `whosin demo`."""
     console = Console(highlight=False)
     console.print("[bold]How sure can anyone be that you are in the data?[/bold]\n")
+    assert plan.noise is not None
     console.print(
-        "A count of 20 people is published with Laplace noise of scale 2 (ε = 0.5). "
-        "What that allows depends on who is looking:\n"
+        "You want to publish how many people are in your data. Someone may know everything about "
+        "everyone else and be 5% to 50% sure of one person; they must not become more than 60% "
+        "sure.\n"
+    )
+    console.print(
+        f"[bold]plan[/bold]    ε = {plan.epsilon:.4f}: Laplace noise of scale "
+        f"{plan.noise.scale:.3f}, and 95% of answers are within ±{plan.noise.within:.1f}."
+    )
+    console.print(
+        "[bold]verify[/bold]  the exact leakage of that count, for 20 people and many adversaries:\n"
     )
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("an adversary who …")
@@ -146,7 +156,8 @@ def print_demo(
         f"Repaired, it attains γ = {repaired.value} exactly.\n"
     )
     console.print(
-        "Next: [bold]whosin verify --help[/bold], [bold]whosin cite[/bold], docs/gallery.md"
+        "Next, in .venv/bin: [bold]whosin plan --help[/bold], [bold]whosin explain --epsilon 1"
+        "[/bold], [bold]whosin verify --help[/bold]; and docs/plan.md"
     )
 
 

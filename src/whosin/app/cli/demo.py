@@ -10,20 +10,22 @@ import typer
 def demo(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show what whosin does: one noisy count against many adversaries, and a published claim
-    that turns out to be false."""
+    """Plan a noisy count, measure it against many adversaries, and refute a published claim."""
     from fractions import Fraction
 
     from whosin import families, mechanisms
     from whosin.app.cli.output import print_json
+    from whosin.calibration import Posterior, Query, calibrate
     from whosin.notions import PositiveMembership
     from whosin.report import text
     from whosin.report.data import level_data
     from whosin.spaces import Count, Subsets
 
     people = Subsets(20)
-    count = mechanisms.Laplace(Count(), scale=2).channel(people)
     bounded = families.Independent(Fraction(1, 20), Fraction(1, 2))
+    plan = calibrate(Posterior(Fraction(3, 5)), bounded, query=Query("count"))
+    assert plan.noise is not None
+    count = mechanisms.Laplace(Count(), plan.noise.scale).channel(people)
     adversaries: list[tuple[str, families.Family]] = [
         ("knows nothing at all", families.Uninformed()),
         ("knows everyone else; 5% to 50% sure of this person", bounded),
@@ -43,6 +45,7 @@ def demo(
     if json:
         print_json(
             {
+                "plan": plan.to_dict(),
                 "count": [
                     {"adversary": words, **level_data(level, PositiveMembership(family))}
                     for words, family, level in levels
@@ -56,4 +59,4 @@ def demo(
             }
         )
         return
-    text.print_demo(levels, (published, repaired, claimed))
+    text.print_demo(plan, levels, (published, repaired, claimed))

@@ -1,0 +1,41 @@
+"""Calibration: the noise of DP-SGD for a risk target, beside riskcal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import whosin as wi
+from measuring import Row, best_of, peer
+from whosin.calibration import Process, calibrate_process
+
+RISKCAL = """
+import json, time
+from riskcal.calibration.dpsgd import find_noise_multiplier_for_advantage
+start = time.perf_counter()
+value = find_noise_multiplier_for_advantage(advantage=0.1, sample_rate=0.002, num_steps=10000)
+print(json.dumps({"seconds": time.perf_counter() - start, "value": float(value)}))
+"""
+
+
+def rows() -> Iterator[Row]:
+    process, target = Process("gaussian", 0.002, 10_000), wi.Advantage("0.1")
+    found = peer("riskcal", ["riskcal==1.5.1"], RISKCAL)
+    seconds = best_of(lambda: calibrate_process(target, process), repeats=3)
+    ours = calibrate_process(target, process)
+    theirs = found["seconds"] if found else 32.0
+    accurate = ours.multiplier <= (found["value"] if found else 1.0252) * 1.0005
+    yield Row(
+        f"DP-SGD noise for advantage 0.1 (multiplier {ours.multiplier:.4f})",
+        seconds,
+        "20 times, same accuracy",
+        theirs / seconds >= 20 and accurate,
+        f"riskcal ({found['value']:.4f})" if found else "riskcal",
+        theirs,
+        recorded=found is None,
+    )
+    few = wi.families.AtMostKnown(10, 0.1, 0.9)
+    query = wi.Query("count")
+    plan = best_of(
+        lambda: wi.calibrate(wi.Posterior(0.95), few, 1e-6, query, entities=10_000), repeats=1
+    )
+    yield Row("exact count of 10,000, ten known, with δ", plan, "seconds", plan < 10)
