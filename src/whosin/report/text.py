@@ -136,7 +136,7 @@ def print_demo(
         f"{plan.noise.scale:.3f}, and 95% of answers are within ±{plan.noise.within:.1f}."
     )
     console.print(
-        "[bold]verify[/bold]  the exact leakage of that count, for 20 people and many adversaries:\n"
+        "[bold]verify[/bold]  the exact leakage of that count for 20 people, by adversary:\n"
     )
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("an adversary who …")
