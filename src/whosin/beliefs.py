@@ -118,19 +118,24 @@ def largest_gain(ratio: float, low: float, high: float) -> tuple[float, float]:
     return float(gain(ratio, prior)), prior
 
 
-def ratio_for_gain(most: float, low: float, high: float) -> float:
+def gain_stays(most: Fraction, ratio: Fraction, low: Fraction, high: Fraction) -> bool:
+    """Whether posterior − p ≤ most at every prior p in [low, high], in exact arithmetic.
+
+    That is (r−1)(1−most)p − (r−1)p² ≤ most, whose left side has its peak at p = (1−most)/2.
+    """
+    prior = min(max((1 - most) / 2, low), high)
+    return (ratio - 1) * prior * (1 - most - prior) <= most
+
+
+def ratio_for_gain(most: Number, low: Number, high: Number) -> Number:
     """F16 inverted: the largest r whose gain stays at most `most` at every prior in [low, high].
 
-    A larger r has its peak at a smaller prior, so where the peak of the unrestricted answer is
-    outside the range, the nearer end decides.
+    The unrestricted answer has its peak at p = 1/(1+√r) = (1−most)/2; where that is outside the
+    range, the nearer end decides (see `gain_stays`).
     """
     if not 0 < most < 1:
         raise InvalidInput("gain", "strictly between 0 and 1", most)
-    free = ((1 + most) / (1 - most)) ** 2
-    peak = 1 / (1 + math.sqrt(free))
-    if low <= peak <= high:
-        return free
-    end = float(low) if peak < low else float(high)
+    end = min(max((1 - most) / 2, low), high)
     if end in (0, 1) or end + most >= 1:
         return math.inf
     return (end + most) * (1 - end) / (end * (1 - end - most))

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from whosin.calibration.adversary import read
+from whosin.calibration.adversary import against, default_family
 from whosin.calibration.failure import Profile, failure_bound, smallest_multiplier
 from whosin.calibration.targets import Advantage, Target
 from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError
 from whosin.exact import Array, rational
-from whosin.families import Family, Independent
+from whosin.families import Family
 
 GRIDS = (1e-2, 1e-3, 1e-4)
 NOISES = ("gaussian", "laplace", "discrete-gaussian")
@@ -71,10 +71,9 @@ def _losses(process: Process, multiplier: float, grid: float) -> Any:
     common = {"sampling_prob": float(process.sample_rate)}
     if process.noise == "discrete-gaussian":
         whole = pld.from_discrete_gaussian_mechanism(
-            multiplier, value_discretization_interval=grid, **common
+            multiplier, value_discretization_interval=grid, use_connect_dots=True, **common
         )
-        # Symmetric for a sensitivity of 1 without sampling; with it, take the larger direction.
-        return whole._pmf_remove
+        return whole._pmf_remove  # "remove": upper with the person, lower without
     kind = {
         "gaussian": mechanisms.GaussianPrivacyLoss,
         "laplace": mechanisms.LaplacePrivacyLoss,
@@ -122,10 +121,12 @@ def calibrate_process(
     Raises:
         Unsupported: a family for which sampled processes have no known accounting.
     """
-    adversary = read(family or Independent())
+    adversary = against(target, family or default_family(target))
     if adversary.group > 1 or (adversary.relation == "replace" and process.sample_rate != 1):
         raise Unsupported("sampled processes are accounted for add-remove families only")
     failing = float(rational(delta, "delta"))
+    if not 0 <= failing < 1:
+        raise InvalidInput("delta", "at least 0 and below 1", delta)
     if isinstance(target, Advantage):
         goal = float(rational(target.advantage))
 
@@ -136,6 +137,8 @@ def calibrate_process(
         if not 0 < failing < 1:
             raise InvalidInput("delta", "strictly between 0 and 1 for this target", delta)
         goal, ratio = failing, float(target.ratio(adversary.low, adversary.high))
+        if ratio == math.inf:
+            raise InvalidInput("target", "one that rules something out", "one met without noise")
 
         def bound(multiplier: float, grid: float) -> float:
             return failure_bound(process.profile(multiplier, grid), ratio)[0]
@@ -162,21 +165,29 @@ def _carry(
     accuracy: float = 2e-4,
 ) -> tuple[float, float, float]:
     """(multiplier, bound, slope) just inside the goal, from a start nearby, by secants in
-    logarithms; the slope of one grid is a good first guess for the next."""
+    logarithms; the slope of one grid is a good first guess for the next. Where the bound falls off
+    a cliff (pure mechanisms), secants that leave the bracket give way to bisection."""
     aim = math.log(goal) - accuracy / 2
     points: list[tuple[float, float]] = []
     best: tuple[float, float] | None = None
+    short = 0.0
     at = start
     for _ in range(30):
         value = bound(at)
         if value <= goal and (best is None or at < best[0]):
             best = at, value
-        if value <= goal and math.log(goal) - math.log(max(value, 1e-300)) <= accuracy:
+        if value > goal:
+            short = max(short, at)
+        elif math.log(goal) - math.log(max(value, 1e-300)) <= accuracy:
             return at, value, slope
+        if best is not None and best[0] <= short * (1 + accuracy / 2):
+            break
         points.append((math.log(at), math.log(max(value, 1e-300))))
         slope = _slope(points, slope)
         step = (aim - points[-1][1]) / slope
         at = math.exp(points[-1][0] + min(max(step, -0.5), 0.5))
+        if best is not None and short and (not short < at < best[0] or len(points) > 6):
+            at = math.sqrt(short * best[0])
     if best is None:
         raise WhosinError("the search for the noise did not converge; try a finer grid")
     return (*best, slope)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from whosin import families
+from whosin.calibration.targets import Rho, Target
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import rational
 from whosin.priors import Independent, Uniform
@@ -70,6 +71,28 @@ def read(family: families.Family) -> Adversary:
                 "to hide everyone at once; say how many people may be linked with cliques=k"
             )
     raise InvalidInput("family", "a family of priors that calibration knows", repr(family))
+
+
+def against(target: Target, family: families.Family) -> Adversary:
+    """The adversary of a family as a target sees it: `Rho` fixes the prior, and the relation.
+
+    Raises:
+        InvalidInput: `Rho` with a family that has no m equally likely candidates.
+    """
+    adversary = read(family)
+    if not isinstance(target, Rho):
+        return adversary
+    prior = Fraction(1, target.m)
+    fits = isinstance(family, families.OneOf) and family.m == target.m
+    bounds = adversary.low <= prior <= adversary.high
+    if not fits and not (isinstance(family, families.FixedSize) and bounds):
+        raise InvalidInput("family", f"one-of={target.m} or fixed-size for rho", repr(family))
+    return Adversary(prior, prior, "replace", tight=target.m == 2, theorems=("T5", "T8"))
+
+
+def default_family(target: Target) -> families.Family:
+    """Anyone with independent beliefs; one of m candidates for `Rho`."""
+    return families.OneOf(target.m) if isinstance(target, Rho) else families.Independent()
 
 
 def _bounded(bounds: tuple[Fraction, Fraction], theorem: str) -> tuple[str, ...]:

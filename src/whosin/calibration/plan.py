@@ -10,10 +10,28 @@ from pathlib import Path
 from whosin.calibration import codec
 from whosin.calibration.queries import Query
 from whosin.calibration.targets import Target
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, UnknownName
 from whosin.families import Family
 
 VERSION = 1
+KEYS = (
+    "version",
+    "target",
+    "family",
+    "query",
+    "entities",
+    "delta",
+    "epsilon",
+    "dp_delta",
+    "relation",
+    "gamma",
+    "baseline_epsilon",
+    "theorems",
+    "tight",
+    "composes",
+    "noise",
+    "fallback",
+)
 
 
 @dataclass(frozen=True)
@@ -111,6 +129,9 @@ class Plan:
         for key in ("target", "family", "epsilon", "relation"):
             if key not in data:
                 raise InvalidInput("plan", f"an object with {key!r}", "none")
+        for key in data:
+            if key not in KEYS:
+                raise UnknownName("key of the plan", str(key), KEYS)
         query = data.get("query")
         plan = calibrate(
             codec.decode_target(data["target"]),
@@ -119,11 +140,10 @@ class Plan:
             query=None if query is None else codec.decode_query(query),
             entities=data.get("entities"),
         )
-        epsilon = data["epsilon"]
-        if not isinstance(epsilon, int | float) or not 0 <= epsilon <= plan.epsilon * (1 + 1e-9):
-            raise InvalidInput("epsilon of the plan", f"at most {plan.epsilon:.6g}", epsilon)
-        if data["relation"] != plan.relation:
-            raise InvalidInput("relation of the plan", plan.relation, data["relation"])
+        again = plan.to_dict()
+        for key in data.keys() - {"target", "family", "query"}:
+            if not _agree(data[key], again[key]):
+                raise InvalidInput(f"{key} of the plan", json.dumps(again[key]), data[key])
         return plan
 
     @classmethod
@@ -139,3 +159,14 @@ class Plan:
         """Write the plan as JSON."""
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
         Path(path).write_text(text + "\n", encoding="utf-8")
+
+
+def _agree(given: object, found: object) -> bool:
+    """Whether a value of a file is what planning finds, up to rounding on another machine."""
+    if isinstance(found, dict) and isinstance(given, dict):
+        return found.keys() == given.keys() and all(_agree(given[k], found[k]) for k in found)
+    if isinstance(found, list) and isinstance(given, list):
+        return len(found) == len(given) and all(map(_agree, given, found))
+    if isinstance(found, float) and isinstance(given, int | float) and not isinstance(given, bool):
+        return math.isclose(given, found, rel_tol=1e-9)
+    return type(given) is type(found) and given == found

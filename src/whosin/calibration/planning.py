@@ -6,15 +6,15 @@ import math
 from fractions import Fraction
 
 from whosin import beliefs
-from whosin.calibration.adversary import Adversary, read
+from whosin.calibration.adversary import Adversary, against, default_family
 from whosin.calibration.counts import smallest_scale
 from whosin.calibration.failure import gaussian_plan
 from whosin.calibration.plan import Fallback, Noise, Plan
 from whosin.calibration.queries import Query
-from whosin.calibration.targets import Epsilon, Rho, Target
+from whosin.calibration.targets import Advantage, Epsilon, Target
 from whosin.errors import InvalidInput, WhosinError
 from whosin.exact import Number, exp_up, log_down, rational, round_up
-from whosin.families import AtMostKnown, Family, FixedSize, Independent, OneOf
+from whosin.families import AtMostKnown, Family
 
 TAIL_95 = math.log(20)
 ANYTHING = "any beliefs, everyone else known"
@@ -47,11 +47,16 @@ def calibrate(
     if not isinstance(target, Target):
         raise InvalidInput("target", "Gamma(…), Posterior(…), Epsilon(…), …", repr(target))
     if family is None:
-        family = OneOf(target.m) if isinstance(target, Rho) else Independent()
+        family = default_family(target)
     failing = rational(delta, "delta")
     if not 0 <= failing < 1:
         raise InvalidInput("delta", "at least 0 and below 1", delta)
-    adversary = _adversary(target, family)
+    if failing and isinstance(target, Advantage):
+        # r ≤ g but for a probability δ does not bound TPR − FPR, an average over all outputs.
+        raise InvalidInput("delta", "0 for an advantage, which never fails", delta)
+    if entities is not None and (not _whole(entities) or entities < 1):
+        raise InvalidInput("entities", "a whole number of at least 1", repr(entities))
+    adversary = against(target, family)
     ratio = target.ratio(adversary.low, adversary.high)
     if ratio == math.inf:
         raise InvalidInput("target", "one that rules something out", "one met without any noise")
@@ -85,7 +90,7 @@ def calibrate(
         family=family,
         epsilon=epsilon,
         relation=adversary.relation,
-        gamma=_gamma(adversary, ratio),
+        gamma=_gamma(target, adversary, ratio),
         baseline_epsilon=None if baseline is None else _log(target, baseline),
         theorems=tuple(dict.fromkeys((*theorems, "T12"))),
         tight=adversary.tight and not failing,
@@ -121,16 +126,8 @@ def _uncertain(
     return epsilon, dp_delta, Noise("geometric", scale, 2 * alpha / (1 - alpha**2), float(within))
 
 
-def _adversary(target: Target, family: Family) -> Adversary:
-    adversary = read(family)
-    if not isinstance(target, Rho):
-        return adversary
-    prior = Fraction(1, target.m)
-    fits = isinstance(family, OneOf) and family.m == target.m
-    bounds = adversary.low <= prior <= adversary.high
-    if not fits and not (isinstance(family, FixedSize) and bounds):
-        raise InvalidInput("family", f"one-of={target.m} or fixed-size for rho", repr(family))
-    return Adversary(prior, prior, "replace", tight=target.m == 2, theorems=("T5", "T8"))
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _log(target: Target, ratio: Number) -> float:
@@ -153,8 +150,8 @@ def _pure(target: Target, adversary: Adversary, ratio: Number) -> float:
     raise WhosinError("calibration did not meet its own target; please report this")
 
 
-def _gamma(adversary: Adversary, ratio: Number) -> float:
-    exact = rational(ratio)
+def _gamma(target: Target, adversary: Adversary, ratio: Number) -> float:
+    exact = exp_up(rational(target.epsilon)) if isinstance(target, Epsilon) else rational(ratio)
     return round_up(Fraction(beliefs.worst_belief(exact, adversary.low, adversary.high).gamma))
 
 
@@ -187,4 +184,4 @@ def failing_fallbacks(ratio: float, adversary: Adversary) -> tuple[Fallback, ...
 
 
 def _exp(exponent: float) -> float:
-    return math.exp(exponent) if exponent < 700 else math.inf
+    return round_up(exp_up(exponent)) if exponent < 700 else math.inf

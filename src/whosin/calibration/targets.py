@@ -15,7 +15,10 @@ from typing import ClassVar
 
 from whosin import beliefs
 from whosin.errors import ImpossibleTarget, InvalidInput
-from whosin.exact import Number, rational
+from whosin.exact import Number, exp_up, rational
+
+LARGEST_EPSILON = 700
+"""Beyond it e^ε is no float, and no promise."""
 
 
 class Target(ABC):
@@ -123,13 +126,14 @@ class Epsilon(Target):
     name: ClassVar[str] = "epsilon"
 
     def __post_init__(self) -> None:
-        _above(self.epsilon, 0, "epsilon", "above 0")
+        if _above(self.epsilon, 0, "epsilon", "above 0") > LARGEST_EPSILON:
+            raise InvalidInput("epsilon", f"at most {LARGEST_EPSILON}", self.epsilon)
 
     def ratio(self, low: Fraction, high: Fraction) -> Number:
         return math.exp(float(rational(self.epsilon)))
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        return math.log(ratio) <= float(rational(self.epsilon)) * (1 + 1e-15)
+        return ratio != math.inf and rational(ratio) <= exp_up(rational(self.epsilon))
 
     def baseline(self) -> Number:
         return math.exp(float(rational(self.epsilon)))
@@ -184,14 +188,16 @@ class Gain(Target):
         _inside(self.gain, "gain")
 
     def ratio(self, low: Fraction, high: Fraction) -> Number:
-        return beliefs.ratio_for_gain(float(rational(self.gain)), float(low), float(high))
+        return beliefs.ratio_for_gain(rational(self.gain), low, high)
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        most, _ = beliefs.largest_gain(float(ratio), float(low), float(high))
-        return most <= float(rational(self.gain)) * (1 + 1e-12)
+        most = rational(self.gain)
+        if ratio == math.inf:
+            return beliefs.ratio_for_gain(most, low, high) == math.inf
+        return beliefs.gain_stays(most, rational(ratio), low, high)
 
     def baseline(self) -> Number:
-        return beliefs.ratio_for_gain(float(rational(self.gain)), 0.0, 1.0)
+        return self.ratio(Fraction(0), Fraction(1))
 
     def words(self) -> str:
         return f"gains at most {float(rational(self.gain)) * 100:g} percentage points of certainty"
@@ -212,6 +218,8 @@ class Advantage(Target):
         return (1 + most) / (1 - most)
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
+        if ratio == math.inf:
+            return False
         exact = rational(ratio)
         return (exact - 1) / (exact + 1) <= rational(self.advantage)
 

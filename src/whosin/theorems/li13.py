@@ -13,9 +13,11 @@ import math
 from fractions import Fraction
 
 from whosin.errors import InvalidInput
-from whosin.exact import Number, log_up
+from whosin.exact import Number, exp_up, log_up, round_up
 from whosin.mechanisms import as_channel
 from whosin.spaces import Space, Subsets
+
+LARGEST = 709
 
 
 def ratio_between_any_worlds(mechanism: object, space: Space | None = None) -> Fraction | float:
@@ -100,7 +102,10 @@ def bounded_from_identifiability(rho: Number) -> float:
 
 def identifiability_from_bounded(epsilon: float) -> float:
     """T9, the other way: ε-BDP ⇔ (1/(1+e^−ε), 2)-DI."""
-    return 1 / (1 + math.exp(-_epsilon(epsilon)))
+    if _epsilon(epsilon) >= LARGEST:
+        return 1.0
+    odds = exp_up(epsilon)
+    return round_up(odds / (1 + odds))
 
 
 def sampled_from_sampling(growth: Number, beta: Number) -> Number:
@@ -166,8 +171,5 @@ def _uniform(like: Number, m: int) -> Number:
 
 
 def _exp(value: float) -> float:
-    """e^value, infinite where no float is large enough."""
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return math.inf
+    """e^value, rounded up; infinite where no float is large enough."""
+    return round_up(exp_up(value)) if value < LARGEST else math.inf

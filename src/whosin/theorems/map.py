@@ -7,13 +7,14 @@ known counterexample says why.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 from whosin import families as f
 from whosin.errors import InvalidInput, NoImplication
-from whosin.exact import Number, log_up, rational
+from whosin.exact import Number, exp_up, log_up, rational, round_up
 from whosin.notions import (
     DifferentialIdentifiability,
     DifferentialPrivacy,
@@ -59,7 +60,7 @@ def convert(level: Level, to: Notion) -> Level:
             value, chain, exact = best[start]
             for end in nodes:
                 for step in steps(start, end):
-                    carried = step.carry(value)
+                    carried = _carried(step, value)
                     if end not in best or carried < best[end][0]:
                         best[end] = carried, (*chain, step.theorem), exact and step.equivalence
     if to not in best:
@@ -72,6 +73,14 @@ def convert(level: Level, to: Notion) -> Level:
     value, chain, exact = best[to]
     theorems = tuple(dict.fromkeys(name for name in chain if name.startswith("T")))
     return Level(value, None, exact, theorems, notion=to)
+
+
+def _carried(step: Step, value: Number) -> Number:
+    """A step in exact arithmetic; a float comes out rounded up, so that no level is understated."""
+    if not isinstance(value, float) or math.isinf(value):
+        return step.carry(value)
+    found = step.carry(Fraction(value))
+    return round_up(found) if isinstance(found, Fraction) else found
 
 
 def _nodes(source: Notion, target: Notion) -> list[Notion]:
@@ -235,7 +244,7 @@ def _within(family: f.Independent | f.FixedSize, belief: Fraction) -> bool:
 def counterexample(source: Notion, target: Notion) -> str | None:
     """Why one notion cannot imply another, where an example is known."""
     sized, unsized = _about_size(source), _about_size(target)
-    if isinstance(source, PositiveMembership) and isinstance(source.family, f.Uninformed):
+    if _is_uninformed(source):
         return "k-Max has a finite level under D_N and none under larger families or NMP (Li13 5.1)"
     many = isinstance(source, DifferentialIdentifiability) and source.m > 2
     many |= (
@@ -245,14 +254,31 @@ def counterexample(source: Notion, target: Notion) -> str | None:
     )
     if sized is True and unsized is False:
         return "publishing |T| is 0-BDP and leaks everything without a known size (T6)"
-    if many and unsized is True:
+    if many and unsized is True and _smallest_choice(target) == 2:
         return "the mechanism of Theorem 5.7 has (ρ, m)-DI and violates every ε-BDP (T9)"
+    if sized is True or unsized is True:
+        return None
     both = isinstance(target, DifferentialPrivacy) and target.direction == "both"
     if _sign(source) is True and (_sign(target) is False or both):
         return "an output possible only for the empty set proves absence and never presence"
     if _sign(source) is False and (_sign(target) is True or both):
         return "an output possible only when everyone is in proves presence and never absence"
     return None
+
+
+def _is_uninformed(notion: Notion) -> bool:
+    match notion:
+        case PositiveMembership(family=f.Uninformed()):
+            return notion.positive
+    return False
+
+
+def _smallest_choice(notion: Notion) -> int:
+    """Among how many candidates a notion about one size hides at least: m, or two for D_B."""
+    match notion:
+        case DifferentialIdentifiability(m=m) | PositiveMembership(family=f.OneOf(m=m)):
+            return m
+    return 2
 
 
 def _about_size(notion: Notion) -> bool | None:
@@ -283,8 +309,8 @@ def _same(value: Number) -> Number:
     return value
 
 
-def _exp(epsilon: Number) -> float:
-    return li13.independent_from_unbounded(float(epsilon))
+def _exp(epsilon: Number) -> Fraction | float:
+    return exp_up(Fraction(epsilon)) if epsilon < li13.LARGEST else math.inf
 
 
 def _ratio(value: Number) -> Fraction | float:

@@ -78,7 +78,11 @@ def plan(
             f"a failure probability of {float(failing):g} is more than 1/n for {entities} people: "
             "with so large a δ someone may well be exposed"
         )
+    if noise != "gaussian" and sample_rate is None and steps is None:
+        raise InvalidInput("--noise", "given with --steps or --sample-rate", noise)
     if sample_rate is not None or steps is not None:
+        if save is not None:
+            raise InvalidInput("--save", "left out with --steps and --sample-rate", save.name)
         process = _process(noise, sample_rate, steps)
         _plan_process(target, process, adversaries, float(failing), json=json)
         return
