@@ -1,0 +1,317 @@
+"""Targets against their definitions, in exact rationals, on random instances.
+
+The definitions are written out here again from THEORY 2: a belief p becomes r p / (r p + 1 − p).
+A target's ratio must keep its promise at every prior of the range, and be the largest that does.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import pytest
+
+import whosin as wi
+from whosin import beliefs
+from whosin.calibration import HIPAA, TARGETS, Target
+from whosin.errors import ImpossibleTarget, InvalidInput, WhosinError
+
+INSTANCES = 1000
+GRID = 24
+MORE = 1 + Fraction(1, 10**6)
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+def after(r: Fraction, p: Fraction) -> Fraction:
+    """Bayes' rule."""
+    return r * p / (r * p + 1 - p)
+
+
+def keeps(target: Target, r: Fraction, p: Fraction) -> bool:
+    """The definition of each target at one ratio and one prior, 0 < p < 1."""
+    q = after(r, p)
+    match target:
+        case wi.Gamma(gamma=gamma):
+            return q <= Fraction(gamma) * p and (1 - q) * Fraction(gamma) >= 1 - p
+        case wi.Posterior(posterior=most):
+            return q <= Fraction(most)
+        case wi.Gain(gain=most):
+            return q - p <= Fraction(most)
+        case wi.Rho(rho=rho, m=m):
+            return after(r, Fraction(1, m)) <= Fraction(rho)
+        case wi.Advantage(advantage=most):
+            # The best test of two laws within a factor r of each other: TPR = r/(r+1).
+            return r / (r + 1) - 1 / (r + 1) <= Fraction(most)
+    raise AssertionError(target)
+
+
+def priors(target: Target, low: Fraction, high: Fraction) -> list[Fraction]:
+    """A fine grid of the range with its ends, and where a gain peaks; 0 and 1 are approached."""
+    near = Fraction(1, 10**9)
+    points = {low + (high - low) * Fraction(i, GRID) for i in range(GRID + 1)}
+    points |= {min(max(near, low), high), min(max(1 - near, low), high)}
+    if isinstance(target, wi.Gain):
+        points.add(min(max((1 - Fraction(target.gain)) / 2, low), high))
+    return sorted(p for p in points if 0 < p < 1)
+
+
+def belief_range(rng: random.Random) -> tuple[Fraction, Fraction]:
+    low, high = sorted(Fraction(rng.randint(0, 40), 40) for _ in range(2))
+    return (low, high) if low < high or 0 < low < 1 else (ZERO, ONE)
+
+
+def random_target(rng: random.Random, name: str, high: Fraction) -> Target | None:
+    inside = Fraction(rng.randint(1, 199), 200)
+    if name == "gamma":
+        return wi.Gamma(1 + Fraction(rng.randint(1, 400), 100))
+    if name == "posterior":
+        return wi.Posterior(high + (1 - high) * inside) if high < 1 else None
+    if name == "rho":
+        m = rng.randint(2, 30)
+        return wi.Rho(Fraction(1, m) + (1 - Fraction(1, m)) * inside, m)
+    return TARGETS[name](inside)
+
+
+@pytest.mark.parametrize("name", sorted(set(TARGETS) - {"epsilon"}))
+def test_a_ratio_is_the_largest_that_keeps_the_promise(name):
+    """Met at every prior of the range; one part in a million more is not, somewhere."""
+    rng, tried = random.Random(f"ratio {name}"), 0
+    while tried < INSTANCES:
+        low, high = belief_range(rng)
+        target = random_target(rng, name, high)
+        if target is None:
+            continue
+        tried += 1
+        ratio = target.ratio(low, high)
+        points = priors(target, low, high)
+        if ratio == math.inf:
+            assert all(keeps(target, Fraction(10**12), p) for p in points)
+            continue
+        assert isinstance(ratio, Fraction) and ratio > 1
+        assert all(keeps(target, ratio, p) for p in points)
+        assert not all(keeps(target, ratio * MORE, p) for p in points)
+
+
+@pytest.mark.parametrize("name", sorted(set(TARGETS) - {"epsilon"}))
+def test_met_is_the_definition(name):
+    """`met` says what the definition says on the grid, for ratios around the largest one."""
+    rng = random.Random(f"met {name}")
+    for _ in range(INSTANCES):
+        low, high = belief_range(rng)
+        target = random_target(rng, name, min(high, Fraction(9, 10)))
+        assert target is not None
+        if name == "posterior" and high == 1:
+            high = Fraction(39, 40)
+        factor = 1 + Fraction(rng.randint(-50, 50), 1000)
+        try:
+            largest = target.ratio(low, high)
+        except ImpossibleTarget:
+            largest = Fraction(2)
+        ratio = Fraction(3) if largest == math.inf else max(ONE, largest * factor)
+        points = priors(target, low, high)
+        assert target.met(ratio, low, high) == all(keeps(target, ratio, p) for p in points)
+
+
+def test_an_infinite_ratio_meets_nothing_that_says_something():
+    """Certainty is met only by targets that allow it."""
+    for target in (wi.Gamma(2), wi.Posterior("0.9"), wi.Epsilon(1), wi.Gain("0.4")):
+        assert not target.met(math.inf, Fraction(1, 10), Fraction(1, 2))
+    assert not wi.Rho("0.9", 3).met(math.inf, ZERO, ONE)
+    assert not wi.Advantage("0.9").met(math.inf, ZERO, ONE)
+    assert wi.Gain("0.6").met(math.inf, Fraction(45, 100), Fraction(1, 2))
+
+
+def test_epsilon_is_its_own_ratio():
+    """ln of the ratio is ε, and `met` turns at e^ε."""
+    rng = random.Random(3)
+    for _ in range(200):
+        epsilon = rng.uniform(0.01, 20)
+        target = wi.Epsilon(epsilon)
+        assert math.log(target.ratio(ZERO, ONE)) == pytest.approx(epsilon, rel=1e-12)
+        assert target.met(math.exp(epsilon * (1 - 1e-9)), ZERO, ONE)
+        assert not target.met(math.exp(epsilon * (1 + 1e-9)), ZERO, ONE)
+
+
+# The laws of THEORY 2.
+
+
+def test_f5_inverts_f4():
+    """γ(g(p, γ), p) = γ, and g(γ(r, p), p) = r, exactly."""
+    rng = random.Random(5)
+    for _ in range(INSTANCES):
+        p = Fraction(rng.randint(1, 99), 100)
+        gamma = 1 + Fraction(rng.randint(0, 500), 100)
+        assert beliefs.gamma(beliefs.largest_ratio(p, gamma), p) == gamma
+        r = 1 + Fraction(rng.randint(0, 900), 100)
+        assert beliefs.largest_ratio(p, beliefs.gamma(r, p)) == r
+
+
+def test_f5_has_its_peak_where_it_should():
+    """g(0) = g(1) = γ; g peaks with γ² at 1/(1+γ), rising before it and falling after."""
+    rng = random.Random(6)
+    for _ in range(100):
+        gamma = 1 + Fraction(rng.randint(1, 500), 100)
+        peak = 1 / (1 + gamma)
+        assert beliefs.largest_ratio(ZERO, gamma) == beliefs.largest_ratio(ONE, gamma) == gamma
+        assert beliefs.largest_ratio(peak, gamma) == gamma**2
+        before = [beliefs.largest_ratio(peak * Fraction(i, 10), gamma) for i in range(11)]
+        past = [
+            beliefs.largest_ratio(peak + (1 - peak) * Fraction(i, 10), gamma) for i in range(11)
+        ]
+        assert before == sorted(before) and past == sorted(past, reverse=True)
+
+
+def test_f6_the_ends_of_a_range_decide():
+    """The least g over a range is at an end; f7: at prior 1/2 it is 2γ − 1."""
+    rng = random.Random(7)
+    for _ in range(300):
+        low, high = belief_range(rng)
+        gamma = 1 + Fraction(rng.randint(1, 300), 100)
+        inside = [low + (high - low) * Fraction(i, 50) for i in range(51)]
+        least = min(beliefs.largest_ratio(p, gamma) for p in inside)
+        assert beliefs.ratio_for_gamma(gamma, low, high) == least
+        assert beliefs.largest_ratio(Fraction(1, 2), gamma) == 2 * gamma - 1
+
+
+def test_f8_takes_the_largest_prior_to_the_posterior_exactly():
+    """r = q(1−b)/(b(1−q)) leads from b to q, and every smaller prior to less."""
+    rng = random.Random(8)
+    for _ in range(INSTANCES):
+        b, q = sorted(Fraction(x, 1000) for x in rng.sample(range(1, 1000), 2))
+        r = beliefs.ratio_for_posterior(q, b)
+        assert r == q * (1 - b) / (b * (1 - q)) and after(r, b) == q
+        assert after(r, b * Fraction(rng.randint(1, 99), 100)) < q
+
+
+def test_f16_the_largest_gain_is_a_quarter_tanh():
+    """Over all priors the gain of e^ε is tanh(ε/4), at 1/(1+e^(ε/2)); on a range at the nearer
+    end where that is outside."""
+    rng = random.Random(16)
+    for _ in range(300):
+        epsilon = rng.uniform(0.01, 8)
+        r = math.exp(epsilon)
+        most, at = beliefs.largest_gain(r, 0, 1)
+        assert most == pytest.approx(math.tanh(epsilon / 4), rel=1e-12)
+        assert at == pytest.approx(1 / (1 + math.exp(epsilon / 2)), rel=1e-12)
+        assert float(beliefs.ratio_for_gain(most, 0, 1)) == pytest.approx(r, rel=1e-9)
+        low, high = sorted(rng.random() for _ in range(2))
+        most, at = beliefs.largest_gain(r, low, high)
+        grid = [low + (high - low) * i / 200 for i in range(201)]
+        assert max(float(beliefs.gain(r, p)) for p in grid) <= most + 1e-12
+        assert low <= at <= high
+
+
+def test_f16_is_not_at_the_ends_in_general():
+    """A range around the peak gains more inside than at either end."""
+    r = Fraction(4)
+    most, at = beliefs.largest_gain(r, 0.1, 0.9)
+    assert (most, at) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert max(beliefs.gain(r, Fraction(1, 10)), beliefs.gain(r, Fraction(9, 10))) < Fraction(1, 3)
+
+
+def test_f17_absence_is_presence_with_beliefs_turned_round():
+    """The negative ratio at belief 1 − p moves the belief in absence as F4 says."""
+    rng = random.Random(17)
+    for _ in range(300):
+        low, high = belief_range(rng)
+        gamma = 1 + Fraction(rng.randint(1, 300), 100)
+        r = beliefs.ratio_for_gamma(gamma, 1 - high, 1 - low)
+        for p in priors(wi.Gamma(gamma), low, high):
+            out = after(r, 1 - p)  # Pr[¬t|S], where S has the ratio Pr[S|¬t]/Pr[S|t] = r
+            assert out <= gamma * (1 - p) and (1 - out) * gamma >= p
+
+
+def test_f18_identifiability_bounds_a_value():
+    """With m values whose joint odds are within e^ε, none has more than 1/(1+(m−1)e^−ε)."""
+    rng = random.Random(18)
+    for _ in range(300):
+        m, spread = rng.randint(2, 8), 1 + Fraction(rng.randint(0, 500), 100)
+        weights = [1 + (spread - 1) * Fraction(rng.randint(0, 100), 100) for _ in range(m)]
+        bound = beliefs.identified(math.log(spread), m)
+        assert float(max(weights) / sum(weights)) <= bound * (1 + 1e-12)
+        assert bound == pytest.approx(float(spread / (spread + m - 1)), rel=1e-12)
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: wi.Gamma(1), "gamma"),
+        (lambda: wi.Gamma(0.5), "gamma"),
+        (lambda: wi.Gamma("much"), "gamma"),
+        (lambda: wi.Gamma(math.inf), "gamma"),
+        (lambda: wi.Gamma(math.nan), "gamma"),
+        (lambda: wi.Posterior(0), "posterior"),
+        (lambda: wi.Posterior(1), "posterior"),
+        (lambda: wi.Posterior(-0.1), "posterior"),
+        (lambda: wi.Posterior(None), "posterior"),
+        (lambda: wi.Epsilon(0), "epsilon"),
+        (lambda: wi.Epsilon(-1), "epsilon"),
+        (lambda: wi.Epsilon(1000), "epsilon"),
+        (lambda: wi.Rho(0, 3), "rho"),
+        (lambda: wi.Rho(1, 3), "rho"),
+        (lambda: wi.Rho(0.5, 1), "m"),
+        (lambda: wi.Rho(0.5, 2.5), "m"),
+        (lambda: wi.Rho(0.5, True), "m"),
+        (lambda: wi.Gain(0), "gain"),
+        (lambda: wi.Gain(1), "gain"),
+        (lambda: wi.Advantage(0), "advantage"),
+        (lambda: wi.Advantage(1.5), "advantage"),
+    ],
+)
+def test_values_out_of_range_are_refused(make, field):
+    """The message names the field."""
+    with pytest.raises(InvalidInput) as caught:
+        make()
+    assert caught.value.field == field and str(caught.value).startswith(field)
+
+
+def test_impossible_posteriors_name_the_nearest_possible():
+    """Someone surer than the target already cannot be held to it."""
+    for most, high in ((0.6, 0.7), (0.5, 0.5), (0.3, 1.0)):
+        with pytest.raises(ImpossibleTarget, match="nearest possible") as caught:
+            wi.calibrate(wi.Posterior(most), wi.families.Independent(0.05, high))
+        assert caught.value.nearest == Fraction(high)
+        assert f"{high:g}" in str(caught.value) and f"{most:g}" in str(caught.value)
+    just = wi.calibrate(wi.Posterior("0.7001"), wi.families.Independent("0.05", "0.7"))
+    assert 0 < just.epsilon < 0.001
+
+
+def test_impossible_rho_names_the_nearest_possible():
+    """ρ at or below 1/m is what the adversary believes already."""
+    with pytest.raises(ImpossibleTarget, match="nearest possible") as caught:
+        wi.calibrate(wi.Rho("0.1", 10))
+    assert caught.value.nearest == Fraction(1, 10) and "more than 10 candidates" in str(
+        caught.value
+    )
+    assert wi.calibrate(wi.Rho("0.1", 11)).epsilon > 0
+
+
+def test_targets_that_need_no_noise_are_refused():
+    """A gain that certainty itself does not reach rules nothing out."""
+    with pytest.raises(InvalidInput, match="rules something out"):
+        wi.calibrate(wi.Gain("0.6"), wi.families.Independent("0.45", "0.5"))
+
+
+def test_what_is_not_a_target_is_refused():
+    """A number is not a target."""
+    with pytest.raises(WhosinError, match="target"):
+        wi.calibrate(1.5)  # type: ignore[arg-type]
+
+
+def test_targets_are_values_and_speak():
+    """Equal targets are equal, none can be changed, and each says what it promises."""
+    for name, kind in TARGETS.items():
+        target = kind(Fraction(3, 2)) if name == "gamma" else random_target_of(kind)
+        assert target == type(target)(**vars(target)) and hash(target) == hash(target)
+        assert target.name == name and target.words()
+        with pytest.raises(AttributeError):
+            target.name = "other"  # type: ignore[misc]
+    assert wi.Posterior(Fraction(3, 200)) == HIPAA
+
+
+def random_target_of(kind: type[Target]) -> Target:
+    return wi.Rho(Fraction(1, 2), 3) if kind is wi.Rho else kind(Fraction(1, 2))  # type: ignore[call-arg]
