@@ -79,8 +79,8 @@ class Channel(Mechanism):
     @classmethod
     def from_densities(
         cls,
-        space: Subsets,
-        lattice: Lattice,
+        space: Space,
+        lattice: Lattice | None,
         densities: Array,
         outputs: Sequence[Hashable],
         *,

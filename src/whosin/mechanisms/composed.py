@@ -15,7 +15,7 @@ from whosin.exact import Array
 from whosin.mechanisms.base import Mechanism, as_channel
 from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.shared import same_lattice
-from whosin.spaces import Space, Subsets
+from whosin.spaces import Space
 from whosin.spaces.memory import require_table
 from whosin.spaces.width import is_narrow, widened
 
@@ -46,7 +46,6 @@ class Composed(Mechanism):
         if not any(channel.is_density for channel in channels):
             table = floats if exact is None else exact
             return Channel(first.space, table, outputs, lattice=first.lattice)
-        assert isinstance(first.space, Subsets) and first.lattice is not None
         possible = _joint([channel.likelihoods > 0 for channel in channels])
         if is_narrow(floats) or (possible & (floats == 0)).any():
             floats = _joint([widened(channel.likelihoods) for channel in channels])

@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import InvalidInput
 from whosin.exact import probability
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
-from whosin.mechanisms.noise import labels, noise_channel, positive, power_table
-from whosin.spaces import Space, Subsets, as_statistic
+from whosin.mechanisms.noise import (
+    centres_on,
+    labels,
+    lattice_on,
+    noise_channel,
+    positive,
+    power_table,
+)
+from whosin.spaces import Space, as_statistic
 from whosin.spaces.memory import require_table
 from whosin.spaces.statistics import distances, outputs_at
 from whosin.spaces.width import exponential
@@ -41,9 +48,7 @@ class Geometric(Mechanism):
 
     def channel(self, space: Space | None = None) -> Channel:
         space, statistic = need_space(space, "Geometric"), as_statistic(self.statistic)
-        if not isinstance(space, Subsets):
-            raise Unsupported("noise on a statistic is defined on Subsets")
-        centres = statistic.centres(space)
+        centres = centres_on(statistic, space)
         if any(value.denominator != 1 for centre in centres for value in centre):
             raise InvalidInput("statistic", "whole numbers for geometric noise", "fractions")
         if self.scale is not None:
@@ -53,7 +58,7 @@ class Geometric(Mechanism):
         alpha, apart = probability(self.alpha, "alpha"), distances(centres, points)
         return Channel.from_densities(
             space,
-            statistic.lattice(space),
+            lattice_on(statistic, space),
             exponential(math.log(alpha) * apart),
             labels(points),
             exact=power_table(alpha, apart),

@@ -13,10 +13,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import InvalidInput
 from whosin.exact import Array, rational
 from whosin.mechanisms.channel import Channel
-from whosin.spaces import Space, Statistic, Subsets
+from whosin.spaces import Lattice, Space, Statistic, Subsets
 from whosin.spaces.memory import require_table
 from whosin.spaces.statistics import Centre, distances, outputs_at
 from whosin.spaces.width import exponential
@@ -32,9 +32,7 @@ def positive(value: object, field: str) -> Fraction:
 
 def noise_channel(statistic: Statistic, space: Space, scale: Fraction) -> Channel:
     """The densities e^(−‖output − centre‖₁ / scale) at the deciding points."""
-    if not isinstance(space, Subsets):
-        raise Unsupported("noise on a statistic is defined on Subsets")
-    centres = statistic.centres(space)
+    centres = centres_on(statistic, space)
     points = outputs_at(centres)
     require_table("the densities at the deciding points", len(centres), len(points))
     densities = exponential(-distances(centres, points) / float(scale))
@@ -44,8 +42,20 @@ def noise_channel(statistic: Statistic, space: Space, scale: Fraction) -> Channe
         return -sum((abs(a - b) for a, b in pairs), Fraction(0)) / scale
 
     return Channel.from_densities(
-        space, statistic.lattice(space), densities, labels(points), exponents=exponent
+        space, lattice_on(statistic, space), densities, labels(points), exponents=exponent
     )
+
+
+def centres_on(statistic: Statistic, space: Space) -> list[Centre]:
+    """The statistic's value on each class of worlds (on records: on each world)."""
+    if isinstance(space, Subsets):
+        return statistic.centres(space)
+    return statistic.record_centres(space)
+
+
+def lattice_on(statistic: Statistic, space: Space) -> Lattice | None:
+    """The classes of worlds that the statistic tells apart; records have none."""
+    return statistic.lattice(space) if isinstance(space, Subsets) else None
 
 
 def labels(points: Sequence[Centre]) -> list[Hashable]:

@@ -4,11 +4,15 @@
 """
 
 from whosin.notions.base import Notion
+from whosin.notions.bayesian_differential_privacy import BayesianDifferentialPrivacy
 from whosin.notions.differential_identifiability import DifferentialIdentifiability
 from whosin.notions.differential_privacy import DifferentialPrivacy
+from whosin.notions.identifiability import Identifiability
 from whosin.notions.level import Level, Witness
 from whosin.notions.membership import NegativeMembership, PositiveMembership
+from whosin.notions.mutual_information import MutualInformation
 from whosin.notions.sampled_differential_privacy import SampledDifferentialPrivacy
+from whosin.notions.semantic_privacy import BayesianSemanticPrivacy, SemanticPrivacy
 
 NOTIONS: dict[str, type[Notion]] = {
     "positive-membership": PositiveMembership,
@@ -16,16 +20,26 @@ NOTIONS: dict[str, type[Notion]] = {
     "differential-privacy": DifferentialPrivacy,
     "differential-identifiability": DifferentialIdentifiability,
     "sampled-differential-privacy": SampledDifferentialPrivacy,
+    "bayesian-differential-privacy": BayesianDifferentialPrivacy,
+    "semantic-privacy": SemanticPrivacy,
+    "bayesian-semantic-privacy": BayesianSemanticPrivacy,
+    "identifiability": Identifiability,
+    "mutual-information": MutualInformation,
 }
 
 __all__ = [
     "NOTIONS",
+    "BayesianDifferentialPrivacy",
+    "BayesianSemanticPrivacy",
     "DifferentialIdentifiability",
     "DifferentialPrivacy",
+    "Identifiability",
     "Level",
+    "MutualInformation",
     "NegativeMembership",
     "Notion",
     "PositiveMembership",
     "SampledDifferentialPrivacy",
+    "SemanticPrivacy",
     "Witness",
 ]

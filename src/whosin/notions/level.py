@@ -24,6 +24,7 @@ class Witness:
         attained: False where the level is a limit; `distribution` is then a prior close to it.
         row, known, values: on records, the row, the other rows' values, and the two values of the
             row that the ratio compares.
+        rows_known: for Bayesian semantic privacy, which rows are known.
     """
 
     output: Hashable
@@ -36,6 +37,7 @@ class Witness:
     row: int | None = None
     known: dict[int, int] | None = None
     values: tuple[int, int] | None = None
+    rows_known: tuple[int, ...] | None = None
 
     @cached_property
     def distribution(self) -> Prior | None:

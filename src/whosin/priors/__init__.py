@@ -1,10 +1,23 @@
 """One adversary's belief about the world (THEORY 1)."""
 
 from whosin.priors.base import Prior
+from whosin.priors.blocks import Blocks
 from whosin.priors.exchangeable import Exchangeable
 from whosin.priors.fixed_size import FixedSize
 from whosin.priors.independent import Independent
+from whosin.priors.markov_chain import MarkovChain
+from whosin.priors.network import Network
 from whosin.priors.table import Table
 from whosin.priors.uniform import Uniform
 
-__all__ = ["Exchangeable", "FixedSize", "Independent", "Prior", "Table", "Uniform"]
+__all__ = [
+    "Blocks",
+    "Exchangeable",
+    "FixedSize",
+    "Independent",
+    "MarkovChain",
+    "Network",
+    "Prior",
+    "Table",
+    "Uniform",
+]

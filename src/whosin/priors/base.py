@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, flint_rational, rational
 from whosin.spaces.grid import Grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.memory import require_table
+from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ class Prior(ABC):
     @abstractmethod
     def belief(self, space: Subsets, entity: int) -> Fraction:
         """Pr[t ∈ T], exactly."""
+
+    def on_records(self, space: Records, number: AsNumber) -> Array:
+        """The probability of each table of records, in world order."""
+        raise Unsupported(f"{type(self).__name__} is a prior about entities, not about records")
 
     def probabilities(self, space: Subsets) -> list[Fraction]:
         """The probability of each of the 2^n worlds, exactly."""

@@ -16,6 +16,7 @@ from whosin.priors.base import AsNumber, Prior, convert, normalised
 from whosin.priors.table import TOLERANCE
 from whosin.spaces.grid import Grid
 from whosin.spaces.lattice import Lattice
+from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
 
 
@@ -75,6 +76,16 @@ class Exchangeable(Prior):
             for counts in (share, members - share)
         )
         return normalised(mass * inside), normalised(mass * outside)
+
+    def on_records(self, space: Records, number: AsNumber) -> Array:
+        """With two values: `sizes` is the distribution of the number of rows with value 1."""
+        if space.values != 2:
+            raise InvalidInput("values", "2 for an exchangeable prior", space.values)
+        if len(self.sizes) != space.rows + 1:
+            raise InvalidInput("sizes", f"{space.rows + 1} numbers", len(self.sizes))
+        each = [mass / comb(space.rows, k) for k, mass in enumerate(self._exact)]
+        ones = np.array([sum(world) for world in space])
+        return convert(np.array(each, dtype=object)[ones], number)
 
     def belief(self, space: Subsets, entity: int) -> Fraction:
         self.check(space)

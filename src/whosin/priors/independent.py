@@ -7,25 +7,37 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+import numpy as np
+
 from whosin.errors import InvalidInput
 from whosin.exact import Array, probability
 from whosin.priors.base import AsNumber, Prior, scaling
+from whosin.priors.records import distribution
 from whosin.spaces.lattice import Lattice
+from whosin.spaces.memory import require_table
+from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
 
 
 @dataclass(frozen=True, init=False)
 class Independent(Prior):
-    """Pr[T] = ∏_{t∈T} p_t ∏_{t∉T} (1 − p_t).
+    """Pr[T] = ∏_{t∈T} p_t ∏_{t∉T} (1 − p_t); on records Pr[x] = ∏ p(x_i).
 
     Args:
-        p: one probability for everyone, or one for each entity in the space's order.
+        p: one probability for everyone, or one for each entity in the space's order; on records a
+            distribution over values, or a list with one a row.
     """
 
     p: object
 
     def __init__(self, p: object) -> None:
         values = p if isinstance(p, str) or not isinstance(p, Iterable) else tuple(p)
+        if isinstance(values, tuple) and any(_is_list(entry) for entry in values):
+            rows = tuple(tuple(row) if _is_list(row) else (row,) for row in values)
+            object.__setattr__(self, "p", rows)
+            for number, row in enumerate(rows):
+                distribution(row, f"distribution of row {number}")
+            return
         object.__setattr__(self, "p", values)
         if not self._exact:
             raise InvalidInput("p", "a probability or one for each entity", "an empty list")
@@ -36,14 +48,42 @@ class Independent(Prior):
 
     @property
     def parameters(self) -> tuple[object, ...]:
+        if self._by_row:
+            return tuple(entry for row in self.p for entry in row)  # type: ignore[attr-defined]
         return self.p if isinstance(self.p, tuple) else (self.p,)
+
+    @property
+    def _by_row(self) -> bool:
+        return isinstance(self.p, tuple) and bool(self.p) and isinstance(self.p[0], tuple)
 
     def beliefs(self, space: Subsets) -> tuple[Fraction, ...]:
         """p_t for each entity."""
         self.check(space)
         return self._exact if isinstance(self.p, tuple) else self._exact * space.size
 
+    def on_records(self, space: Records, number: AsNumber) -> Array:
+        require_table("a table over all records", space.worlds, 1, space.values)
+        mass = np.array([number(1)], dtype=float if number is float else object)
+        for row in self.rows(space):
+            mass = np.multiply.outer(mass, np.array([number(p) for p in row], mass.dtype)).ravel()
+        return mass
+
+    def rows(self, space: Records) -> list[tuple[Fraction, ...]]:
+        """The distribution of each row."""
+        listed = self.p if self._by_row else (self.p,) * space.rows
+        assert isinstance(listed, tuple)
+        if len(listed) != space.rows:
+            raise InvalidInput("p", f"a distribution, or {space.rows}, one a row", len(listed))
+        found = []
+        for number, row in enumerate(listed):
+            if not isinstance(row, tuple) or len(row) != space.values:
+                raise InvalidInput("p", f"a distribution over {space.values} values", repr(row))
+            found.append(distribution(row, f"distribution of row {number}"))
+        return found
+
     def check(self, space: Subsets) -> None:
+        if self._by_row:
+            raise InvalidInput("p", "numbers, one an entity", "distributions, one a row")
         if isinstance(self.p, tuple) and len(self.p) != space.size:
             raise InvalidInput("p", f"one probability or {space.size}", f"{len(self.p)}")
 
@@ -66,3 +106,7 @@ class Independent(Prior):
         scaling(self, space, entity, belief)
         beliefs = self.beliefs(space)
         return Independent((*beliefs[:entity], belief, *beliefs[entity + 1 :]))
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str)

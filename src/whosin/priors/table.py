@@ -14,6 +14,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, probability
 from whosin.priors.base import AsNumber, Prior, normalised
 from whosin.spaces.lattice import Lattice
+from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
 
 TOLERANCE = Fraction(1, 10**9)
@@ -89,6 +90,15 @@ class Table(Prior):
         for world, mass in table.items():
             present = [entity for entity in range(size) if world >> entity & 1]
             out[lattice.class_of(present)] += number(mass)
+        return out
+
+    def on_records(self, space: Records, number: AsNumber) -> Array:
+        """Worlds are given by number or by the tuple of their rows' values."""
+        if self.length is not None and self.length != space.worlds:
+            raise InvalidInput("probabilities", f"{space.worlds} numbers, one a world", self.length)
+        out = np.zeros(space.worlds, dtype=float if number is float else object)
+        for world, mass in self._exact.items():
+            out[world if isinstance(world, int) else space.index(world)] += number(mass)
         return out
 
     def belief(self, space: Subsets, entity: int) -> Fraction:

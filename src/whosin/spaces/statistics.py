@@ -20,6 +20,7 @@ from whosin.spaces.grid import Grid
 from whosin.spaces.ladder import Ladder
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.memory import require_table
+from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
 
 Centre = tuple[Fraction, ...]
@@ -36,12 +37,34 @@ class Statistic(ABC):
     def centres(self, space: Subsets) -> list[Centre]:
         """Its value, a vector, on each class of that lattice in order."""
 
+    def weights(self, space: Records) -> list[Centre]:
+        """On records: the vector that a row adds to the statistic, for each value of the row."""
+        raise Unsupported(f"{type(self).__name__} is a statistic of entities, not of records")
+
+    def record_centres(self, space: Records) -> list[Centre]:
+        """Its value on each table of records, in world order."""
+        weights = self.weights(space)
+        totals: list[Centre] = [tuple(Fraction(0) for _ in weights[0])]
+        for _ in range(space.rows):
+            require_table("a table over all records", len(totals) * space.values, 1, space.values)
+            totals = [
+                tuple(a + b for a, b in zip(total, weight, strict=True))
+                for total in totals
+                for weight in weights
+            ]
+        return totals
+
 
 @dataclass(frozen=True)
 class Count(Statistic):
-    """How many entities are present: all, or those in `of` only."""
+    """How many entities are present: all, or those in `of` only. On records: how many rows have a
+    value in `of`, by default any but 0."""
 
     of: Collection[Hashable] | None = None
+
+    def weights(self, space: Records) -> list[Centre]:
+        counted = set(range(1, space.values)) if self.of is None else set(self.of)
+        return [(Fraction(value in counted),) for value in range(space.values)]
 
     def lattice(self, space: Subsets) -> Grid:
         if self.of is None:
@@ -58,11 +81,20 @@ class Count(Statistic):
 
 @dataclass(frozen=True)
 class Sum(Statistic):
-    """The sum of a number each entity brings; `values` in the entities' order, or by name."""
+    """The sum of a number each entity brings; `values` in the entities' order, or by name. On
+    records: the sum over rows of the number of the row's value, by default the value itself."""
 
-    values: Sequence[object] | Mapping[Hashable, object]
+    values: Sequence[object] | Mapping[Hashable, object] | None = None
+
+    def weights(self, space: Records) -> list[Centre]:
+        numbers = range(space.values) if self.values is None else self.values
+        if isinstance(numbers, Mapping) or len(numbers) != space.values:
+            raise InvalidInput("values", f"{space.values} numbers, one a value", repr(self.values))
+        return [(rational(number, "values"),) for number in numbers]
 
     def _numbers(self, space: Subsets) -> list[Fraction]:
+        if self.values is None:
+            raise InvalidInput("values", "given: a number for each entity", "none")
         return [rational(v, "values") for v in _per_entity(self.values, space, "values")]
 
     def lattice(self, space: Subsets) -> Grid:
@@ -79,11 +111,21 @@ class Sum(Statistic):
 
 @dataclass(frozen=True)
 class Histogram(Statistic):
-    """How many entities are present in each cell; `cells` names the cell of each entity."""
+    """How many entities are present in each cell; `cells` names the cell of each entity. On
+    records: how many rows there are in the cell of each value, by default a cell a value."""
 
-    cells: Sequence[Hashable] | Mapping[Hashable, Hashable]
+    cells: Sequence[Hashable] | Mapping[Hashable, Hashable] | None = None
+
+    def weights(self, space: Records) -> list[Centre]:
+        cells = list(range(space.values)) if self.cells is None else list(self.cells)
+        if len(cells) != space.values:
+            raise InvalidInput("cells", f"{space.values} names, one a value", len(cells))
+        names = list(dict.fromkeys(cells))
+        return [tuple(Fraction(cell == name) for name in names) for cell in cells]
 
     def lattice(self, space: Subsets) -> Grid:
+        if self.cells is None:
+            raise InvalidInput("cells", "given: a cell for each entity", "none")
         return _grid_by(space, _per_entity(self.cells, space, "cells"))
 
     def centres(self, space: Subsets) -> list[Centre]:
@@ -140,8 +182,9 @@ def as_statistic(value: object) -> Statistic:
         return value
     if value == "count":
         return Count()
-    if value == "max":
-        return Max()
+    named: dict[object, Statistic] = {"max": Max(), "sum": Sum(), "histogram": Histogram()}
+    if isinstance(value, str) and value in named:
+        return named[value]
     if callable(value):
         return Count() if value is len else WorldFunction(value)
     raise InvalidInput(

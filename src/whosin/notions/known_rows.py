@@ -1,0 +1,74 @@
+"""Likelihoods for every set of known rows at once (THEORY 5, Bayesian DP).
+
+Each row of a table of records is given one value more, "unknown", whose slice is the sum of the
+others: (m+1)^n entries hold Pr[y, x_i, x_S] and Pr[x_i, x_S] for every set S of known rows.
+Conditioning events of probability 0 become NaN and are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from whosin.exact import Array
+from whosin.mechanisms import Channel
+from whosin.priors import Prior
+from whosin.spaces import Records
+from whosin.spaces.memory import require
+
+COLUMNS = 1 << 24
+"""How many entries of the larger table are held at once."""
+
+
+def likelihoods(channel: Channel, prior: Prior) -> Iterator[tuple[int, Array]]:
+    """(first output, Pr[y | known rows]) for the outputs, a few at a time: (m+1)^n × outputs."""
+    space = channel.space
+    assert isinstance(space, Records)
+    cells = (space.values + 1) ** space.rows
+    fits = "a Markov chain with noise on a sum needs no table, and reaches thousands of rows"
+    require("a table over all sets of known rows", 4 * 8 * cells, fits)
+    mass = prior.on_records(space, float)
+    known = _extended(mass[:, None], space)
+    step = max(1, COLUMNS // cells)
+    array = channel.likelihoods
+    for start in range(0, array.shape[1], step):
+        joint = _extended(mass[:, None] * array[:, start : start + step], space)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            yield start, joint / np.where(known > 0, known, np.nan)
+
+
+def _extended(table: Array, space: Records) -> Array:
+    """Give every row the value "unknown": the sum over its values."""
+    columns = table.shape[1]
+    for row in reversed(range(space.rows)):
+        # Rows after this one are extended already, those before it not yet.
+        after = (space.values + 1) ** (space.rows - 1 - row) * columns
+        view = table.reshape(-1, space.values, after)
+        table = np.concatenate([view, view.sum(axis=1, keepdims=True)], axis=1)
+    return table.reshape(-1, columns)
+
+
+def axis(table: Array, space: Records, row: int) -> Array:
+    """View the table as (before, values and unknown, after, outputs) along one row."""
+    after = (space.values + 1) ** (space.rows - 1 - row)
+    return table.reshape(-1, space.values + 1, after, table.shape[1])
+
+
+def coordinates(index: int, space: Records) -> list[int | None]:
+    """The value of each row at an entry of the table; None where it is unknown."""
+    found: list[int | None] = []
+    for _ in range(space.rows):
+        index, digit = divmod(index, space.values + 1)
+        found.append(None if digit == space.values else digit)
+    return found[::-1]
+
+
+def worlds_with(space: Records, known: dict[int, int], mass: Array) -> list[tuple[int, Any]]:
+    """(world, probability) for the tables in which these rows have these values."""
+    return [
+        (number, mass[number])
+        for number, world in enumerate(space)
+        if mass[number] != 0 and all(world[row] == value for row, value in known.items())
+    ]

@@ -1,0 +1,138 @@
+"""Households: any dependence inside a block of people, none between blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array, probability
+from whosin.priors.base import AsNumber, Prior
+from whosin.priors.records import TOLERANCE
+from whosin.spaces.grid import Grid, as_grid
+from whosin.spaces.lattice import Lattice
+from whosin.spaces.subsets import Subsets
+
+Block = tuple[Sequence[Hashable], Mapping[Any, object]]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(Prior):
+    """Pr[T] = ∏ over blocks of Pr[T ∩ block].
+
+    On a count, a sum or a histogram the blocks' numbers add up, so thousands of blocks are a few
+    thousand shifts of an array.
+
+    Args:
+        blocks: for each block its members and a mapping from the set of those present to its
+            probability; sets left out have probability 0. Everyone belongs to exactly one block.
+    """
+
+    blocks: Sequence[Block]
+
+    def __post_init__(self) -> None:
+        seen: set[Hashable] = set()
+        for number, (members, table) in enumerate(self.blocks):
+            twice = seen & set(members)
+            if twice or len(set(members)) != len(members):
+                raise InvalidInput(
+                    f"block {number}", "people of no other block", sorted(map(str, twice))
+                )
+            seen |= set(members)
+            for present in table:
+                outside = set(present) - set(members)
+                if outside:
+                    raise InvalidInput(
+                        f"block {number}", "sets of its members", sorted(map(str, outside))
+                    )
+        for number, table in enumerate(self._exact):
+            total = sum(table.values(), Fraction(0))
+            if abs(total - 1) > TOLERANCE:
+                by = f"sum {float(total):.12g} (off by {float(total - 1):+.3g})"
+                raise InvalidInput(f"block {number}", "probabilities with sum 1", by)
+
+    @classmethod
+    def cliques(cls, groups: Sequence[Sequence[Hashable]], p: object) -> Blocks:
+        """Each group is present as a whole with probability p, else absent as a whole."""
+        return cls(
+            [(tuple(group), {tuple(group): p, (): 1 - probability(p, "p")}) for group in groups]
+        )
+
+    @cached_property
+    def _exact(self) -> list[dict[frozenset[Hashable], Fraction]]:
+        tables = []
+        for _members, table in self.blocks:
+            merged: dict[frozenset[Hashable], Fraction] = {}
+            for present, mass in table.items():
+                key = frozenset(present)
+                merged[key] = merged.get(key, Fraction(0)) + probability(mass, "probabilities")
+            tables.append(merged)
+        return tables
+
+    @cached_property
+    def _block_of(self) -> dict[Hashable, int]:
+        return {
+            member: number for number, (members, _) in enumerate(self.blocks) for member in members
+        }
+
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        return tuple(mass for _, table in self.blocks for mass in table.values())
+
+    def check(self, space: Subsets) -> None:
+        if set(self._block_of) != set(space.entities):
+            raise InvalidInput("blocks", "every entity in exactly one block", "not so")
+
+    def mass(self, lattice: Lattice, number: AsNumber) -> Array:
+        self.check(lattice.space)
+        return self._sum(lattice, self._exact, number)
+
+    def given(self, lattice: Lattice, entity: int, number: AsNumber) -> tuple[Array, Array]:
+        self.check(lattice.space)
+        name = lattice.space.entities[entity]
+        own, belief = self._block_of[name], self.belief(lattice.space, entity)
+        sides = []
+        for inside in (True, False):
+            share = belief if inside else 1 - belief
+            kept = (
+                {s: m / share for s, m in self._exact[own].items() if (name in s) is inside}
+                if share
+                else {}
+            )
+            tables = [*self._exact[:own], kept, *self._exact[own + 1 :]]
+            sides.append(self._sum(lattice, tables, number))
+        return sides[0], sides[1]
+
+    def _sum(
+        self,
+        lattice: Lattice,
+        tables: list[dict[frozenset[Hashable], Fraction]],
+        number: AsNumber,
+    ) -> Array:
+        """The distribution over classes: shift and add, block by block."""
+        kind = float if number is float else object
+        if not isinstance(lattice, Grid):
+            grid, _ = as_grid(lattice, np.zeros((lattice.worlds, 1)))
+            spread = np.zeros(lattice.worlds, dtype=kind)
+            np.add.at(spread, lattice.labels(), self._sum(grid, tables, number))
+            return spread
+        places = {name: position for position, name in enumerate(lattice.space.entities)}
+        total = np.zeros(lattice.worlds, dtype=kind)
+        total[0] = number(1)
+        for table in tables:
+            moved = np.zeros_like(total)
+            for present, mass in table.items():
+                shift = lattice.class_of(places[name] for name in present)
+                moved[shift:] += total[: len(total) - shift] * number(mass)
+            total = moved
+        return total
+
+    def belief(self, space: Subsets, entity: int) -> Fraction:
+        name = space.entities[entity]
+        table = self._exact[self._block_of[name]]
+        return sum((m for s, m in table.items() if name in s), Fraction(0)) / sum(table.values())
