@@ -41,6 +41,7 @@ MAY_IMPORT = {
         "families",
         "mechanisms",
         "notions",
+        "priors",
         "references",
         "spaces",
         "theorems",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput
+from whosin.notions.chains import ChainPlan
 from whosin.report.plot import Curve
 from whosin.theorems.map import BARRIERS, EDGES
 
@@ -67,6 +68,46 @@ def belief_chart(curves: Sequence[Curve], band: tuple[float, float], title: str)
         .encode(x="low:Q", x2="high:Q")
     )
     return altair.layer(shade, lines).properties(title=title, width=460, height=360)
+
+
+def leakage_chart(points: Sequence[tuple[float, float]], plan: ChainPlan, rows: int) -> Any:
+    """Leakage against noise: what differential privacy promises, what a row really leaks, and what
+    group privacy promises."""
+    import altair
+
+    span = plan.plain_scale * plan.epsilon
+    names = [
+        "what differential privacy promises",
+        "what a row really leaks",
+        "what group privacy promises",
+    ]
+    data = []
+    for scale, leaks in points:
+        for name, value in zip(names, (span / scale, leaks, rows * span / scale), strict=True):
+            data.append({"scale": scale, "leakage": value, "which": name})
+    lines = (
+        altair.Chart(altair.Data(values=data))
+        .mark_line(point=True, strokeWidth=2.5, clip=True)
+        .encode(
+            x=altair.X(
+                "scale:Q", title="scale of the Laplace noise", scale=altair.Scale(type="log")
+            ),
+            y=altair.Y("leakage:Q", title="ε of one row", scale=altair.Scale(type="log")),
+            color=altair.Color(
+                "which:N",
+                title=None,
+                scale=altair.Scale(domain=names, range=[COLOURS[3], COLOURS[0], COLOURS[1]]),
+                legend=altair.Legend(orient="bottom", direction="vertical", labelLimit=460),
+            ),
+        )
+    )
+    chosen = (
+        altair.Chart(altair.Data(values=[{"scale": plan.scale, "leakage": plan.leakage}]))
+        .mark_point(size=140, filled=True, color=COLOURS[0], shape="diamond", opacity=1)
+        .encode(x="scale:Q", y="leakage:Q")
+    )
+    title = f"A series of {rows} rows: scale {plan.scale:.3g} for ε = {plan.epsilon:.3g}"
+    return altair.layer(lines, chosen).properties(title=title, width=460, height=360)
 
 
 PLACES: dict[str, tuple[float, float]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import log
 from textwrap import fill
 
 from rich.console import Console
@@ -13,14 +14,21 @@ from rich.table import Table
 from whosin.calibration import Plan, ProcessPlan
 from whosin.families import Family
 from whosin.notions import (
+    BayesianDifferentialPrivacy,
+    BayesianSemanticPrivacy,
     DifferentialIdentifiability,
     DifferentialPrivacy,
+    Identifiability,
     Level,
+    MutualInformation,
     NegativeMembership,
     Notion,
     PositiveMembership,
     SampledDifferentialPrivacy,
+    SemanticPrivacy,
 )
+from whosin.notions.chains import ChainPlan
+from whosin.priors import Prior
 from whosin.references import THEOREMS, Paper, Theorem
 from whosin.report import card
 from whosin.report.explanation import Explanation
@@ -41,6 +49,8 @@ def print_level(
         console.print(f"and at least {short(level.lower)}, by the case below")
     if level.witness is not None:
         console.print(_witness(level))
+    elif isinstance(notion, MutualInformation):
+        console.print("An average over everything: no single case stands behind it.")
     elif level.exact:
         console.print("Nobody is uncertain under these adversaries, so nothing can be learned.")
     else:
@@ -70,6 +80,18 @@ def title(notion: Notion) -> str:
             return f"Differential identifiability with {m} candidates"
         case SampledDifferentialPrivacy(beta=beta):
             return f"Differential privacy under sampling with probability {beta}"
+        case BayesianDifferentialPrivacy(prior=prior):
+            many = "" if isinstance(prior, Prior) else f" (the worst of {len(prior)} priors)"
+            return f"Bayesian differential privacy{many}"
+        case SemanticPrivacy() | BayesianSemanticPrivacy():
+            kind = (
+                "Bayesian semantic" if isinstance(notion, BayesianSemanticPrivacy) else "Semantic"
+            )
+            return f"{kind} privacy"
+        case Identifiability():
+            return "Identifiability"
+        case MutualInformation():
+            return "Mutual information between the records and the output"
     return type(notion).__name__
 
 
@@ -92,10 +114,13 @@ def _witness(level: Level) -> Table:
     table.add_column(overflow="fold")
     if case.entity is not None:
         table.add_row("about", escape(str(case.entity)))
-    else:
-        assert case.values is not None
+    elif case.values is not None:
         table.add_row("about", f"row {case.row}: value {case.values[0]} or {case.values[1]}")
-        table.add_row("knowing", ", ".join(f"row {r} = {v}" for r, v in (case.known or {}).items()))
+        table.add_row("knowing", _known(case.known or {}))
+    else:
+        table.add_row("about", f"row {case.row}")
+        if case.rows_known is not None:
+            table.add_row("knowing", "rows " + ", ".join(map(str, case.rows_known)))
     table.add_row("output", escape(str(case.output)))
     table.add_row("belief before", percent(case.prior))
     table.add_row("belief after", percent(case.posterior))
@@ -104,6 +129,14 @@ def _witness(level: Level) -> Table:
     if not case.attained:
         table.add_row("", "the level is a limit; this prior is close to it")
     return table
+
+
+def _known(rows: dict[int, int]) -> str:
+    """Known rows, the middle of a long series left out."""
+    shown = [f"row {row} = {value}" for row, value in rows.items()]
+    if len(shown) > 8:
+        return f"{', '.join(shown[:3])}, … {len(shown) - 6} more …, {', '.join(shown[-3:])}"
+    return ", ".join(shown) or "no other row"
 
 
 def print_references(theorems: Sequence[Theorem], papers: Sequence[Paper]) -> None:
@@ -235,3 +268,23 @@ def _print_reasons(console: Console, theorems: Sequence[str]) -> None:
     console.print()
     for number in theorems:
         console.print(f"[dim]{escape(str(THEOREMS[number]))}[/dim]", soft_wrap=True)
+
+
+def print_chain_plan(plan: ChainPlan, query: str, rows: int, promise: str) -> None:
+    """Noise for a series beside what plain DP and group privacy would add."""
+    console = Console(highlight=False)
+    console.print(f"[bold]A {query} over {rows} rows that depend on each other[/bold]")
+    console.print(fill(f"Whoever is looking {promise}: ε = {plan.epsilon:.4f}.", console.width))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("noise", "Laplace scale", "what a row leaks", "95% of answers within"):
+        table.add_column(heading, justify="left" if heading == "noise" else "right")
+    most = "" if plan.exact else "at most "
+    lines = [
+        ("differential privacy", plan.plain_scale, f"{most}{plan.plain_leakage:.4f}"),
+        ("[bold]this plan[/bold]", plan.scale, f"{most}{plan.leakage:.4f}"),
+        ("group privacy", plan.group_scale, f"at most {plan.epsilon:.4f}"),
+    ]
+    for name, scale, leaks in lines:
+        table.add_row(name, f"{scale:.4g}", leaks, f"±{scale * log(20):.4g}")
+    console.print(table)
+    _print_reasons(console, ("T14",))

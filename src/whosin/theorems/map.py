@@ -55,14 +55,18 @@ def convert(level: Level, to: Notion) -> Level:
     best: dict[Notion, tuple[Number, tuple[str, ...], bool]] = {
         source: (level.value, (), level.exact)
     }
+    fresh = [source]
     for _ in nodes:
-        for start in [node for node in nodes if node in best]:
+        better: dict[Notion, None] = {}
+        for start in fresh:
             value, chain, exact = best[start]
             for end in nodes:
                 for step in steps(start, end):
                     carried = _carried(step, value)
                     if end not in best or carried < best[end][0]:
                         best[end] = carried, (*chain, step.theorem), exact and step.equivalence
+                        better[end] = None
+        fresh = list(better)
     if to not in best:
         reason = counterexample(source, to)
         raise NoImplication(

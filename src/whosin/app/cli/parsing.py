@@ -11,6 +11,7 @@ from fractions import Fraction
 from whosin import families, notions
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
+from whosin.priors import Prior
 
 
 def number_range(text: str, field: str) -> tuple[Fraction, Fraction]:
@@ -77,13 +78,22 @@ def family(text: str) -> families.Family:
     return found
 
 
+_WITH_PRIOR: dict[str, Callable[[Prior], notions.Notion]] = {
+    "bayesian-differential-privacy": notions.BayesianDifferentialPrivacy,
+    "bayesian-semantic-privacy": notions.BayesianSemanticPrivacy,
+    "identifiability": notions.Identifiability,
+    "mutual-information": notions.MutualInformation,
+}
+
 ALIASES = {
     "membership": "positive-membership",
     "pmp": "positive-membership",
     "nmp": "negative-membership",
     "dp": "differential-privacy",
     "di": "differential-identifiability",
-    "identifiability": "differential-identifiability",
+    "bayesian-dp": "bayesian-differential-privacy",
+    "semantic": "semantic-privacy",
+    "bayesian-semantic": "bayesian-semantic-privacy",
     "dps": "sampled-differential-privacy",
     "sampled-dp": "sampled-differential-privacy",
 }
@@ -97,11 +107,20 @@ def notion(
     direction: str,
     m: int | None,
     beta: str | None,
+    prior: Prior | None = None,
 ) -> notions.Notion:
     """Read a notion with the options that it takes; others given with it are refused."""
     full = ALIASES.get(name, name)
     if full not in notions.NOTIONS:
         raise UnknownName("notion", name, [*notions.NOTIONS, *ALIASES])
+    if full in _WITH_PRIOR:
+        if prior is None:
+            raise InvalidInput("--prior-file", f"given with --notion {name}", "nothing")
+        return _WITH_PRIOR[full](prior)
+    if prior is not None:
+        raise InvalidInput("--prior-file", f"left out with --notion {name}", "a file")
+    if full == "semantic-privacy":
+        return notions.SemanticPrivacy()
     membership = full.endswith("membership")
     given = {"family": adversaries, "m": m, "beta": beta}
     takes = {"differential-identifiability": {"m"}, "sampled-differential-privacy": {"beta"}}

@@ -38,7 +38,9 @@ def plan(
     delta: Annotated[
         str | None, typer.Option(help="The promise may fail with this probability.")
     ] = None,
-    query: Annotated[str, typer.Option(help="count, rows, sum or histogram.")] = "count",
+    query: Annotated[
+        str | None, typer.Option(help="count (default), rows, sum or histogram.")
+    ] = None,
     lower: Annotated[str, typer.Option(help="Clamp of a sum, from below.")] = "0",
     upper: Annotated[str, typer.Option(help="Clamp of a sum, from above.")] = "1",
     rows: Annotated[int, typer.Option(help="The most rows a person has.")] = 1,
@@ -51,12 +53,16 @@ def plan(
         str | None, typer.Option(help="DP-SGD: the sampling rate of a step.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="DP-SGD: how many steps.")] = None,
+    chain: Annotated[
+        Path | None, typer.Option(help="Rows of one series: a chain file (JSON).")
+    ] = None,
     save: Annotated[Path | None, typer.Option(help="Draw: x.html, x.svg or x.png.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say who may be looking and how sure they may become; get ε, the noise and the reasons.
 
-    With --sample-rate and --steps it plans the noise multiplier of DP-SGD instead.
+    With --sample-rate and --steps it plans the noise multiplier of DP-SGD; with --chain the noise
+    of a query over rows that depend on each other.
     """
     from whosin.app.cli.output import print_json, warn
     from whosin.calibration import Query, calibrate
@@ -69,7 +75,12 @@ def plan(
         charts.check_path(save)
     target = _target(posterior, gamma, gain, advantage, rho, m, epsilon, hipaa)
     adversaries = _family(target, prior, size_known, linked, family)
-    asked = Query(query, rational(lower, "--lower"), rational(upper, "--upper"), rows, cells)
+    if chain is not None:
+        _plan_chain(target, adversaries, chain, query, save, json=json)
+        return
+    asked = Query(
+        query or "count", rational(lower, "--lower"), rational(upper, "--upper"), rows, cells
+    )
     failing = rational(delta, "--delta") if delta is not None else rational(0)
     if entities is not None and entities < 1:
         raise InvalidInput("--entities", "at least 1", entities)
@@ -194,3 +205,36 @@ def _plan_process(
         )
     else:
         text.print_process(made, delta)
+
+
+def _plan_chain(
+    target: Target, family: Family, path: Path, query: str | None, save: Path | None, *, json: bool
+) -> None:
+    """The scale of the noise on a series, for a leakage that keeps the target (T14)."""
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from whosin.app.cli import files
+    from whosin.app.cli.output import print_json
+    from whosin.calibration import calibrate
+    from whosin.notions import chains
+    from whosin.report import charts, text
+
+    series = files.chain_file(files.load(path), query)
+    epsilon = calibrate(target, family).epsilon
+    console = Console(stderr=True)
+    with console.status("measuring the leakage of the series …"):
+        made = chains.plan(series.chains, series.space, series.statistic, epsilon)
+    if json:
+        print_json(asdict(made) | {"query": series.query, "rows": series.space.rows})
+    else:
+        text.print_chain_plan(made, series.query, series.space.rows, target.words())
+    if save is not None:
+        scales = [made.plain_scale / 2 * 1.35**step for step in range(12)]
+        points = []
+        with console.status("drawing …"):
+            for scale in scales:
+                level = chains.measured(series.chains, series.space, series.statistic, scale)
+                points.append((scale, float(level.value)))
+        charts.save(charts.leakage_chart(points, made, series.space.rows), save)

@@ -9,11 +9,14 @@ import typer
 
 if TYPE_CHECKING:
     from whosin.mechanisms import Channel, Mechanism
+    from whosin.notions import Notion
     from whosin.spaces import Space
 
 
 def verify(
-    file: Annotated[Path | None, typer.Argument(help="A channel file (JSON).")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="A channel, chain or block file (JSON).")
+    ] = None,
     mechanism: Annotated[
         str | None, typer.Option(help="A built-in mechanism instead of a file, such as k-max.")
     ] = None,
@@ -22,8 +25,15 @@ def verify(
         typer.Option(help="The adversaries: independent (default), one-of=3, uninformed, …"),
     ] = None,
     notion: Annotated[
-        str, typer.Option(help="What to measure: membership, nmp, dp, di, dps.")
-    ] = "membership",
+        str | None,
+        typer.Option(
+            help="What to measure: membership (default), nmp, dp, di, dps; on records dp, "
+            "bayesian-dp, semantic, bayesian-semantic, identifiability, mutual-information."
+        ),
+    ] = None,
+    prior_file: Annotated[
+        Path | None, typer.Option(help="A prior on records (JSON), for the notions that need one.")
+    ] = None,
     at_most: Annotated[
         str | None, typer.Option(help="A claim to check: exit 1 when the level is above it.")
     ] = None,
@@ -52,16 +62,30 @@ def verify(
     believed before and after. Families: any, independent[=0.05..0.5], one-of-two,
     fixed-size[=0.05..0.5], swap-of-two, one-of=m, fixed-probability=β, uninformed, cliques=k.
     """
-    from whosin.app.cli import parsing
+    from whosin.app.cli import files, parsing
     from whosin.app.cli.output import print_json
     from whosin.errors import InvalidInput
     from whosin.exact import rational
     from whosin.report import text
     from whosin.report.data import level_data
 
-    measured = parsing.notion(
-        notion, adversaries=family, relation=relation, direction=direction, m=m, beta=beta
-    )
+    structured = _structured(file)
+    if structured is not None:
+        given = {"--mechanism": mechanism, "--family": family, "--notion": notion}
+        for option, value in given.items():
+            if value is not None:
+                raise InvalidInput(option, "left out with a chain or block file", value)
+        measured, subject, space = structured
+    else:
+        measured = parsing.notion(
+            notion or "membership",
+            adversaries=family,
+            relation=relation,
+            direction=direction,
+            m=m,
+            beta=beta,
+            prior=None if prior_file is None else files.prior_file(prior_file),
+        )
     claim = None if at_most is None else rational(at_most, "--at-most")
     options: dict[str, object] = {
         "k": k,
@@ -72,13 +96,14 @@ def verify(
     }
     if (file is None) == (mechanism is None):
         raise InvalidInput("input", "a channel file or --mechanism, one of the two", "both or none")
-    if file is not None:
-        channel = _load(file)
+    if structured is not None:
+        level = measured.measure(subject, space)
+    elif file is not None:
+        level = measured.measure(_load(file))
     else:
         assert mechanism is not None
         built = _mechanism(mechanism, statistic, options)
-        channel = built.channel(_space(entities, rows, values))
-    level = measured.measure(channel)
+        level = measured.measure(built, _space(entities, rows, values))
     holds = None if claim is None else level.holds(claim)
     if json:
         print_json(level_data(level, measured, claim=claim, holds=holds))
@@ -86,6 +111,26 @@ def verify(
         text.print_level(level, measured, claim=claim, holds=holds)
     if holds is False:
         raise typer.Exit(1)
+
+
+def _structured(file: Path | None) -> tuple[Notion, Mechanism, Space] | None:
+    """What a chain or block file asks to be measured; nothing for other files."""
+    from whosin.app.cli import files
+    from whosin.families import Explicit
+    from whosin.notions import BayesianDifferentialPrivacy, PositiveMembership
+
+    if file is None:
+        return None
+    data = files.load(file)
+    if "chain" in data or "chains" in data:
+        series = files.chain_file(data)
+        one = len(series.chains) == 1
+        notion = BayesianDifferentialPrivacy(series.chains[0] if one else series.chains)
+        return notion, series.mechanism(), series.space
+    if "blocks" in data:
+        homes = files.block_file(data)
+        return PositiveMembership(Explicit([homes.prior])), homes.mechanism, homes.space
+    return None
 
 
 def _load(file: Path) -> Channel:

@@ -1,0 +1,171 @@
+"""Reading chain files, block files and priors.
+
+A chain file: {"chain": {"initial": […], "transition": [[…], …]}, "rows": 1000, "query": "sum",
+"scale": 1}, or "chains" with a list; "weights" says what each value adds to a sum.
+A block file: {"blocks": [{"size": 3, "copies": 400, "sets": [{"present": [0, 1, 2],
+"probability": "1/2"}, …]}], "query": "count", "scale": 2}.
+A prior file: {"kind": "markov-chain", "initial": …, "transition": …} and the like.
+Numbers are read as they are spelled.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from whosin.errors import InvalidInput, UnknownName
+from whosin.exact import rational
+from whosin.mechanisms import Laplace
+from whosin.priors import Blocks, Exchangeable, Independent, MarkovChain, Prior, Table, Uniform
+from whosin.spaces import Count, Histogram, Records, Statistic, Subsets, Sum
+
+
+@dataclass(frozen=True)
+class ChainFile:
+    """Series that follow a Markov chain, and what is asked of them."""
+
+    chains: tuple[MarkovChain, ...]
+    space: Records
+    statistic: Statistic
+    query: str
+    scale: object
+
+    def mechanism(self) -> Laplace:
+        """The noisy query, when the file names a scale."""
+        if self.scale is None:
+            raise InvalidInput("scale", "given in the chain file", "nothing")
+        return Laplace(self.statistic, self.scale)
+
+
+@dataclass(frozen=True)
+class BlockFile:
+    """Households, and a noisy count of the people present."""
+
+    prior: Blocks
+    space: Subsets
+    mechanism: Laplace
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The object in a JSON file, decimals as the strings they are spelled with."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"), parse_float=str)
+    except UnicodeDecodeError:
+        raise InvalidInput("file", "JSON text", "something else") from None
+    except json.JSONDecodeError as error:
+        raise InvalidInput("file", "JSON", f"line {error.lineno}: {error.msg}") from None
+    if not isinstance(data, dict):
+        raise InvalidInput("file", "a JSON object", type(data).__name__)
+    return data
+
+
+def check_keys(data: dict[str, Any], known: set[str], what: str) -> None:
+    """Unknown keys are errors that name the nearest known one."""
+    for key in data:
+        if key not in known:
+            raise UnknownName(f"key of the {what}", key, known)
+
+
+def chain_file(data: dict[str, Any], query: str | None = None) -> ChainFile:
+    """Read a chain file; `query` overrides what it asks."""
+    check_keys(data, {"chain", "chains", "rows", "query", "scale", "weights"}, "chain file")
+    if ("chain" in data) == ("chains" in data):
+        raise InvalidInput("chain file", "'chain' or 'chains', one of the two", "both or none")
+    listed = data.get("chains", [data.get("chain")])
+    if not isinstance(listed, list) or not listed:
+        raise InvalidInput("chains", "a list of chains", repr(listed))
+    chains = tuple(_chain(each) for each in listed)
+    if len({chain.values for chain in chains}) > 1:
+        raise InvalidInput("chains", "of one number of values", "several")
+    rows = data.get("rows")
+    if isinstance(rows, bool) or not isinstance(rows, int):
+        raise InvalidInput("rows", "a whole number: how long the series is", repr(rows))
+    asked = query or data.get("query", "sum")
+    statistics = {"sum": Sum(data.get("weights")), "count": Count(), "histogram": Histogram()}
+    if asked not in statistics:
+        raise UnknownName("query", str(asked), statistics)
+    if "weights" in data and asked != "sum":
+        raise InvalidInput("weights", f"left out for a {asked}", repr(data["weights"]))
+    space = Records(rows, chains[0].values)
+    for chain in chains:
+        chain.check_records(space)
+    statistics[asked].weights(space)
+    return ChainFile(chains, space, statistics[asked], asked, data.get("scale"))
+
+
+def _chain(data: object) -> MarkovChain:
+    if not isinstance(data, dict):
+        raise InvalidInput("chain", "an object with initial and transition", repr(data))
+    check_keys(data, {"initial", "transition", "kind"}, "chain")
+    for key in ("initial", "transition"):
+        if not isinstance(data.get(key), list):
+            raise InvalidInput(key, "a list", repr(data.get(key)))
+    return MarkovChain(data["initial"], data["transition"])
+
+
+def block_file(data: dict[str, Any]) -> BlockFile:
+    """Read a block file."""
+    check_keys(data, {"blocks", "query", "scale"}, "block file")
+    if data.get("query", "count") != "count":
+        raise InvalidInput("query", "count", repr(data["query"]))
+    if not isinstance(data["blocks"], list) or not data["blocks"]:
+        raise InvalidInput("blocks", "a list of blocks", repr(data["blocks"]))
+    blocks: list[tuple[range, dict[tuple[int, ...], object]]] = []
+    people = 0
+    for number, block in enumerate(data["blocks"]):
+        if not isinstance(block, dict):
+            raise InvalidInput(f"block {number}", "an object", repr(block))
+        check_keys(block, {"size", "copies", "sets"}, "block")
+        size, copies = block.get("size"), block.get("copies", 1)
+        if not isinstance(size, int) or not isinstance(copies, int) or size < 1 or copies < 1:
+            got = f"{size} and {copies}"
+            raise InvalidInput(f"size and copies of block {number}", "whole numbers", got)
+        sets = block.get("sets")
+        if not isinstance(sets, list) or not all(isinstance(each, dict) for each in sets):
+            raise InvalidInput(f"sets of block {number}", "a list of objects", repr(sets))
+        for _ in range(copies):
+            table = {}
+            for each in sets:
+                check_keys(each, {"present", "probability"}, "set")
+                present = each.get("present")
+                if not isinstance(present, list) or any(
+                    not isinstance(who, int) or not 0 <= who < size for who in present
+                ):
+                    raise InvalidInput("present", f"people from 0 to {size - 1}", repr(present))
+                table[tuple(people + who for who in present)] = each.get("probability")
+            blocks.append((range(people, people + size), table))
+            people += size
+    if "scale" not in data:
+        raise InvalidInput("scale", "given in the block file", "nothing")
+    noisy = Laplace(Count(), rational(data["scale"], "scale"))
+    return BlockFile(Blocks(blocks), Subsets(people), noisy)
+
+
+def prior_file(path: Path) -> Prior:
+    """Read a prior on records."""
+    data = load(path)
+    kinds = {
+        "independent": {"kind", "p"},
+        "uniform": {"kind"},
+        "exchangeable": {"kind", "sizes"},
+        "markov-chain": {"kind", "initial", "transition"},
+        "table": {"kind", "probabilities"},
+    }
+    kind = data.get("kind")
+    if not isinstance(kind, str) or kind not in kinds:
+        raise UnknownName("kind of the prior", str(kind), kinds)
+    check_keys(data, kinds[kind], "prior")
+    for key in kinds[kind] - {"kind"}:
+        if not isinstance(data.get(key), list):
+            raise InvalidInput(key, "a list", repr(data.get(key)))
+    if kind == "independent":
+        return Independent(data["p"])
+    if kind == "exchangeable":
+        return Exchangeable(data["sizes"])
+    if kind == "markov-chain":
+        return _chain(data)
+    if kind == "table":
+        return Table([rational(p, "probabilities") for p in data["probabilities"]])
+    return Uniform()
