@@ -18,11 +18,12 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import chains
 import engine
 import planning
 from measuring import HOME, Row
 
-GROUPS = {"engine": engine.rows, "planning": planning.rows}
+GROUPS = {"engine": engine.rows, "planning": planning.rows, "chains": chains.rows}
 
 
 def main(names: list[str]) -> int:

@@ -272,7 +272,7 @@ def test_not_json(run, tmp_path):
     path.write_bytes(b"\xff\xfe\x00")
     refused(run("verify", str(path)), "JSON")
     path.write_text("[1]", encoding="utf-8")
-    refused(run("verify", str(path)), "an object")
+    refused(run("verify", str(path)), "JSON object")
 
 
 def test_unknown_commands_and_options(run):
@@ -285,3 +285,152 @@ def test_the_installed_script_answers():
     command = [sys.executable, "-c", "from whosin.app.cli.main import run; run()", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stdout.startswith("whosin ")
+
+
+CHAIN = {
+    "chain": {"initial": [0.5, 0.5], "transition": [[0.9, 0.1], [0.1, 0.9]]},
+    "rows": 6,
+    "query": "sum",
+    "scale": 1,
+}
+HOMES = {
+    "blocks": [
+        {
+            "size": 2,
+            "copies": 20,
+            "sets": [
+                {"present": [0, 1], "probability": "1/2"},
+                {"present": [], "probability": "1/2"},
+            ],
+        }
+    ],
+    "scale": 2,
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def file(data: object) -> str:
+        path = tmp_path / "data.json"
+        path.write_text(json.dumps(data), encoding="utf-8")
+        return str(path)
+
+    return file
+
+
+def test_chain_files(run, write):
+    code, out, err = run("verify", write(CHAIN), "--json")
+    data = json.loads(out)
+    assert (code, err) == (0, "") and data["value"] == pytest.approx(3.850822, abs=1e-6)
+    assert data["exact"] is True and data["witness"]["row"] == 2
+    assert run("verify", write(CHAIN), "--at-most", "3")[0] == 1
+    code, out, _err = run("verify", write({**CHAIN, "chains": [CHAIN["chain"]], "chain": None}))
+    assert code == 2
+    several = {key: value for key, value in CHAIN.items() if key != "chain"}
+    code, out, _err = run("verify", write({**several, "chains": [CHAIN["chain"]] * 2}), "--json")
+    assert code == 0 and json.loads(out)["value"] == data["value"]
+
+
+def test_block_files(run, write):
+    code, out, err = run("verify", write(HOMES), "--json")
+    data = json.loads(out)
+    assert (code, err) == (0, "")
+    # Two people who come together: r = e^(2/2) at the top, so γ = (e + 1)/2 at prior 1/2.
+    assert data["value"] == pytest.approx((2.718281828459045 + 1) / 2, abs=1e-9)
+
+
+def test_plans_for_chains(run, write, tmp_path):
+    picture = tmp_path / "x.svg"
+    words = ["plan", "--chain", write(CHAIN), "--epsilon", "1", "--query", "sum"]
+    code, out, _err = run(*words, "--json")
+    data = json.loads(out)
+    assert code == 0 and data["leakage"] <= 1 < data["plain_leakage"]
+    assert data["plain_scale"] == 1 and data["group_scale"] == 6
+    assert data["plain_scale"] < data["scale"] < data["group_scale"]
+    code, out, _err = run(*words, "--save", str(picture))
+    assert code == 0 and "group privacy" in out and picture.read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("notion", "prior"),
+    [
+        ("bayesian-dp", {"kind": "markov-chain", **CHAIN["chain"]}),
+        ("bayesian-semantic", {"kind": "independent", "p": ["1/2", "1/2"]}),
+        ("identifiability", {"kind": "uniform"}),
+        ("mutual-information", {"kind": "table", "probabilities": [0.1, 0.2, 0.3, 0.4]}),
+        ("bayesian-dp", {"kind": "exchangeable", "sizes": [0.2, 0.3, 0.5]}),
+        ("semantic", None),
+    ],
+)
+def test_notions_on_records(run, tmp_path, notion, prior):
+    words = [
+        "verify",
+        "--mechanism",
+        "randomized-response",
+        "--keep",
+        "3/4",
+        "--rows",
+        "2",
+        "--values",
+        "2",
+    ]
+    words += ["--notion", notion]
+    if prior is not None:
+        path = tmp_path / "prior.json"
+        path.write_text(json.dumps(prior), encoding="utf-8")
+        words += ["--prior-file", str(path)]
+    code, out, err = run(*words, "--json")
+    assert (code, err) == (0, "") and json.loads(out)["value"] >= 0
+    assert run(*words)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"rows": "many"}, ["rows", "whole number"]),
+        ({"rows": 0}, ["rows"]),
+        ({"query": "mean"}, ["query", "sum"]),
+        ({"row": 3}, ["'row'", "did you mean 'rows'"]),
+        ({"chain": {"initial": [0.5, 0.4], "transition": [[1, 0], [0, 1]]}}, ["-0.1"]),
+        ({"chain": {"initial": [0.5, 0.5], "transition": [[0.9, 0.2], [0, 1]]}}, ["row 0", "+0.1"]),
+        ({"chain": {"initial": [0.5, 0.5], "transition": [[1, 0]]}}, ["2 × 2"]),
+        ({"chain": {"initial": [0.5, 0.5]}}, ["transition"]),
+        ({"chain": 3}, ["initial and transition"]),
+        ({"scale": 0}, ["scale", "above 0"]),
+        ({"weights": [1]}, ["2 numbers"]),
+    ],
+)
+def test_bad_chain_files(run, write, changes, words):
+    refused(run("verify", write({**CHAIN, **changes})), *words)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"scale": -1}, ["above 0"]),
+        ({"blocks": []}, ["list of blocks"]),
+        ({"blocks": [{"size": 2, "sets": [{"present": [5], "probability": 1}]}]}, ["0 to 1"]),
+        ({"blocks": [{"size": 1, "sets": [{"present": [], "probability": 0.4}]}]}, ["-0.6"]),
+        ({"block": 1}, ["did you mean 'blocks'"]),
+    ],
+)
+def test_bad_block_files(run, write, changes, words):
+    refused(run("verify", write({**HOMES, **changes})), *words)
+
+
+def test_priors_are_asked_for_and_refused(run, write):
+    base = [
+        "verify",
+        "--mechanism",
+        "randomized-response",
+        "--keep",
+        "3/4",
+        "--rows",
+        "2",
+        "--values",
+        "2",
+    ]
+    refused(run(*base, "--notion", "bayesian-dp"), "--prior-file")
+    refused(run(*base, "--notion", "dp", "--prior-file", write({"kind": "uniform"})), "left out")
+    refused(run(*base, "--notion", "bayesian-dp", "--prior-file", write({"kind": "x"})), "kind")
+    refused(run("verify", write(CHAIN), "--family", "any"), "--family", "left out")
