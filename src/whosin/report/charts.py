@@ -29,11 +29,11 @@ def save(chart: Any, path: Path) -> None:
     check_path(path)
     kind = path.suffix.lower()
     if kind == ".html":
-        chart.save(str(path), inline=True)
+        chart.save(str(path), format="html", inline=True)
     elif kind == ".png":
-        chart.save(str(path), scale_factor=2)
+        chart.save(str(path), format="png", scale_factor=2)
     else:
-        chart.save(str(path))
+        chart.save(str(path), format="svg")
 
 
 def belief_chart(curves: Sequence[Curve], band: tuple[float, float], title: str) -> Any:

@@ -1,0 +1,390 @@
+"""`whosin plan`, `explain` and `notions`: what they print and draw, and how they refuse."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import pytest
+
+import whosin as wi
+from whosin.app.cli.main import main
+from whosin.theorems.map import BARRIERS, EDGES
+
+STORY = "plan --posterior 0.6 --prior 0.05..0.5"
+
+
+@pytest.fixture
+def run(capsys):
+    def call(line: str, *more: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main([*line.split(), *more])
+        streams = capsys.readouterr()
+        return code, streams.out, streams.err
+
+    return call
+
+
+def answer(result: tuple[int, str, str]) -> dict:
+    """The JSON object on standard output; nothing else is there, nor on standard error."""
+    code, out, err = result
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def words(result: tuple[int, str, str]) -> str:
+    """What was printed for people, whatever the width of the terminal."""
+    code, out, err = result
+    assert (code, err) == (0, "")
+    return " ".join(out.split())
+
+
+# Plans.
+
+
+def test_a_plan_for_people(run):
+    """Who is looking, the promise, the cost, the comparison, the fallback, a chart, the reasons."""
+    out = words(run(STORY))
+    for part in (
+        "Who is looking",
+        "between 5.0% and",
+        "at most 60.0% sure",
+        "ε = 0.4055",
+        "add-remove",
+        "noise of scale 2.466",
+        "If they know more than assumed",
+        "D_I",
+        "D_B",
+        "D_U",
+        "nothing is promised",
+        "No ε at all",
+        "prior belief",
+        "with this plan",
+        "with no protection",
+        "T11",
+        "T12",
+    ):
+        assert part in out, part
+
+
+def test_a_plan_compares_itself_with_plain_dp(run):
+    """The saving is shown where there is one."""
+    out = words(run("plan --gamma 1.5 --prior 0.5"))
+    assert "Plain DP needs ε = 0.4055" in out and "1.71 times less noise" in out
+    assert "with plain DP for the same target" in out
+    assert "The same: ε = 0.4055" in words(run("plan --gamma 1.5"))
+    out = words(run("plan --gamma 2 --linked 4"))
+    assert "4.00 times more noise" in out and "up to 4 people" in out
+
+
+def test_json_is_a_complete_plan(run, tmp_path):
+    """The keys that others read, and a file that `Plan.load` takes."""
+    code, out, err = run(STORY, "--json")
+    data = json.loads(out)
+    assert (code, err) == (0, "")
+    assert data["epsilon"] == pytest.approx(math.log(1.5)) and data["relation"] == "add-remove"
+    assert data["gamma"] == pytest.approx(1.463415) and data["baseline_epsilon"] is None
+    assert data["theorems"] == ["T4", "T11", "T12"]
+    assert data["target"] == {"name": "posterior", "posterior": "3/5"}
+    assert data["family"] == {"name": "independent", "low": "1/20", "high": "1/2"}
+    assert data["query"]["kind"] == "count" and data["noise"]["kind"] == "laplace"
+    path = tmp_path / "plan.json"
+    path.write_text(out, encoding="utf-8")
+    plan = wi.Plan.load(path)
+    assert plan.epsilon == data["epsilon"] and plan.noise.scale == data["noise"]["scale"]
+
+
+@pytest.mark.parametrize(
+    ("line", "epsilon", "relation"),
+    [
+        ("--gamma 1.5", 0.405, "add-remove"),
+        ("--gamma 1.5 --prior 0.5", 0.693, "add-remove"),
+        ("--gamma 1.5 --prior 0.4", 0.811, "add-remove"),
+        ("--gamma 1.5 --prior 0.25..0.75", 0.511, "add-remove"),
+        ("--gamma 1.5 --prior 0.05..0.5", 0.432, "add-remove"),
+        ("--gamma 3/2 --prior 0.05..0.5 --size-known", 0.432, "replace"),
+        ("--gamma 2 --prior 1/2", 1.099, "add-remove"),
+        ("--gamma 2 --linked 3", 0.231, "add-remove"),
+        ("--rho 0.5 -m 5", 1.386, "replace"),
+        ("--rho 0.5 -m 5 --prior 0.1..0.5 --size-known", 1.386, "replace"),
+        ("--gain 0.2", 0.811, "add-remove"),
+        ("--advantage 0.1", 0.201, "add-remove"),
+        ("--epsilon 1", 1.0, "add-remove"),
+        ("--hipaa --prior 0.001..0.01", 0.411, "add-remove"),
+        ("--gamma 1.5 --family one-of=2", 0.693, "replace"),
+        ("--gamma 1.5 --family fixed-probability=0.5", 0.693, "add-remove"),
+        ("--gamma 1.5 --family uninformed", 0.693, "add-remove"),
+        ("--gamma 1.5 --family at-most-known=10:0.25..0.75", 0.511, "add-remove"),
+        ("--gamma 1.5 --family cliques=2", 0.203, "add-remove"),
+    ],
+)
+def test_every_target_and_adversary(run, tmp_path, line, epsilon, relation):
+    """For programs and for people; each JSON plan can be read again."""
+    code, out, err = run(f"plan {line} --json")
+    data = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (round(data["epsilon"], 3), data["relation"]) == (epsilon, relation)
+    path = tmp_path / "plan.json"
+    path.write_text(out, encoding="utf-8")
+    assert wi.Plan.load(path).epsilon == data["epsilon"]
+    code, out, err = run(f"plan {line}")
+    assert (code, err) == (0, "") and "What that takes" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "scale"),
+    [
+        ("--query count", "laplace", 1),
+        ("--query rows --rows 3", "laplace", 3),
+        ("--query sum --lower -2 --upper 10 --rows 2", "laplace", 20),
+        ("--query histogram --rows 2 --cells 3", "laplace", 6),
+        ("--query sum --lower -2 --upper 10 --size-known", "laplace", 12),
+        ("--query histogram --cells 3 --size-known", "laplace", 6),
+    ],
+)
+def test_queries(run, options, kind, scale):
+    """Noise and expected error in the units of the query."""
+    data = answer(run(f"plan --epsilon 1 {options} --json"))
+    assert data["noise"]["kind"] == kind
+    assert data["noise"]["scale"] == pytest.approx(scale) == data["noise"]["error"]
+
+
+def test_a_delta_buys_gaussian_noise(run, tmp_path):
+    """The failure probability is named, and the plan is for one release."""
+    data = answer(run(f"{STORY} --delta 1e-6 --json"))
+    assert data["noise"]["kind"] == "gaussian" and data["delta"] == 1e-6
+    assert data["composes"] is False and "T18" in data["theorems"]
+    out = words(run(f"{STORY} --delta 1e-6"))
+    assert "fail with probability 1e-06" in out and "one release" in out
+    path = tmp_path / "plan.json"
+    path.write_text(run(f"{STORY} --delta 1e-6 --json")[1], encoding="utf-8")
+    assert wi.Plan.load(path).dp_delta == data["dp_delta"]
+
+
+def test_an_exact_count_among_uncertain_people(run):
+    """No noise at all, and nothing is promised against those who know more."""
+    line = "plan --gamma 1.5 --family at-most-known=10:0.1..0.9 --delta 1e-6 --entities 2000"
+    out = words(run(line))
+    assert "no noise at all" in out and "knows at most 10 people" in out and "one release" in out
+    assert "may fail" in out and out.count("nothing is promised") == 3
+    data = answer(run(f"{line} --json"))
+    assert data["noise"]["kind"] == "none" and data["entities"] == 2000
+
+
+def test_a_large_delta_is_warned_about(run):
+    """δ above 1/n: a line on standard error, and the plan all the same."""
+    code, out, err = run(f"{STORY} --delta 0.01 --entities 1000 --json")
+    assert code == 0 and json.loads(out)["delta"] == 0.01
+    assert err.count("\n") == 1 and "warning" in err and "1/n" in err
+    assert run(f"{STORY} --delta 0.0001 --entities 1000")[2] == ""
+
+
+def test_dp_sgd(run):
+    """A noise multiplier, what was certified, and on which grid."""
+    line = "plan --advantage 0.1 --sample-rate 0.5 --steps 4"
+    data = answer(run(f"{line} --json"))
+    assert data["bound"] <= data["goal"] == 0.1 and data["noise_multiplier"] > 0
+    assert (data["noise"], data["sample_rate"], data["steps"]) == ("gaussian", 0.5, 4)
+    code, out, err = run(line)
+    assert (code, err) == (0, "") and "Noise multiplier" in out and "certified" in out
+    data = answer(run(f"{STORY} --delta 1e-5 --steps 2 --noise laplace --json"))
+    assert data["bound"] <= 1e-5 and data["noise"] == "laplace"
+
+
+# Explanations.
+
+
+def test_an_explanation_for_people(run):
+    """A table of priors and posteriors by adversary, and a chart."""
+    out = words(run("explain --epsilon 1"))
+    for part in ("What ε = 1", "D_I", "D_B", "D_U", "50.0%", "73.1%", "any", "prior belief", "T4"):
+        assert part in out, part
+    out = words(run("explain --epsilon 1 --delta 1e-6 --relation replace"))
+    assert "fail with probability 1e-05" in out and "T18" in out
+
+
+def test_an_explanation_for_programs(run):
+    """Posteriors follow from the ratio: e^ε under D_I, e^(2ε) under D_B, e^(3ε) for three."""
+    data = answer(run("explain --epsilon 0.5 --prior 0.1..0.7 --json"))
+    found = {each["family"]: each for each in data["adversaries"]}
+    assert found["D_I"]["gamma"] == pytest.approx(math.exp(0.5))
+    assert found["D_B"]["gamma"] == pytest.approx(math.exp(1))
+    assert found["D_NI^3"]["gamma"] == pytest.approx(math.exp(1.5))
+    assert found["D_U"]["gamma"] == "inf"
+    rows = found["D_I"]["posteriors"]
+    assert [row["prior"] for row in rows] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
+    for row in rows:
+        odds = row["prior"] / (1 - row["prior"]) * math.exp(0.5)
+        assert row["posterior"] == pytest.approx(odds / (1 + odds))
+    data = answer(run("explain --epsilon 1 --relation replace --prior 0.3 --json"))
+    found = {each["family"]: each for each in data["adversaries"]}
+    assert found["D_B"]["gamma"] == pytest.approx(math.e) and found["D_I"]["gamma"] == "inf"
+    assert len(found["D_B"]["posteriors"]) == 1
+
+
+def test_an_explanation_with_a_delta_is_f9(run):
+    """Ratios up to e^ε · 10/9 fail with at most 10 δ."""
+    data = answer(run("explain --epsilon 1 --delta 1e-6 --json"))
+    assert data["failure"] == pytest.approx(1e-5)
+    held = data["adversaries"][0]["gamma"]
+    assert held == pytest.approx(math.e * 10 / 9)
+    assert 1e-6 / (1 - math.e / held) <= data["failure"] * (1 + 1e-9)
+
+
+def test_an_enormous_epsilon_is_explained(run):
+    """It promises nothing, without an error."""
+    data = answer(run("explain --epsilon 5000 --json"))
+    assert data["adversaries"][0]["gamma"] == "inf"
+    assert run("explain --epsilon 5000")[0] == 0
+
+
+# The map.
+
+
+def test_the_map(run):
+    """Every implication and every counterexample, in words and as data."""
+    code, out, err = run("notions")
+    assert (code, err) == (0, "")
+    for part in ("⇔", "⇒", "⇏", "T9", "BDP", "D_C^m"):
+        assert part in out, part
+    data = answer(run("notions --json"))
+    assert len(data["implications"]) == len(EDGES)
+    assert len(data["counterexamples"]) == len(BARRIERS)
+    assert {"source", "target", "theorem", "formula"} <= data["implications"][0].keys()
+
+
+# Drawings.
+
+
+@pytest.mark.parametrize("suffix", ["html", "svg", "png", "SVG"])
+@pytest.mark.parametrize(
+    "line", [STORY, "explain --epsilon 1 --prior 0.1..0.4", "notions", "plan --rho 0.5 -m 5"]
+)
+def test_drawings_stand_alone(run, tmp_path, line, suffix):
+    """Each format is of its kind, and nothing is loaded from elsewhere."""
+    path = tmp_path / f"drawing.{suffix}"
+    code, out, _err = run(line, "--save", str(path))
+    data = path.read_bytes()
+    assert code == 0 and out and len(data) > 1000
+    if suffix == "png":
+        assert data.startswith(b"\x89PNG\r\n\x1a\n")
+        return
+    text = data.decode("utf-8")
+    if suffix.lower() == "svg":
+        assert text.startswith("<svg") and text.rstrip().endswith("</svg>")
+        assert not re.search(r"""(href|src)=["']https?://""", text)
+        return
+    assert "<html" in text and "vega" in text.lower()
+    head = re.sub(r"<script[^>]*>.*?</script>", "", text, flags=re.DOTALL)
+    assert not re.search(r"<script[^>]+src\s*=", text), "a script is loaded from elsewhere"
+    assert not re.search(r"""(href|src)=["']https?://""", head), "something is loaded"
+    assert not re.search(r"""import\s*\(?\s*["']https?://""", text)
+
+
+def test_drawing_and_json_go_together(run, tmp_path):
+    """The object on standard output, the drawing in its file."""
+    path = tmp_path / "x.svg"
+    assert answer(run(STORY, "--json", "--save", str(path)))["epsilon"] and path.exists()
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("plan --posterior 0.6 --prior 0.5..0.05", ["low", "at most high"]),
+        ("plan --posterior 0.6 --prior -0.1..0.5", ["between 0 and 1"]),
+        ("plan --posterior 0.6 --prior 0.5..1.5", ["between 0 and 1", "3/2"]),
+        ("plan --posterior 0.6 --prior a..b", ["--prior", "finite number"]),
+        ("plan --posterior 0.6 --prior 0..0", ["inside"]),
+        ("plan --posterior 0.6 --prior 0.05..0.7", ["0.7", "0.6", "nearest possible"]),
+        ("plan --posterior 0.5 --prior 0.5", ["above the largest prior", "nearest possible"]),
+        ("plan --posterior 0.6", ["nearest possible", "largest prior, 1"]),
+        ("plan --posterior 1.2 --prior 0.5", ["posterior", "strictly between"]),
+        ("plan --hipaa --prior 0.05..0.5", ["0.5", "0.015"]),
+        ("plan --gamma 0.9", ["gamma must be above 1", "9/10"]),
+        ("plan --gamma 1", ["gamma must be above 1"]),
+        ("plan --gamma x", ["--gamma", "finite number"]),
+        ("plan --epsilon 0", ["epsilon", "above 0"]),
+        ("plan --epsilon 1000", ["epsilon", "at most 700"]),
+        ("plan --gain 1", ["gain", "strictly between"]),
+        ("plan --gain 0.6 --prior 0.45..0.5", ["rules something out"]),
+        ("plan --advantage 0", ["advantage", "strictly between"]),
+        ("plan --rho 0.1 -m 5", ["1/m = 0.2", "nearest possible"]),
+        ("plan --rho 0.5", ["-m"]),
+        ("plan --gamma 2 -m 5", ["-m", "left out"]),
+        ("plan --rho 0.5 -m 5 --prior 0.5", ["one-of=5"]),
+        ("plan", ["exactly one of"]),
+        ("plan --gamma 2 --posterior 0.6", ["exactly one of", "2"]),
+        ("plan --gamma 2 --delta 1", ["delta", "below 1"]),
+        ("plan --gamma 2 --delta 3", ["delta", "below 1"]),
+        ("plan --gamma 2 --delta=-0.1", ["delta", "at least 0"]),
+        ("plan --gamma 2 --delta x", ["--delta", "finite number"]),
+        ("plan --advantage 0.1 --delta 0.5", ["delta", "advantage"]),
+        ("plan --gamma 2 --linked 3 --delta 1e-6", ["delta", "groups"]),
+        ("plan --gamma 2 --linked 0", ["at least 1"]),
+        ("plan --gamma 2 --linked 2 --prior 0.5", ["--linked", "without --prior"]),
+        ("plan --gamma 2 --query median", ["query", "count, histogram, rows, sum"]),
+        ("plan --gamma 2 --query coutn", ["did you mean 'count'"]),
+        ("plan --gamma 2 --query sum --lower 2 --upper 1", ["lower", "below upper"]),
+        ("plan --gamma 2 --query rows --rows 0", ["rows", "at least 1"]),
+        ("plan --gamma 2 --query histogram --cells 0", ["cells", "at least 1"]),
+        ("plan --gamma 2 --entities 0", ["entities", "at least 1"]),
+        ("plan --gamma 2 --family independant", ["did you mean 'independent'"]),
+        ("plan --gamma 2 --family any", ["T3", "cliques=k"]),
+        ("plan --gamma 2 --family at-most-known=3", ["at-most-known=k:0.1..0.9"]),
+        ("plan --gamma 2 --family at-most-known=3:0..1", ["strictly between 0 and 1"]),
+        ("plan --gamma 2 --family cliques=2 --prior 0.5", ["--family", "given alone"]),
+        ("plan --gamma 2 --family at-most-known=3:0.1..0.9 --delta 1e-6", ["entities"]),
+        ("plan --gamma 2 --steps 5", ["delta", "strictly between 0 and 1"]),
+        ("plan --advantage 0.1 --steps 0", ["steps", "at least 1"]),
+        ("plan --advantage 0.1 --steps 5 --delta 7", ["delta", "below 1"]),
+        ("plan --advantage 0.1 --sample-rate 2", ["sample rate", "at most 1"]),
+        ("plan --advantage 0.1 --steps 2 --noise cauchy", ["noise", "gaussian"]),
+        ("plan --advantage 0.1 --noise laplace", ["--noise", "--steps"]),
+        ("plan --gamma 2 --size-known --sample-rate 0.1 --delta 1e-6", ["add-remove"]),
+        ("explain --epsilon 0", ["epsilon", "above 0"]),
+        ("explain --epsilon much", ["--epsilon", "finite number"]),
+        ("explain --epsilon inf", ["--epsilon", "finite number"]),
+        ("explain --epsilon 1 --delta 1", ["delta", "below 1"]),
+        ("explain --epsilon 1 --delta=-1", ["delta"]),
+        ("explain --epsilon 1 --prior 0.5..0.1", ["prior", "low first"]),
+        ("explain --epsilon 1 --prior 0.5..1.1", ["prior", "inside 0..1"]),
+        ("explain --epsilon 1 --relation swap", ["add-remove", "replace"]),
+    ],
+)
+def test_bad_input(run, tmp_path, line, parts):
+    """Exit 2, one line on standard error, nothing on standard output, no file."""
+    more = () if "--steps" in line or "--sample-rate" in line else ("--save",)
+    path = tmp_path / "never.svg"
+    for json_too in ((), ("--json",)):
+        code, out, err = run(line, *more, *([str(path)] if more else []), *json_too)
+        assert (code, out) == (2, ""), (code, out)
+        assert err.count("\n") == 1 and err.startswith("whosin: "), err
+        assert all(part in err for part in parts), err
+        assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("line", [STORY, "explain --epsilon 1", "notions"])
+@pytest.mark.parametrize("name", ["x.pdf", "x", "none/x.svg"])
+def test_bad_drawings(run, tmp_path, line, name):
+    """A file that cannot be written is refused before any work is done."""
+    code, out, err = run(line, "--save", str(tmp_path / name))
+    assert (code, out) == (2, "") and err.count("\n") == 1 and "--save" in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_processes_are_not_drawn(run, tmp_path):
+    """Rather than leave the file out in silence."""
+    path = tmp_path / "x.svg"
+    code, out, err = run("plan --advantage 0.1 --steps 5", "--save", str(path))
+    assert (code, out) == (2, "") and "--save" in err and not path.exists()
+
+
+@pytest.mark.parametrize("command", ["plan", "explain", "notions"])
+def test_help(run, command):
+    """Every command has one."""
+    code, out, _err = run(f"{command} --help")
+    assert code == 0 and "Usage" in out
