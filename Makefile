@@ -4,7 +4,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test bench docs format clean
+.PHONY: demo test bench docs reference format clean
 
 demo: $(STAMP)
 	@$(BIN)/whosin demo
@@ -21,6 +21,9 @@ bench: $(STAMP)
 
 docs: $(STAMP)
 	@$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001
+
+reference: $(STAMP)
+	@$(BIN)/python -m whosin.app.reference > docs/reference.md
 
 format: $(STAMP)
 	@$(BIN)/ruff check --fix

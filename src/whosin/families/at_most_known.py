@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Any, ClassVar
 
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, flint_rational
-from whosin.families.base import Family, Worst, interval
+from whosin.families.base import Bounded, Worst
 from whosin.families.structure import independent_beliefs
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
@@ -26,7 +25,7 @@ LARGEST = 1 << 16
 
 
 @dataclass(frozen=True)
-class AtMostKnown(Family):
+class AtMostKnown(Bounded):
     """Independent, beliefs in [low, high], except for at most k entities known to be in or out.
 
     The ratio is linear-fractional in each other entity's belief, so its sup is where each of them
@@ -52,11 +51,6 @@ class AtMostKnown(Family):
             raise InvalidInput(
                 "low and high", "strictly between 0 and 1", f"{self.low}..{self.high}"
             )
-
-    @cached_property
-    def bounds(self) -> tuple[Fraction, Fraction]:
-        """low and high, exactly."""
-        return interval(self.low, self.high)
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         beliefs = independent_beliefs(prior, space)

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,6 +81,21 @@ class Family(ABC):
 
     def check(self, space: Subsets) -> None:  # noqa: B027
         """Raise `InvalidInput` where the family makes no sense on this space."""
+
+
+class Bounded(Family):
+    """A family whose uncertain entities have beliefs in [low, high] only."""
+
+    low: object
+    high: object
+
+    def __post_init__(self) -> None:
+        _ = self.bounds
+
+    @cached_property
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        """low and high, exactly."""
+        return interval(self.low, self.high)
 
 
 def interval(low: object, high: object) -> tuple[Fraction, Fraction]:

@@ -11,7 +11,7 @@ import numpy as np
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational
 from whosin.families.base import Family, Worst
-from whosin.priors import Exchangeable, FixedSize, Independent, Prior, Table, Uniform
+from whosin.priors import Blocks, Exchangeable, FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.grid import Grid, as_grid
 from whosin.spaces.ladder import Ladder
 from whosin.spaces.lattice import Lattice
@@ -116,7 +116,8 @@ def _conditioned(
         if not 0 < belief < 1:
             continue
         if isinstance(lattice, Grid) and not isinstance(prior, Table):
-            key = lattice.kind_of[entity], belief
+            key = prior.role(lattice, entity) if isinstance(prior, Blocks) else belief
+            key = lattice.kind_of[entity], key
             if key in seen:
                 continue
             seen.add(key)

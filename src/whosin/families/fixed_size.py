@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from whosin.exact import Array, rational
-from whosin.families.base import Family, Worst, columns, interval
+from whosin.families.base import Bounded, Worst, columns
 from whosin.families.one_of import OneOf
 from whosin.families.structure import fixed_size_structure
 from whosin.priors import FixedSize as FixedSizePrior
@@ -25,7 +24,7 @@ HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
-class FixedSize(Family):
+class FixedSize(Bounded):
     """D_B, or D_B^[low, high] when uncertain entities have beliefs in [low, high] only.
 
     The worst ratio is between two worlds that exchange one entity for another (Li13 Theorem 4.8).
@@ -43,14 +42,6 @@ class FixedSize(Family):
     definition: ClassVar[str] = "an independent prior given the number of entities present"
     source: ClassVar[str] = "Li13, distribution family 4.6; Tramèr15, Definition 8"
     theorems: ClassVar[tuple[str, ...]] = ("T1", "T5")
-
-    def __post_init__(self) -> None:
-        _ = self.bounds
-
-    @cached_property
-    def bounds(self) -> tuple[Fraction, Fraction]:
-        """low and high, exactly."""
-        return interval(self.low, self.high)
 
     @property
     def downward(self) -> bool:  # type: ignore[override]

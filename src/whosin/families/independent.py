@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar
 
 from whosin.exact import Array
-from whosin.families.base import Family, Worst, interval
+from whosin.families.base import Bounded, Worst
 from whosin.families.structure import independent_beliefs
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
@@ -22,7 +21,7 @@ BOTH = (True, False)
 
 
 @dataclass(frozen=True)
-class Independent(Family):
+class Independent(Bounded):
     """D_I, or D_I^[low, high] when uncertain entities have beliefs in [low, high] only.
 
     The worst ratio is between two neighbouring worlds, T with and without one entity: mixing such
@@ -36,14 +35,6 @@ class Independent(Family):
     definition: ClassVar[str] = "entities are present independently, each with any probability"
     source: ClassVar[str] = "Li13, distribution family 4.3; Tramèr15 for bounded beliefs"
     theorems: ClassVar[tuple[str, ...]] = ("T1", "T4")
-
-    def __post_init__(self) -> None:
-        _ = self.bounds
-
-    @cached_property
-    def bounds(self) -> tuple[Fraction, Fraction]:
-        """low and high, exactly."""
-        return interval(self.low, self.high)
 
     @property
     def downward(self) -> bool:  # type: ignore[override]

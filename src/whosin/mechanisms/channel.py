@@ -32,7 +32,7 @@ from whosin.exact import (
 from whosin.mechanisms.base import Mechanism
 from whosin.spaces import Grid, Lattice, Records, Space, Subsets
 from whosin.spaces.memory import require_table
-from whosin.spaces.width import is_narrow, widened
+from whosin.spaces.width import is_narrow, smallest, widened
 
 TOLERANCE = 1e-9
 EXACT_WORK = 1 << 21
@@ -158,6 +158,29 @@ class Channel(Mechanism):
         if self.exact is not None and (affordable or self._is_narrow):
             return self.exact
         return widened(self.likelihoods) if self._is_narrow else self.likelihoods
+
+    @cached_property
+    def wide(self) -> Array:
+        """The likelihoods in floats that reach down to the smallest of them.
+
+        Raises:
+            Unsupported: no float type does.
+        """
+        if not self._is_narrow:
+            return self.likelihoods
+        array = widened(self.likelihoods)
+        if self.exact is None:
+            return array
+        for place in np.argwhere((array < smallest(self.likelihoods.dtype)) & (self.exact != 0)):
+            entry = rational(self.exact[tuple(place)])
+            # Powers of two apart, the quotient is a double.
+            power = entry.numerator.bit_length() - entry.denominator.bit_length()
+            array[tuple(place)] = np.ldexp(
+                np.longdouble(float(entry / Fraction(2) ** power)), power
+            )
+        if ((array == 0) & (self.exact != 0)).any():
+            raise Unsupported("a likelihood is below the smallest number there is")
+        return array
 
     @cached_property
     def _is_narrow(self) -> bool:

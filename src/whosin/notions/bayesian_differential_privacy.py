@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import flint_rational, is_exact, log_up, rational
+from whosin.exact import Number, flint_rational, is_exact, log_up, rational
 from whosin.mechanisms import Channel, Geometric, Laplace, as_channel
 from whosin.notions import chains, known_rows
 from whosin.notions.base import Notion, shown
@@ -52,8 +52,12 @@ class BayesianDifferentialPrivacy(Notion):
         levels = [self._measure(prior, mechanism, space) for prior in self.priors]
         worst = max(levels, key=lambda level: level.value)
         exact = worst.exact and all(level.exact or level.value <= worst.value for level in levels)
+        if exact:
+            return Level(worst.value, worst.witness, True, worst.theorems, notion=self)
+        # The witness is the case that attains most, which another prior than the worst may have.
+        shown = max(levels, key=_attained)
         return Level(
-            worst.value, worst.witness, exact, worst.theorems, lower=worst.lower, notion=self
+            worst.value, shown.witness, False, worst.theorems, _attained(shown), notion=self
         )
 
     def _measure(self, prior: Prior, mechanism: object, space: Space | None) -> Level:
@@ -62,6 +66,11 @@ class BayesianDifferentialPrivacy(Notion):
             if queries is not None:
                 return chains.leakage(prior, space, queries)
         return _by_table(prior, on_records(as_channel(mechanism, space)))
+
+
+def _attained(level: Level) -> Number:
+    """What a level's witness shows."""
+    return level.value if level.lower is None else level.lower
 
 
 def on_records(channel: Channel) -> Channel:
@@ -75,14 +84,14 @@ def _by_table(prior: Prior, channel: Channel) -> Level:
     """Search the table over all sets of known rows, then recompute the winner exactly."""
     space = channel.space
     assert isinstance(space, Records)
-    best: tuple[float, int, int, int] | None = None
+    best: tuple[Any, int, int, int] | None = None
     for start, table in known_rows.likelihoods(channel, prior):
         for row in range(space.rows):
             view = known_rows.axis(table, space, row)[:, : space.values]
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 ratio = np.fmax.reduce(view, axis=1) / np.fmin.reduce(view, axis=1)
             ratio = np.where(np.isnan(ratio), 1.0, ratio)
-            value = float(ratio.max(initial=1.0))
+            value = ratio.max(initial=1.0)  # not a float: it may be beyond their range
             if best is None or value > best[0]:
                 place = np.unravel_index(int(ratio.argmax()), ratio.shape)
                 before, after, output = (int(part) for part in place)

@@ -39,6 +39,8 @@ WORK = 6e9
 """Element operations that a sweep may take."""
 CLOSED = 1e-11
 """A bracket as narrow as this is closed: it is of the order of rounding."""
+TINY = 1e-290
+"""Densities below this have lost digits to underflow."""
 WINDOWS = (16, 24, 32, 48, 64, 96, 128, 160, 200, 256, 360, 512, 1024)
 
 
@@ -68,6 +70,8 @@ def queries(mechanism: object, space: Records) -> Query | None:
         if isinstance(statistic, WorldFunction):
             return None
         weights = statistic.weights(space)
+        if isinstance(part, Geometric) and any(w.denominator != 1 for row in weights for w in row):
+            raise InvalidInput("statistic", "whole numbers for geometric noise", "fractions")
         for coordinate in zip(*weights, strict=True):
             columns.append((list(coordinate), _rate(part)))
     found, decay, steps, offsets = [], [], [], []
@@ -249,7 +253,8 @@ def _sweep(
     if row in (None, 0):
         mask = np.array([_fits(0, side, rows, 0) for side in sides])
         allowed = norms * (marginals[0] > 0)
-        _compare(found, centred[None], allowed[None], mask[None], sides, 0, None, reach)
+        window = _Window(grid, sides, reach, row, 0, False)
+        _compare(found, centred[None], allowed[None], mask[None], window)
     table = np.ones((values, values))
     current: Array | None = None
     first = _first_possible(marginals)
@@ -269,12 +274,14 @@ def _sweep(
                 for u in range(values)
             ]
         )
-        _compare(found, current, allowed, mask, sides, distance, True, reach)
+        window = _Window(grid, sides, reach, row, distance, True)
+        _compare(found, current, allowed, mask, window)
         if row in (None, distance):
             whole = sum(marginals[0, u] * grid.shifted(current[u], u) for u in range(values))
             allowed = (marginals[distance][None] * norms)[None]
             mask = np.array([_fits(distance, side, rows, distance) for side in sides])[None]
-            _compare(found, np.asarray(whole)[None], allowed, mask, sides, distance, None, reach)
+            window = _Window(grid, sides, reach, row, distance, False)
+            _compare(found, np.asarray(whole)[None], allowed, mask, window)
     return found
 
 
@@ -343,32 +350,59 @@ def _known(
     return first[value] <= rows - 1 - side.distance - distance
 
 
-def _compare(
-    found: Found,
-    densities: Array,
-    allowed: Array,
-    mask: Array,
-    sides: Sequence[_Right],
-    distance: int,
-    known: bool | None,
-    reach: int,
-) -> None:
+@dataclass(frozen=True)
+class _Window:
+    """Windows with one left side, `distance` back to a known row or to the start, and any right
+    side; `row` is row i, or None where it may be any."""
+
+    grid: _Densities
+    sides: Sequence[_Right]
+    reach: int
+    row: int | None
+    distance: int
+    known: bool
+
+    @property
+    def at_cut(self) -> Array:
+        """Which right sides end at a known row as far away as windows go."""
+        return np.array([s.value is not None and s.distance == self.reach for s in self.sides])
+
+    @property
+    def inside(self) -> Array:
+        """The outputs between the least and the largest centre: beyond them nothing changes, and
+        densities may underflow (sides × outputs)."""
+        left = self.distance - self.known + 1
+        lengths = np.array([left + s.distance - (s.value is not None) for s in self.sides])
+        found = np.ones((len(lengths), 1), dtype=bool)
+        for span, size in zip(self.grid.query.spans, self.grid.shape, strict=True):
+            along = np.arange(size) <= lengths[:, None] * span
+            found = (found[:, :, None] & along[:, None, :]).reshape(len(lengths), -1)
+        return found
+
+
+def _compare(found: Found, densities: Array, allowed: Array, mask: Array, window: _Window) -> None:
     """Update the worst window: contexts × sides × values × grid, over all pairs of values."""
     more = [None] * (densities.ndim - 3)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        likelihood = densities / np.where(allowed > 0, allowed, np.nan)[..., *more]
-        ratio = np.fmax.reduce(likelihood, axis=2) / np.fmin.reduce(likelihood, axis=2)
-    flat = ratio.reshape(*ratio.shape[:2], -1)
-    flat = np.where(np.isnan(flat) | ~mask[..., None], 1.0, flat)
-    if np.isinf(flat).any():
+    possible = allowed > 0
+    valid = mask & possible.any(axis=2)
+    if not valid.any():
+        return
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        likelihood = densities / np.where(possible, allowed, np.nan)[..., *more]
+        least = np.fmin.reduce(likelihood, axis=2)
+        ratio = np.fmax.reduce(likelihood, axis=2) / least
+    flat, least = (array.reshape(*array.shape[:2], -1) for array in (ratio, least))
+    counted = valid[..., None] & window.inside[None]
+    smallest = np.where(possible, allowed, math.inf).min(axis=2)[..., None]
+    if (np.where(counted, least, 1.0) * np.where(valid[..., None], smallest, 1.0) < TINY).any():
         raise Unsupported("the noise is too small for the range of the sum; use a larger scale")
-    best = np.log(flat.max(axis=2))
-    far = np.array([side.value is not None and side.distance == reach for side in sides])
-    left = bool(known) and distance == reach
-    if left:
+    flat = np.where(counted, flat, 1.0)
+    best = np.where(valid, np.log(flat.max(axis=2)), -math.inf)
+    far = float(best[:, window.at_cut].max(initial=-math.inf))
+    if window.known and window.distance == window.reach:
         found.left = max(found.left, float(best.max()))
-        found.both = max(found.both, float(best[:, far].max(initial=-math.inf)))
-    found.right = max(found.right, float(best[:, far].max(initial=-math.inf)))
+        found.both = max(found.both, far)
+    found.right = max(found.right, far)
     value = float(best.max())
     if value > found.value or found.window is None:
         context, side = (int(part) for part in np.unravel_index(int(best.argmax()), best.shape))
@@ -376,9 +410,10 @@ def _compare(
         column = likelihood[context, side].reshape(likelihood.shape[2], -1)[:, output]
         found.value = value
         found.window = {
-            "distance": distance,
-            "left": context if known else None,
-            "right": sides[side],
+            "row": window.row,
+            "distance": window.distance,
+            "left": context if window.known else None,
+            "right": window.sides[side],
             "output": np.unravel_index(output, densities.shape[3:]),
             "values": (int(np.nanargmax(column)), int(np.nanargmin(column))),
         }
@@ -392,7 +427,9 @@ def _witness(
     assert window is not None
     right: _Right = window["right"]
     rows, distance = space.rows, window["distance"]
-    if window["left"] is None:
+    if window["row"] is not None:
+        row = window["row"]
+    elif window["left"] is None:
         row = distance
     elif right.value is None:
         row = rows - 1 - right.distance

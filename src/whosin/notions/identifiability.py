@@ -37,14 +37,14 @@ class Identifiability(Notion):
         records = channel.space
         assert isinstance(records, Records)
         mass = self.prior.on_records(records, float)
-        joint = mass[:, None] * channel.likelihoods
-        best: tuple[float, int, tuple[Any, ...]] | None = None
+        joint = mass[:, None] * channel.wide
+        best: tuple[Any, int, tuple[Any, ...]] | None = None
         for row in range(records.rows):
             view = records.axis(joint, row)
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 ratio = view.max(axis=1) / view.min(axis=1)
             ratio = np.where(np.isnan(ratio), 1.0, ratio)
-            value = float(ratio.max())
+            value = ratio.max()
             if best is None or value > best[0]:
                 best = value, row, np.unravel_index(int(ratio.argmax()), ratio.shape)
         assert best is not None

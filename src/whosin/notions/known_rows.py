@@ -32,7 +32,7 @@ def likelihoods(channel: Channel, prior: Prior) -> Iterator[tuple[int, Array]]:
     mass = prior.on_records(space, float)
     known = _extended(mass[:, None], space)
     step = max(1, COLUMNS // cells)
-    array = channel.likelihoods
+    array = channel.wide
     for start in range(0, array.shape[1], step):
         joint = _extended(mass[:, None] * array[:, start : start + step], space)
         with np.errstate(divide="ignore", invalid="ignore"):

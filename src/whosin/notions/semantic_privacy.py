@@ -42,7 +42,7 @@ class SemanticPrivacy(Notion):
         _check(self.default, records)
         best: tuple[float, int, int] | None = None
         for row in range(records.rows):
-            view = records.axis(channel.likelihoods, row)
+            view = records.axis(channel.wide, row)
             ratios = _ratios(view, view[:, self.default : self.default + 1])
             spread = _spread(ratios.reshape(records.worlds, -1), 0)
             output = int(np.argmax(spread))
@@ -95,13 +95,13 @@ def _check(default: int, space: Records) -> None:
 
 def _ratios(values: Array, default: Array) -> Array:
     """r, with 0/0 passed over (NaN): such a world has no weight in either posterior."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.asarray(values / default)
 
 
 def _spread(ratios: Array, along: int) -> Array:
     """max r / min r, at least 1; infinite where one is 0 or infinite and another is not."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         most, least = np.fmax.reduce(ratios, axis=along), np.fmin.reduce(ratios, axis=along)
         spread = most / least
     return np.where(np.isnan(spread), 1.0, np.maximum(spread, 1.0))
@@ -126,7 +126,7 @@ def _by_pattern(ratios: Array, space: Records, row: int) -> Array:
                 table = np.stack([view[:, -1], known], axis=1).reshape(-1)
                 done *= 2
         sides.append(table.reshape(-1, outputs))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         spread = sides[0] / sides[1]
     return np.where(np.isnan(spread), 1.0, np.maximum(spread, 1.0))
 

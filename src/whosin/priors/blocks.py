@@ -108,6 +108,16 @@ class Blocks(Prior):
             sides.append(self._sum(lattice, tables, number))
         return sides[0], sides[1]
 
+    def role(self, grid: Grid, entity: int) -> Hashable:
+        """What the entity's conditionals depend on: how its block moves the class with and
+        without it. The other blocks' part is the same for all blocks that move it alike."""
+        name = grid.space.entities[entity]
+        moves: dict[tuple[int, bool], Fraction] = {}
+        for present, mass in self._exact[self._block_of[name]].items():
+            key = grid.class_of(grid.space.position(member) for member in present), name in present
+            moves[key] = moves.get(key, Fraction(0)) + mass
+        return frozenset(moves.items())
+
     def _sum(
         self,
         lattice: Lattice,

@@ -98,7 +98,10 @@ class Table(Prior):
             raise InvalidInput("probabilities", f"{space.worlds} numbers, one a world", self.length)
         out = np.zeros(space.worlds, dtype=float if number is float else object)
         for world, mass in self._exact.items():
-            out[world if isinstance(world, int) else space.index(world)] += number(mass)
+            place = world if isinstance(world, int) else space.index(world)
+            if not 0 <= place < space.worlds:
+                raise InvalidInput("world", f"from 0 to {space.worlds - 1}", place)
+            out[place] += number(mass)
         return out
 
     def belief(self, space: Subsets, entity: int) -> Fraction:

@@ -25,13 +25,16 @@ from whosin.theorems.map import convert
 from whosin.theorems.tramer15 import bounded_from_epsilon, epsilon_from_bounded, fallback
 from whosin.theorems.wang14 import dp_from_identifiability, identifiability_from_dp
 from whosin.theorems.zhao17 import (
+    bayesian_from_membership,
     dp_from_semantic,
     dp_from_semantic_as_published,
+    membership_from_bayesian,
     semantic_from_dp,
     semantic_from_dp_as_published,
 )
 
 __all__ = [
+    "bayesian_from_membership",
     "bounded_from_epsilon",
     "bounded_from_identifiability",
     "bounded_from_unbounded",
@@ -48,6 +51,7 @@ __all__ = [
     "identifiability_from_dp",
     "identifiability_from_one_of",
     "independent_from_unbounded",
+    "membership_from_bayesian",
     "mixed",
     "one_of_from_identifiability",
     "post_processed",

@@ -21,6 +21,19 @@ import math
 from whosin.errors import InvalidInput
 
 
+def membership_from_bayesian(epsilon: float) -> float:
+    """T14: ε-Bayesian DP ⇒ (D_*, e^ε)-PMP, where D_* puts mass p on (x_i, x_K), 1 − p on (x_i', x_K)
+    and lets the other rows follow the data; equivalent, since D_* is downward scalable in p."""
+    return math.exp(_epsilon(epsilon)) if epsilon < 700 else math.inf
+
+
+def bayesian_from_membership(gamma: float) -> float:
+    """T14, the other way: (D_*, γ)-PMP ⇒ ln γ-Bayesian DP."""
+    if not gamma >= 1:
+        raise InvalidInput("gamma", "at least 1", gamma)
+    return math.log(gamma)
+
+
 def semantic_from_dp(epsilon: float) -> float:
     """T15: ε-DP ⇒ tanh(ε/2)-semantic privacy; the same for Bayesian DP and Bayesian SP."""
     return math.tanh(_epsilon(epsilon) / 2)

@@ -1,7 +1,8 @@
 """Reading chain files, block files and priors.
 
 A chain file: {"chain": {"initial": […], "transition": [[…], …]}, "rows": 1000, "query": "sum",
-"scale": 1}, or "chains" with a list; "weights" says what each value adds to a sum.
+"scale": 1}, or "chains" with a list; "weights" says what each value adds to a sum, and a list of
+scales stands for several releases, seen together.
 A block file: {"blocks": [{"size": 3, "copies": 400, "sets": [{"present": [0, 1, 2],
 "probability": "1/2"}, …]}], "query": "count", "scale": 2}.
 A prior file: {"kind": "markov-chain", "initial": …, "transition": …} and the like.
@@ -17,7 +18,7 @@ from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
-from whosin.mechanisms import Laplace
+from whosin.mechanisms import Composed, Laplace
 from whosin.priors import Blocks, Exchangeable, Independent, MarkovChain, Prior, Table, Uniform
 from whosin.spaces import Count, Histogram, Records, Statistic, Subsets, Sum
 
@@ -32,10 +33,12 @@ class ChainFile:
     query: str
     scale: object
 
-    def mechanism(self) -> Laplace:
-        """The noisy query, when the file names a scale."""
-        if self.scale is None:
+    def mechanism(self) -> Laplace | Composed:
+        """The noisy query; several releases of it where the file lists several scales."""
+        if self.scale is None or self.scale == []:
             raise InvalidInput("scale", "given in the chain file", "nothing")
+        if isinstance(self.scale, list):
+            return Composed([Laplace(self.statistic, scale) for scale in self.scale])
         return Laplace(self.statistic, self.scale)
 
 

@@ -1,0 +1,63 @@
+"""The reference page, made from docstrings and commands: `python -m whosin.app.reference`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+
+import typer
+
+from whosin import calibration, priors
+from whosin.app.cli.main import app
+from whosin.families import FAMILIES
+from whosin.mechanisms import MECHANISMS
+from whosin.notions import NOTIONS
+
+
+def markdown() -> str:
+    """The whole page."""
+    kinds = (priors.Prior, priors.Independent)
+    named = [getattr(priors, name) for name in priors.__all__ if name != "Prior"]
+    assert all(issubclass(kind, kinds[0]) for kind in named)
+    parts = [
+        "# Reference",
+        "Made from docstrings and commands by `make reference`.",
+        _section("Families", "wi.families", FAMILIES.values()),
+        _section("Priors", "wi.priors", named),
+        _section("Mechanisms", "wi.mechanisms", MECHANISMS.values()),
+        _section("Notions", "wi.notions", NOTIONS.values()),
+        _section("Targets", "wi", calibration.TARGETS.values()),
+        _commands(),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(title: str, where: str, kinds: Iterable[type]) -> str:
+    blocks = [f"## {title}"]
+    for kind in kinds:
+        fields = [
+            name
+            for name, parameter in inspect.signature(kind).parameters.items()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        text = inspect.getdoc(kind) or ""
+        blocks.append(f"### `{where}.{kind.__name__}({', '.join(fields)})`\n\n```text\n{text}\n```")
+    return "\n\n".join(blocks)
+
+
+def _commands() -> str:
+    group = typer.main.get_command(app)
+    blocks = ["## Commands"]
+    commands = getattr(group, "commands", {})
+    for name, command in commands.items():
+        lines = [f"### `whosin {name}`", inspect.cleandoc(command.help or "")]
+        options = [
+            f"- `{', '.join(param.opts)}` {getattr(param, 'help', '') or ''}".rstrip()
+            for param in command.params
+        ]
+        blocks.append("\n\n".join([*lines, "\n".join(options)]))
+    return "\n\n".join(blocks)
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")
