@@ -454,3 +454,19 @@ def test_t19_is_attained():
     prior = {(0,): Fraction(3, 4), (1,): Fraction(1, 4)}
     joint = prior[0,] * channel[0,][0] / (prior[1,] * channel[1,][0])
     assert joint == 6 and dp_ratio(channel, 1, 2) == 2
+
+
+def test_the_factors_of_the_map_are_attained():
+    """T6 and T7 leave nothing to spare on these channels, where random ones never come close."""
+    likelihoods = [Fraction(2, 8), Fraction(4, 8), Fraction(1, 8), Fraction(2, 8)]  # ∅, a, b, ab
+    made = wi.Channel(wi.Subsets(2), [[p, 1 - p] for p in likelihoods])
+    assert UDP.measure(made).value == pytest.approx(math.log(2))
+    sized = PMP(f.FixedSize())
+    assert convert(UDP.measure(made), sized).value == pytest.approx(
+        float(sized.measure(made).value)
+    )
+    noise = wi.mechanisms.Geometric(wi.Count(), alpha=Fraction(1, 2))
+    for k in (1, 2, 3):
+        linked, space = PMP(f.Cliques(k)), wi.Subsets(4)
+        found = convert(POSITIVE.measure(noise, space), linked).value
+        assert found == pytest.approx(2**k) == float(linked.measure(noise, space).value)

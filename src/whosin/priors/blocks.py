@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array, probability
+from whosin.exact import Array, flint_rational, probability
 from whosin.priors.base import AsNumber, Prior
 from whosin.priors.records import TOLERANCE
 from whosin.spaces.grid import Grid, as_grid
@@ -132,17 +132,43 @@ class Blocks(Prior):
             np.add.at(spread, lattice.labels(), self._sum(grid, tables, number))
             return spread
         places = {name: position for position, name in enumerate(lattice.space.entities)}
-        total = np.zeros(lattice.worlds, dtype=kind)
-        total[0] = number(1)
+        moves: list[dict[int, Fraction]] = []
         for table in tables:
-            moved = np.zeros_like(total)
+            move: dict[int, Fraction] = {}
             for present, mass in table.items():
                 shift = lattice.class_of(places[name] for name in present)
-                moved[shift:] += total[: len(total) - shift] * number(mass)
-            total = moved
+                move[shift] = move.get(shift, Fraction(0)) + mass
+            moves.append(move)
+        total = np.zeros(lattice.worlds, dtype=kind)
+        if number is float:
+            total[0], reached = 1.0, 1
+            for move in moves:
+                moved = np.zeros_like(total)
+                for shift, mass in move.items():
+                    moved[shift : shift + reached] += total[:reached] * float(mass)
+                total, reached = moved, reached + max(move, default=0)
+            return total
+        for place, weight in enumerate(_product(moves)):
+            total[place] = number(weight)
         return total
 
     def belief(self, space: Subsets, entity: int) -> Fraction:
         name = space.entities[entity]
         table = self._exact[self._block_of[name]]
         return sum((m for s, m in table.items() if name in s), Fraction(0)) / sum(table.values())
+
+
+def _product(moves: list[dict[int, Fraction]]) -> list[Any]:
+    """The coefficients of ∏ over blocks of Σ mass · x^shift, by halves."""
+    from flint import fmpq_poly
+
+    factors = []
+    for move in moves:
+        entries = [flint_rational(0)] * (max(move, default=0) + 1)
+        for shift, mass in move.items():
+            entries[shift] = flint_rational(mass)
+        factors.append(fmpq_poly(entries))
+    while len(factors) > 1:
+        pairs = [factors[place : place + 2] for place in range(0, len(factors), 2)]
+        factors = [pair[0] * pair[1] if len(pair) == 2 else pair[0] for pair in pairs]
+    return list(factors[0].coeffs())

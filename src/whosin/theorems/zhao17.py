@@ -22,7 +22,7 @@ from whosin.errors import InvalidInput
 
 
 def membership_from_bayesian(epsilon: float) -> float:
-    """T14: ε-Bayesian DP ⇒ (D_*, e^ε)-PMP, where D_* puts mass p on (x_i, x_K), 1 − p on (x_i', x_K)
+    """T14: ε-Bayesian DP ⇒ (D_*, e^ε)-PMP: D_* puts mass p on (x_i, x_K), 1 − p on (x_i', x_K)
     and lets the other rows follow the data; equivalent, since D_* is downward scalable in p."""
     return math.exp(_epsilon(epsilon)) if epsilon < 700 else math.inf
 
