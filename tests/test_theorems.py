@@ -708,6 +708,7 @@ def every_level():
         "one-of": wi.families.OneOf(2),
         "fixed-probability": wi.families.FixedProbability(Fraction(1, 3)),
         "cliques": wi.families.Cliques(2),
+        "at-most-known": wi.families.AtMostKnown(1, Fraction(1, 4), Fraction(1, 2)),
         "explicit": wi.families.Explicit(wi.priors.Uniform()),
     }
     families = [
