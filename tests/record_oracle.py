@@ -1,0 +1,277 @@
+"""Records by brute force from the definitions, sharing no code with the engine.
+
+A world is a tuple of the rows' values; a prior is {world: probability}; a channel is {world: [one
+number an output]}. Numbers are fractions wherever the input is, and floats where e^x enters.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+from itertools import chain, combinations, product
+
+World = tuple
+INFINITY = math.inf
+
+
+def worlds(n: int, m: int) -> list[World]:
+    """All tables of n rows with values 0 … m − 1, the first row the most significant."""
+    return list(product(range(m), repeat=n))
+
+
+def random_distribution(rng: random.Random, size: int, zeros: float = 0.2) -> list[Fraction]:
+    while True:
+        parts = [0 if rng.random() < zeros else rng.randint(1, 9) for _ in range(size)]
+        if sum(parts):
+            return [Fraction(part, sum(parts)) for part in parts]
+
+
+def random_prior(rng: random.Random, n: int, m: int, zeros: float) -> dict:
+    return dict(zip(worlds(n, m), random_distribution(rng, m**n, zeros), strict=True))
+
+
+def random_channel(rng: random.Random, n: int, m: int, outputs: int, zeros: float) -> dict:
+    return {world: random_distribution(rng, outputs, zeros) for world in worlds(n, m)}
+
+
+# Priors, from their definitions.
+
+
+def independent(rows: list) -> dict:
+    m = len(rows[0])
+    return {x: math.prod(rows[i][v] for i, v in enumerate(x)) for x in worlds(len(rows), m)}
+
+
+def exchangeable(sizes: list, n: int) -> dict:
+    return {x: sizes[sum(x)] / math.comb(n, sum(x)) for x in worlds(n, 2)}
+
+
+def markov(initial: list, steps: list) -> dict:
+    """Pr[x] = initial(x_0) ∏ steps[j](x_j, x_{j+1})."""
+    return {
+        x: initial[x[0]] * math.prod(step[x[j]][x[j + 1]] for j, step in enumerate(steps))
+        for x in worlds(len(steps) + 1, len(initial))
+    }
+
+
+def network(nodes: list, m: int) -> dict:
+    return {
+        x: math.prod(
+            table[tuple(x[parent] for parent in parents)][x[row]]
+            for row, (parents, table) in enumerate(nodes)
+        )
+        for x in worlds(len(nodes), m)
+    }
+
+
+def blocks(listed: list) -> dict:
+    """Sets of people: {set present: probability}, independent between blocks."""
+    whole = {frozenset(): Fraction(1)}
+    for _members, table in listed:
+        longer: dict = {}
+        for present, mass in whole.items():
+            for more, share in table.items():
+                both = present | frozenset(more)
+                longer[both] = longer.get(both, Fraction(0)) + mass * share
+        whole = longer
+    return whole
+
+
+# Statistics with noise of density base^distance (one base a coordinate).
+
+
+def noisy_sums(n: int, weights: list, bases: list) -> tuple[list, dict]:
+    """(outputs, channel) of sums over rows, at the product grid of the centres' coordinates."""
+    centres = {
+        x: tuple(sum(weights[v][axis] for v in x) for axis in range(len(bases)))
+        for x in worlds(n, len(weights))
+    }
+    axes = [sorted({centre[axis] for centre in centres.values()}) for axis in range(len(bases))]
+    outputs = list(product(*axes))
+    channel = {
+        x: [
+            math.prod(base ** abs(a - b) for base, a, b in zip(bases, centre, output, strict=True))
+            for output in outputs
+        ]
+        for x, centre in centres.items()
+    }
+    return outputs, channel
+
+
+# Notions.
+
+
+def ratio(top, bottom):
+    """x/0 is infinite and 0/0 is 1."""
+    if bottom == 0:
+        return INFINITY if top else Fraction(1)
+    return top / bottom
+
+
+def subsets(items) -> list[tuple]:
+    listed = list(items)
+    return list(chain.from_iterable(combinations(listed, k) for k in range(len(listed) + 1)))
+
+
+def conditionals(prior: dict, channel: dict, rows: tuple) -> dict:
+    """{values of these rows: Pr[y | these values] for each y}, where they are possible."""
+    mass: dict = {}
+    joint: dict = {}
+    for x, p in prior.items():
+        if p == 0:
+            continue
+        key = tuple(x[row] for row in rows)
+        mass[key] = mass.get(key, 0) + p
+        terms = joint.setdefault(key, [0] * len(channel[x]))
+        for y, likelihood in enumerate(channel[x]):
+            terms[y] += p * likelihood
+    return {key: [term / mass[key] for term in terms] for key, terms in joint.items()}
+
+
+def bayesian_ratio(prior: dict, channel: dict, n: int):
+    """max Pr[y | x_i, x_S] / Pr[y | x_i', x_S] over i, S, values and y of positive probability."""
+    worst = Fraction(1)
+    for rows in subsets(range(n)):
+        given = conditionals(prior, channel, rows)
+        for place in range(len(rows)):
+            groups: dict = {}
+            for key, likelihood in given.items():
+                groups.setdefault(key[:place] + key[place + 1 :], []).append(likelihood)
+            for group in groups.values():
+                for column in zip(*group, strict=True):
+                    worst = max(worst, ratio(max(column), min(column)))
+    return worst
+
+
+def replayed(prior: dict, channel: dict, row: int, known: dict, values: tuple, output: int):
+    """Pr[y | x_i = v, known] / Pr[y | x_i = v', known]; both conditions must be possible."""
+    sides = []
+    for value in values:
+        wanted = {**known, row: value}
+        kept = {x: p for x, p in prior.items() if all(x[r] == v for r, v in wanted.items())}
+        total = sum(kept.values())
+        assert total > 0
+        sides.append(sum(p * channel[x][output] for x, p in kept.items()) / total)
+    return ratio(*sides)
+
+
+def replaced(x: World, row: int, value: int) -> World:
+    return (*x[:row], value, *x[row + 1 :])
+
+
+def posteriors(belief: dict, with_row: dict, without: dict):
+    """The two posteriors of Zhao17 (2), (3): belief reweighted by the likelihoods of one output
+    with row i's data and with the default in its place; None where one is undefined."""
+    sides = []
+    for likelihood in (with_row, without):
+        weights = {x: b * likelihood[x] for x, b in belief.items()}
+        total = sum(weights.values())
+        if total == 0:
+            return None
+        sides.append({x: w / total for x, w in weights.items()})
+    return sides
+
+
+def total_variation(first: dict, second: dict):
+    return sum(abs(first[x] - second[x]) for x in first) / 2
+
+
+def semantic_cases(prior: dict | None, channel: dict, n: int, default: int):
+    """(row, rows known, y, likelihoods with row i, likelihoods with the default): Zhao17
+    Definition 2 for every set S, or Definition 1 (all other rows known) where no prior is given.
+    A case is a mapping from what may be believed, (x_i, x_S), to a likelihood."""
+    outputs = len(next(iter(channel.values())))
+    everyone = {x: Fraction(1) for x in channel}
+    for row in range(n):
+        others = [other for other in range(n) if other != row]
+        for known in subsets(others) if prior is not None else [tuple(others)]:
+            rows = tuple(sorted((*known, row)))
+            place = rows.index(row)
+            given = conditionals(everyone if prior is None else prior, channel, rows)
+            pairs = {
+                key: (likelihood, given[replaced(key, place, default)])
+                for key, likelihood in given.items()
+                if replaced(key, place, default) in given
+            }
+            for y in range(outputs):
+                yield (
+                    row,
+                    known,
+                    y,
+                    {key: one[y] for key, (one, _) in pairs.items()},
+                    {key: two[y] for key, (_, two) in pairs.items()},
+                )
+
+
+def best_two_point(with_row: dict, without: dict) -> float:
+    """sup over beliefs on two points of the total variation, by the weight at which it is largest.
+
+    With likelihood ratios R ≥ r at the two points the posteriors are q and qR/(qR + (1−q)r) for a
+    free q, and the difference is largest at q = √r/(√R + √r). With R infinite or r = 0 it tends
+    to 1."""
+    best = 0.0
+    points = [x for x in with_row if with_row[x] or without[x]]
+    for a, b in product(points, repeat=2):
+        one, two = (with_row[a], without[a]), (with_row[b], without[b])
+        if 0 in (*one, *two):
+            belief = {a: Fraction(1, 2), b: Fraction(1, 2)}
+            if 0 in (one[1], two[0]) and one[0] and two[1]:
+                # All the belief but a vanishing part moves to where it is seen by one side only.
+                tiny = Fraction(1, 10**30)
+                for share in (tiny, 1 - tiny):
+                    belief = {a: share, b: 1 - share}
+                    if both := posteriors(belief, with_row, without):
+                        best = max(best, float(total_variation(*both)))
+            continue
+        root = math.sqrt(one[1] / one[0] * two[0] / two[1])
+        q = root / (1 + root)
+        belief = {a: Fraction(q) / one[1], b: (1 - Fraction(q)) / two[1]}
+        if a == b:
+            continue
+        both = posteriors(belief, with_row, without)
+        best = max(best, float(total_variation(*both)))
+    return best
+
+
+def identifiability(prior: dict, channel: dict, n: int, m: int):
+    """The largest Pr[x|y] / Pr[x'|y] over neighbours x, x' and outputs y that can occur."""
+    worst = Fraction(1)
+    for y in range(len(next(iter(channel.values())))):
+        joint = {x: p * channel[x][y] for x, p in prior.items()}
+        total = sum(joint.values())
+        if total == 0:
+            continue
+        for x in joint:
+            for row, value in product(range(n), range(m)):
+                top, bottom = joint[x] / total, joint[replaced(x, row, value)] / total
+                worst = max(worst, ratio(top, bottom))
+    return worst
+
+
+def replace_ratio(channel: dict, n: int, m: int):
+    """The largest Pr[y|x] / Pr[y|x'] over neighbours: e^ε of differential privacy (replace)."""
+    worst = Fraction(1)
+    for x, row, value in product(channel, range(n), range(m)):
+        pairs = zip(channel[x], channel[replaced(x, row, value)], strict=True)
+        worst = max([worst, *(ratio(top, bottom) for top, bottom in pairs)])
+    return worst
+
+
+def mutual_information(prior: dict, channel: dict) -> float:
+    total = 0.0
+    for y in range(len(next(iter(channel.values())))):
+        seen = sum(p * channel[x][y] for x, p in prior.items())
+        for x, p in prior.items():
+            if p * channel[x][y]:
+                total += float(p * channel[x][y]) * math.log(channel[x][y] / seen)
+    return total
+
+
+def positive_pair(prior: Fraction, after: Fraction):
+    """The smallest γ of F2 for one belief before and after."""
+    return max(after / prior, ratio(1 - prior, 1 - after))
+
+
+def log(value) -> float:
+    return INFINITY if value == INFINITY else math.log(value)
