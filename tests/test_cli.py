@@ -322,7 +322,7 @@ def test_chain_files(run, write):
     code, out, err = run("verify", write(CHAIN), "--json")
     data = json.loads(out)
     assert (code, err) == (0, "") and data["value"] == pytest.approx(3.850822, abs=1e-6)
-    assert data["exact"] is True and data["witness"]["row"] == 2
+    assert data["exact"] is True and data["witness"]["row"] in (2, 3)
     assert run("verify", write(CHAIN), "--at-most", "3")[0] == 1
     code, out, _err = run("verify", write({**CHAIN, "chains": [CHAIN["chain"]], "chain": None}))
     assert code == 2

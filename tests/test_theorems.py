@@ -722,6 +722,16 @@ def every_level():
         yield DifferentialPrivacy, DifferentialPrivacy(relation).measure(channel)
     yield DifferentialIdentifiability, DifferentialIdentifiability(2).measure(channel)
     yield SampledDifferentialPrivacy, SampledDifferentialPrivacy(0.5).measure(channel)
+    response = wi.mechanisms.RandomizedResponse(keep=Fraction(3, 4)).channel(wi.Records(2, 2))
+    prior = wi.priors.Uniform()
+    yield wi.notions.SemanticPrivacy, wi.notions.SemanticPrivacy().measure(response)
+    for kind in (
+        wi.notions.BayesianDifferentialPrivacy,
+        wi.notions.BayesianSemanticPrivacy,
+        wi.notions.Identifiability,
+        wi.notions.MutualInformation,
+    ):
+        yield kind, kind(prior).measure(response)
 
 
 def test_every_theorem_of_a_level_is_in_the_references():

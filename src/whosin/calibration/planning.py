@@ -39,7 +39,7 @@ def calibrate(
         delta: the probability, given that a person is in, with which the promise may fail; 0 for
             none. Gaussian noise needs one (THEORY 4).
         query: what is asked, to plan its noise.
-        entities: how many people there may be; only `AtMostKnown` with a δ needs it.
+        entities: how many people there are at the least; only `AtMostKnown` with a δ needs it.
 
     Raises:
         ImpossibleTarget: no useful mechanism meets the target; the message names the nearest.

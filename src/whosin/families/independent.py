@@ -13,7 +13,7 @@ from whosin.families.structure import independent_beliefs
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
 from whosin.spaces.lattice import Addition, Lattice, Place
-from whosin.spaces.search import exceeds, first_at_least, largest_ratio, largest_ratios
+from whosin.spaces.search import exceeds, first_at_least, largest_ratio, largest_ratios, quiet
 from whosin.spaces.subsets import Subsets
 
 ONE = Fraction(1)
@@ -99,14 +99,15 @@ def largest_addition(
     best: Any = None
     values: tuple[Any, ...]
     chosen: tuple[Addition, bool] | None = None
-    for addition in lattice.additions(array):
-        if len(directions) == 2:
-            values = largest_ratios(addition.present, addition.absent)
-        else:
-            values = (largest_ratio(*_sides(addition, directions[0])),)
-        for positive, value in zip(directions, values, strict=True):
-            if exceeds(value, best):
-                best, chosen = value, (addition, positive)
+    with quiet():
+        for addition in lattice.additions(array):
+            if len(directions) == 2:
+                values = largest_ratios(addition.present, addition.absent)
+            else:
+                values = (largest_ratio(*_sides(addition, directions[0])),)
+            for positive, value in zip(directions, values, strict=True):
+                if exceeds(value, best):
+                    best, chosen = value, (addition, positive)
     assert chosen is not None
     addition, positive = chosen
     place = addition.place(first_at_least(*_sides(addition, positive), best))

@@ -119,7 +119,7 @@ def worst_case(
     certificate = certify(channel, best, positive)
     low, high = _range(best.low, best.high, positive)
     ratio = certificate.ratio
-    if best.present is None and not certificate.exact and ratio != math.inf:
+    if best.present is None and not certificate.exact and 1 < best.ratio < math.inf:
         # Sums were searched in floats: another output may be worse by their rounding.
         ratio = max(ratio, rational(best.ratio) * (1 + _rounding(lattice)))
     return best, certificate, beliefs.worst_belief(ratio, low, high)

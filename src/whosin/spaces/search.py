@@ -43,16 +43,29 @@ def exceeds(value: Any, best: Any) -> bool:
 
 
 def largest_ratios(top: Array, bottom: Array) -> tuple[Any, Any]:
-    """(max top/bottom, max bottom/top): both directions, for floats with one division each."""
+    """(max top/bottom, max bottom/top): both directions, for floats with one division each.
+
+    The caller silences NumPy (`quiet`): here that would cost as much as a small division.
+    """
     if top.dtype == object:
         return largest_ratio(top, bottom), largest_ratio(bottom, top)
     most = least = top.dtype.type(1)
-    for piece in blocks(top.shape):
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            quotient = top[piece] / bottom[piece]
+    pieces = ((top, bottom),) if top.size <= BLOCK else _pieces(top, bottom)
+    for above, below in pieces:
+        quotient = above / below
         most = max(most, np.fmax.reduce(quotient, axis=None))
         least = min(least, np.fmin.reduce(quotient, axis=None))
     return most, (1 / least if least > 0 else math.inf)
+
+
+def quiet() -> np.errstate:
+    """Divisions by zero are results here, not accidents."""
+    return np.errstate(divide="ignore", invalid="ignore", over="ignore")
+
+
+def _pieces(top: Array, bottom: Array) -> Iterator[tuple[Array, Array]]:
+    for piece in blocks(top.shape):
+        yield top[piece], bottom[piece]
 
 
 def largest_ratio(top: Array, bottom: Array) -> Any:
@@ -75,7 +88,7 @@ def first_at_least(top: Array, bottom: Array, value: Any) -> tuple[int, ...]:
         if above.dtype == object:
             hit = _object_hits(above, below, value)
         else:
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            with quiet():
                 hit = above / below
             hit = hit >= value * (1 - SLACK)
         if hit.any():
@@ -94,7 +107,7 @@ def _largest(top: Array, bottom: Array) -> Any:
             return math.inf
         kept = ~empty
         return (top[kept] / bottom[kept]).max() if kept.any() else 1
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+    with quiet():
         value = np.fmax.reduce(top / bottom, axis=None)
     return 1.0 if math.isnan(value) else value
 

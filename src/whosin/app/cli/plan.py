@@ -45,7 +45,9 @@ def plan(
     upper: Annotated[str, typer.Option(help="Clamp of a sum, from above.")] = "1",
     rows: Annotated[int, typer.Option(help="The most rows a person has.")] = 1,
     cells: Annotated[int, typer.Option(help="The most cells a person is in.")] = 1,
-    entities: Annotated[int | None, typer.Option(help="How many people there may be.")] = None,
+    entities: Annotated[
+        int | None, typer.Option(help="How many people there are, at the least.")
+    ] = None,
     noise: Annotated[
         str, typer.Option(help="With --steps: gaussian, laplace or discrete-gaussian.")
     ] = "gaussian",
