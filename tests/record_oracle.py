@@ -205,32 +205,30 @@ def semantic_cases(prior: dict | None, channel: dict, n: int, default: int):
 
 
 def best_two_point(with_row: dict, without: dict) -> float:
-    """sup over beliefs on two points of the total variation, by the weight at which it is largest.
+    """sup over beliefs on two points of the total variation of the two posteriors, from these.
 
-    With likelihood ratios R ≥ r at the two points the posteriors are q and qR/(qR + (1−q)r) for a
-    free q, and the difference is largest at q = √r/(√R + √r). With R infinite or r = 0 it tends
-    to 1."""
+    With likelihood ratios R and r at the two points the posteriors are q and qR/(qR + (1−q)r) for a
+    free q, and the difference is largest at q = √r/(√R + √r). Where a likelihood is 0 beliefs that
+    all but exclude a point are tried instead; and by convention the sup is 1 where something is
+    seen that cannot be without row i's data, since then beliefs leave nothing to compare with."""
+    if any(with_row[x] and not without[x] for x in with_row):
+        return 1.0
     best = 0.0
-    points = [x for x in with_row if with_row[x] or without[x]]
-    for a, b in product(points, repeat=2):
-        one, two = (with_row[a], without[a]), (with_row[b], without[b])
-        if 0 in (*one, *two):
-            belief = {a: Fraction(1, 2), b: Fraction(1, 2)}
-            if 0 in (one[1], two[0]) and one[0] and two[1]:
-                # All the belief but a vanishing part moves to where it is seen by one side only.
-                tiny = Fraction(1, 10**30)
-                for share in (tiny, 1 - tiny):
-                    belief = {a: share, b: 1 - share}
-                    if both := posteriors(belief, with_row, without):
-                        best = max(best, float(total_variation(*both)))
-            continue
-        root = math.sqrt(one[1] / one[0] * two[0] / two[1])
-        q = root / (1 + root)
-        belief = {a: Fraction(q) / one[1], b: (1 - Fraction(q)) / two[1]}
-        if a == b:
-            continue
-        both = posteriors(belief, with_row, without)
-        best = max(best, float(total_variation(*both)))
+    points = {(float(with_row[x]), float(without[x])) for x in with_row if without[x]}
+    for one, two in combinations(sorted(points), 2):
+        if one[0] and two[0]:
+            root = math.sqrt(one[1] / one[0] * two[0] / two[1])
+            shares = [root / (1 + root)]
+        else:
+            shares = [1e-15, 1 - 1e-15]
+        for q in shares:
+            both = posteriors(
+                {"a": q / one[1], "b": (1 - q) / two[1]},
+                {"a": one[0], "b": two[0]},
+                {"a": one[1], "b": two[1]},
+            )
+            if both is not None:
+                best = max(best, total_variation(*both))
     return best
 
 

@@ -89,9 +89,11 @@ def _by_table(prior: Prior, channel: Channel) -> Level:
         for row in range(space.rows):
             view = known_rows.axis(table, space, row)[:, : space.values]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                ratio = np.fmax.reduce(view, axis=1) / np.fmin.reduce(view, axis=1)
-            ratio = np.where(np.isnan(ratio), 1.0, ratio)
-            value = ratio.max(initial=1.0)  # not a float: it may be beyond their range
+                most = np.fmax.reduce(view, axis=1)
+                ratio = most / np.fmin.reduce(view, axis=1)
+            # NaN is 0/0, a ratio of 1, or a condition that is impossible: that must not win.
+            ratio = np.where(np.isnan(ratio), np.where(np.isnan(most), 0.0, 1.0), ratio)
+            value = ratio.max()  # not a float: it may be beyond their range
             if best is None or value > best[0]:
                 place = np.unravel_index(int(ratio.argmax()), ratio.shape)
                 before, after, output = (int(part) for part in place)

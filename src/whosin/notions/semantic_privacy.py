@@ -27,6 +27,8 @@ class SemanticPrivacy(Notion):
 
     No search over beliefs is needed: with r_x = Pr[y|x] / Pr[y|x with row i at the default] the
     level is tanh(¼ ln(max r / min r)), the larger over rows and outputs (proof: theorems.zhao17).
+    An output that occurs with some data in row i and not with the default leaves no posterior to
+    compare with on some beliefs; its level is 1, without which T15 would not hold.
 
     Args:
         default: the value that stands for "no data".
@@ -100,10 +102,15 @@ def _ratios(values: Array, default: Array) -> Array:
 
 
 def _spread(ratios: Array, along: int) -> Array:
-    """max r / min r, at least 1; infinite where one is 0 or infinite and another is not."""
+    """max r / min r along an axis."""
+    with np.errstate(invalid="ignore"):
+        return _quotient(np.fmax.reduce(ratios, axis=along), np.fmin.reduce(ratios, axis=along))
+
+
+def _quotient(most: Array, least: Array) -> Array:
+    """max r / min r, at least 1: infinite where max r is, or min r is 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        most, least = np.fmax.reduce(ratios, axis=along), np.fmin.reduce(ratios, axis=along)
-        spread = most / least
+        spread = np.where(np.isposinf(most), np.inf, most / least)
     return np.where(np.isnan(spread), 1.0, np.maximum(spread, 1.0))
 
 
@@ -126,9 +133,7 @@ def _by_pattern(ratios: Array, space: Records, row: int) -> Array:
                 table = np.stack([view[:, -1], known], axis=1).reshape(-1)
                 done *= 2
         sides.append(table.reshape(-1, outputs))
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        spread = sides[0] / sides[1]
-    return np.where(np.isnan(spread), 1.0, np.maximum(spread, 1.0))
+    return _quotient(sides[0], sides[1])
 
 
 def _pattern(pattern: int, space: Records, row: int) -> tuple[int, ...]:
