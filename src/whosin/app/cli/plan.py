@@ -78,6 +78,10 @@ def plan(
     target = _target(posterior, gamma, gain, advantage, rho, m, epsilon, hipaa)
     adversaries = _family(target, prior, size_known, linked, family)
     if chain is not None:
+        unused = {"--delta": delta, "--entities": entities, "--steps": steps}
+        for option, value in (unused | {"--sample-rate": sample_rate}).items():
+            if value is not None:
+                raise InvalidInput(option, "left out with --chain", value)
         _plan_chain(target, adversaries, chain, query, save, json=json)
         return
     asked = Query(
