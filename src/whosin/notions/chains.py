@@ -21,19 +21,18 @@ window is cut off, or when the bracket closes to rounding.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import Array, rational
-from whosin.mechanisms import Composed, Geometric, Laplace
+from whosin.errors import Unsupported
+from whosin.exact import Array
 from whosin.notions.level import Level, Witness
+from whosin.notions.sums import Densities, Query, queries
 from whosin.priors import MarkovChain
-from whosin.spaces import Records, WorldFunction, as_statistic
+from whosin.spaces import Records
 
 WORK = 6e9
 """Element operations that a sweep may take."""
@@ -42,63 +41,6 @@ CLOSED = 1e-11
 TINY = 1e-290
 """Densities below this have lost digits to underflow."""
 WINDOWS = (16, 24, 32, 48, 64, 96, 128, 160, 200, 256, 360, 512, 1024)
-
-
-@dataclass(frozen=True)
-class Query:
-    """Noise on a vector of sums: what each value adds (whole steps), and each step's decay."""
-
-    weights: Array
-    decay: Array
-    step: tuple[Fraction, ...]
-    offset: tuple[Fraction, ...]
-
-    @property
-    def spans(self) -> tuple[int, ...]:
-        """How many steps one row can move each coordinate."""
-        return tuple(int(most) for most in self.weights.max(axis=0))
-
-
-def queries(mechanism: object, space: Records) -> Query | None:
-    """The mechanism as noise on sums over rows; nothing where it is something else."""
-    parts = list(mechanism.parts) if isinstance(mechanism, Composed) else [mechanism]
-    columns: list[tuple[list[Fraction], Fraction | float]] = []
-    for part in parts:
-        if not isinstance(part, Laplace | Geometric):
-            return None
-        statistic = as_statistic(part.statistic)
-        if isinstance(statistic, WorldFunction):
-            return None
-        weights = statistic.weights(space)
-        if isinstance(part, Geometric) and any(w.denominator != 1 for row in weights for w in row):
-            raise InvalidInput("statistic", "whole numbers for geometric noise", "fractions")
-        for coordinate in zip(*weights, strict=True):
-            columns.append((list(coordinate), _rate(part)))
-    found, decay, steps, offsets = [], [], [], []
-    for numbers, rate in columns:
-        least = min(numbers)
-        moved = [number - least for number in numbers]
-        step = _common(moved)
-        found.append([int(number / step) for number in moved])
-        decay.append(math.exp(-float(rate) * float(step)))
-        steps.append(step)
-        offsets.append(least)
-    return Query(np.array(found).T, np.array(decay), tuple(steps), tuple(offsets))
-
-
-def _rate(part: Laplace | Geometric) -> Fraction | float:
-    """1/scale: how fast the logarithm of the density falls."""
-    if isinstance(part, Geometric) and part.alpha is not None:
-        return -math.log(float(rational(part.alpha)))
-    return 1 / rational(part.scale)
-
-
-def _common(numbers: Sequence[Fraction]) -> Fraction:
-    """The largest step of which all numbers are multiples."""
-    top = math.gcd(*(number.numerator for number in numbers))
-    bottom = math.lcm(*(number.denominator for number in numbers))
-    whole = math.gcd(*(int(number * bottom) for number in numbers))
-    return Fraction(whole, bottom) if top else Fraction(1)
 
 
 @dataclass
@@ -196,42 +138,6 @@ def _largest_gap(near: Array, beyond: Sequence[Array]) -> float:
     return float(np.nanmax(np.nanmax(gaps, axis=2) - np.nanmin(gaps, axis=2))) + 1e-14
 
 
-class _Densities:
-    """Arrays of densities over the outputs' grid, and the shift that a row's value makes."""
-
-    def __init__(self, query: Query, reach: int) -> None:
-        self.query = query
-        self.shape = tuple((2 * reach + 1) * span + 1 for span in query.spans)
-        centre = np.ones(())
-        for decay, length in zip(query.decay, self.shape, strict=True):
-            centre = np.multiply.outer(centre, decay ** np.arange(length))
-        self.centre = centre
-
-    def shifted(self, array: Array, value: int) -> Array:
-        """f(y − w) for a row with this value."""
-        moved = array
-        for axis, steps in enumerate(self.query.weights[value]):
-            if steps:
-                place = array.ndim - len(self.shape) + axis
-                moved = _shift(moved, int(steps), place, float(self.query.decay[axis]))
-        return moved
-
-
-def _shift(array: Array, steps: int, axis: int, decay: float) -> Array:
-    """Move up by whole steps; what comes in below the grid falls off geometrically."""
-    moved = np.empty_like(array)
-    ahead, behind, first = ([slice(None)] * array.ndim for _ in range(3))
-    ahead[axis], behind[axis], first[axis] = slice(steps, None), slice(None, -steps), slice(0, 1)
-    moved[tuple(ahead)] = array[tuple(behind)]
-    fall = decay ** np.arange(steps, 0, -1.0)
-    shape = [1] * array.ndim
-    shape[axis] = steps
-    below = [slice(None)] * array.ndim
-    below[axis] = slice(0, steps)
-    moved[tuple(below)] = array[tuple(first)] * fall.reshape(shape)
-    return moved
-
-
 @dataclass(frozen=True)
 class _Right:
     """What lies to the right of row i: a known value at a distance, or the end."""
@@ -246,7 +152,7 @@ def _sweep(
     """All windows of at most `reach` on either side; of one row, or of any where the chain is
     homogeneous (row None)."""
     values = prior.values
-    grid = _Densities(query, reach)
+    grid = Densities(query, reach)
     sides, densities, norms = _rights(prior, rows, grid, reach, row)
     found = Found()
     centred = np.stack([grid.shifted(densities[:, v], v) for v in range(values)], axis=1)
@@ -292,7 +198,7 @@ def _first_possible(marginals: Array) -> list[int]:
 
 
 def _rights(
-    prior: MarkovChain, rows: int, grid: _Densities, reach: int, row: int | None
+    prior: MarkovChain, rows: int, grid: Densities, reach: int, row: int | None
 ) -> tuple[list[_Right], Array, Array]:
     """The right sides, their densities given x_i = v (sides × values × grid), and Pr[side | v]."""
     values = prior.values
@@ -355,7 +261,7 @@ class _Window:
     """Windows with one left side, `distance` back to a known row or to the start, and any right
     side; `row` is row i, or None where it may be any."""
 
-    grid: _Densities
+    grid: Densities
     sides: Sequence[_Right]
     reach: int
     row: int | None
@@ -465,110 +371,4 @@ def _witness(
     )
 
 
-@dataclass(frozen=True)
-class ChainPlan:
-    """Noise for a series.
-
-    Attributes:
-        epsilon: the leakage that is allowed.
-        scale: the least Laplace scale that keeps it, and `leakage`, what was measured there.
-        plain_scale: what differential privacy would add for the same ε, and `plain_leakage`, what
-            that really leaks about a row of this series.
-        group_scale: what group privacy would add, treating all rows as one.
-        exact: whether the leakages are exact; otherwise upper bounds.
-    """
-
-    epsilon: float
-    scale: float
-    leakage: float
-    plain_scale: float
-    plain_leakage: float
-    group_scale: float
-    exact: bool
-
-
-def measured(
-    prior: Sequence[MarkovChain], space: Records, statistic: object, scale: float
-) -> Level:
-    """The leakage of Laplace noise of this scale, the largest over the chains."""
-    asked = queries(Laplace(statistic, scale), space)
-    assert asked is not None
-    levels = [leakage(chain, space, asked) for chain in prior]
-    return max(levels, key=lambda level: level.value)
-
-
-def plan(
-    prior: Sequence[MarkovChain],
-    space: Records,
-    statistic: object,
-    epsilon: float,
-    accuracy: float = 1e-6,
-) -> ChainPlan:
-    """The least Laplace noise on a series whose leakage is at most ε, beside what others would add.
-
-    More Laplace noise is post-processing of less (the quotient of the characteristic functions is
-    one), so the leakage falls with the scale; what is returned was measured.
-    """
-    if not epsilon > 0:
-        raise InvalidInput("epsilon", "above 0", epsilon)
-    asked = queries(Laplace(statistic, 1), space)
-    assert asked is not None
-    plain = _sensitivity(asked) / epsilon
-    at_plain = measured(prior, space, statistic, plain)
-    scale, best = plain, at_plain
-    if float(at_plain.value) > epsilon * (1 + 1e-12):
-        scale, best = _least(
-            lambda s: measured(prior, space, statistic, s), epsilon, plain, at_plain, accuracy
-        )
-    return ChainPlan(
-        epsilon,
-        scale,
-        float(best.value),
-        plain,
-        float(at_plain.value),
-        plain * space.rows,
-        best.exact and at_plain.exact,
-    )
-
-
-def _least(
-    leaks: Callable[[float], Level], epsilon: float, low: float, at_low: Level, accuracy: float
-) -> tuple[float, Level]:
-    """The least scale above `low` that keeps ε, by secants in logarithms inside a bracket."""
-    high, at_high = low, at_low
-    while float(at_high.value) > epsilon:
-        low, at_low = high, at_high
-        high *= max(2.0, float(at_high.value) / epsilon)
-        at_high = leaks(high)
-    aim = math.log(epsilon) - accuracy / 4
-    while high / low > 1 + accuracy and float(at_high.value) < epsilon * (1 - accuracy):
-        drop = math.log(float(at_low.value)) - math.log(float(at_high.value))
-        share = (math.log(float(at_low.value)) - aim) / drop if drop > 0 else 0.5
-        # Stay inside, and never creep: at least a fiftieth of the bracket goes each time.
-        share = min(max(share, 0.02), 0.98)
-        middle = math.exp(math.log(low) + share * (math.log(high) - math.log(low)))
-        tried = leaks(middle)
-        if float(tried.value) <= epsilon:
-            high, at_high = middle, tried
-        else:
-            low, at_low = middle, tried
-    return high, at_high
-
-
-def smallest_scale(
-    prior: MarkovChain | Sequence[MarkovChain],
-    space: Records,
-    statistic: object,
-    epsilon: float,
-    accuracy: float = 1e-6,
-) -> float:
-    """The least scale of Laplace noise whose leakage is at most ε."""
-    listed = [prior] if isinstance(prior, MarkovChain) else list(prior)
-    return plan(listed, space, statistic, epsilon, accuracy).scale
-
-
-def _sensitivity(query: Query) -> float:
-    """How far one row can move the sums, in total."""
-    steps = [float(step) for step in query.step]
-    rows = query.weights * np.array(steps)
-    return float(np.abs(rows[:, None] - rows[None]).sum(axis=2).max())
+__all__ = ["Query", "leakage", "queries"]

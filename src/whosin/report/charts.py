@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput
-from whosin.notions.chains import ChainPlan
+from whosin.notions.chain_plans import ChainPlan
 from whosin.report.plot import Curve
 from whosin.theorems.map import BARRIERS, EDGES
 

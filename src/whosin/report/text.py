@@ -27,7 +27,7 @@ from whosin.notions import (
     SampledDifferentialPrivacy,
     SemanticPrivacy,
 )
-from whosin.notions.chains import ChainPlan
+from whosin.notions.chain_plans import ChainPlan
 from whosin.priors import Prior
 from whosin.references import THEOREMS, Paper, Theorem
 from whosin.report import card

@@ -1,7 +1,9 @@
 """Semantic privacy and differential privacy (Zhao 2017), tightened: T15 and erratum E3.
 
 Semantic privacy at level s: for every belief b over records, every output y and every row i, the
-posteriors with and without row i's data differ by at most s in total variation.
+posteriors with and without row i's data differ by at most s in total variation. An output that is
+possible with row i's data and impossible without leaves the second posterior undefined; it counts
+as level 1, without which the second claim below would be false.
 
 **Proof of ε-DP ⇒ tanh(ε/2)-SP.** Both posteriors are reweightings of one belief by A(x)(y) and
 A(x_−i)(y); let r_x be their ratio, which under ε-DP lies in [e^−ε, e^ε]. For a set S of worlds with

@@ -224,14 +224,14 @@ def _plan_chain(
     from whosin.app.cli import files
     from whosin.app.cli.output import print_json
     from whosin.calibration import calibrate
-    from whosin.notions import chains
+    from whosin.notions import chain_plans
     from whosin.report import charts, text
 
     series = files.chain_file(files.load(path), query)
     epsilon = calibrate(target, family).epsilon
     console = Console(stderr=True)
     with console.status("measuring the leakage of the series …"):
-        made = chains.plan(series.chains, series.space, series.statistic, epsilon)
+        made = chain_plans.plan(series.chains, series.space, series.statistic, epsilon)
     if json:
         print_json(asdict(made) | {"query": series.query, "rows": series.space.rows})
     else:
@@ -241,6 +241,6 @@ def _plan_chain(
         points = []
         with console.status("drawing …"):
             for scale in scales:
-                level = chains.measured(series.chains, series.space, series.statistic, scale)
+                level = chain_plans.measured(series.chains, series.space, series.statistic, scale)
                 points.append((scale, float(level.value)))
         charts.save(charts.leakage_chart(points, made, series.space.rows), save)
