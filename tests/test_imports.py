@@ -34,7 +34,9 @@ MAY_IMPORT = {
         "beliefs",
     },
     "calibration": {"errors", "exact", "beliefs", "priors", "families"},
+    "distortion": {"errors", "exact", "spaces", "priors", "mechanisms", "notions"},
     "report": {
+        "distortion",
         "errors",
         "exact",
         "beliefs",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from whosin import beliefs as beliefs
     from whosin import calibration as calibration
+    from whosin import distortion as distortion
     from whosin import errors as errors
     from whosin import families as families
     from whosin import mechanisms as mechanisms
@@ -49,6 +50,7 @@ __version__ = "0.1.0"
 _ROOMS = (
     "beliefs",
     "calibration",
+    "distortion",
     "errors",
     "families",
     "mechanisms",

@@ -182,6 +182,21 @@ THEOREMS: dict[str, Theorem] = {
             ("zhao17",),
         ),
         Theorem(
+            "T16",
+            "the least ε of differential privacy at distortion D is between h⁻¹(D) − ε_X and h⁻¹(D) "
+            "(at least 0); the least identifiability is h⁻¹(D) for D ≤ h(ε̃_X), and at least "
+            "max(h⁻¹(D), ε_X) after",
+            "Wang14 Theorem 1",
+            ("wang14",),
+        ),
+        Theorem(
+            "T17",
+            "for D ≤ h(ε̃_X) the identifiability-optimal mechanism E_i also has the least mutual "
+            "information",
+            "Wang14 Theorem 2",
+            ("wang14",),
+        ),
+        Theorem(
             "T18",
             "if the hockey-stick divergence between neighbours at e^ε is at most δ(ε), then given "
             "t the ratio exceeds g with probability at most inf over ε < ln g of δ(ε)/(1 − e^ε/g)",

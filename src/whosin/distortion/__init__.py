@@ -1,0 +1,28 @@
+"""The best mechanism for a distortion: closed forms, linear programs by type, rate–distortion.
+
+`best` is the entry: D from ε or ε from D, under differential privacy, identifiability or mutual
+information, with a mechanism that keeps the level exactly and a certified optimality gap.
+"""
+
+from whosin.distortion.best import best
+from whosin.distortion.by_type import ByType
+from whosin.distortion.closed_forms import h, h_inverse
+from whosin.distortion.optimal_forms import identifiable, randomized_response, threshold
+from whosin.distortion.optimum import NOTIONS, Optimum
+from whosin.distortion.per_row import PerRow
+from whosin.distortion.structure import Structure, structure
+
+__all__ = [
+    "NOTIONS",
+    "ByType",
+    "Optimum",
+    "PerRow",
+    "Structure",
+    "best",
+    "h",
+    "h_inverse",
+    "identifiable",
+    "randomized_response",
+    "structure",
+    "threshold",
+]

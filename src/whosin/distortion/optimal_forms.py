@@ -1,0 +1,155 @@
+"""E_d and E_i, the mechanisms in closed form (Wang14 eqs. 29, 30), exactly.
+
+Contract: with g a rational just below e^ε, the matrices are rational, so the engine verifies them
+exactly: E_d has differential privacy ln g ≤ ε, E_i has identifiability ln g ≤ ε.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from whosin.distortion.per_row import Matrix, PerRow, identity
+from whosin.distortion.structure import Structure
+from whosin.errors import ImpossibleTarget, InvalidInput, Unsupported
+from whosin.exact import Array, ball_exp, flint_rational, log_up, rational
+from whosin.mechanisms import Channel, Mechanism
+
+BITS = 64
+
+
+def exp_down(epsilon: float) -> Fraction:
+    """A rational with a short denominator that is at most e^ε, and at most 2^−60 relative below."""
+    ball = ball_exp(rational(epsilon))
+    mantissa, exponent = ball.lower().man_exp()
+    bound = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    shift = BITS - (bound.numerator.bit_length() - bound.denominator.bit_length())
+    scale = Fraction(2) ** shift
+    return Fraction(math.floor(bound * scale)) / scale
+
+
+def randomized_response(epsilon: float, values: int) -> PerRow:
+    """E_d: keep with probability g/(g+m−1), else one of the others uniformly."""
+    if not epsilon >= 0:
+        raise InvalidInput("epsilon", "at least 0", epsilon)
+    if epsilon == math.inf:
+        return identity(values)
+    g = exp_down(epsilon)
+    total = g + values - 1
+    letter = tuple(
+        tuple((g if a == b else 1) / total for b in range(values)) for a in range(values)
+    )
+    return PerRow((letter,))
+
+
+def identifiable(structure: Structure, epsilon: float) -> Mechanism:
+    """E_i: p_Y(y) e^(−ε d) / (p_X(x) (1+(m−1)e^(−ε))^n) with p_Y = K_ε⁻¹ p_X.
+
+    For independent rows one matrix a row; otherwise a channel over all worlds.
+
+    Raises:
+        ImpossibleTarget: ε is below ε̃_X, where p_Y is not a distribution.
+    """
+    if epsilon == math.inf:
+        return identity(structure.space.values)
+    k = 1 / exp_down(epsilon) if epsilon > 0 else Fraction(1)
+    if k == 1:
+        if structure.spread > 0:
+            raise _below(structure, epsilon)
+        return randomized_response(0.0, structure.space.values)
+    if structure.rows is not None:
+        made = {row: _letter(row, k) for row in set(structure.rows)}
+        if any(matrix is None for matrix in made.values()):
+            raise _below(structure, epsilon)
+        if len(made) == 1:
+            return PerRow((made[structure.rows[0]],))  # type: ignore[arg-type]
+        return PerRow(tuple(made[row] for row in structure.rows))  # type: ignore[misc]
+    return _written_out(structure, k, epsilon)
+
+
+def threshold(structure: Structure) -> float:
+    """ε̃_X, the least ε for which K_ε⁻¹ p_X is a distribution; infinite without full support (E8).
+
+    For independent rows the largest over rows of ln(1/p_min − (m−1)); otherwise by bisection, the
+    inverse applied axis by axis, to 1e-12 from above.
+    """
+    if structure.spread == math.inf:
+        return math.inf
+    m = structure.space.values
+    if structure.rows is not None:
+        return log_up(max(1 / min(row) - (m - 1) for row in structure.rows))
+    if structure.space.worlds > 1 << 20:
+        raise Unsupported(
+            f"ε̃_X of a prior of dependent rows needs a table of {structure.space.worlds:,} worlds, "
+            f"of at most {1 << 20:,}; for independent rows it has a closed form"
+        )
+    mass = structure.prior.on_records(structure.space, float)
+    low, high = structure.spread, max(structure.spread, 1.0)
+    if _is_distribution(structure, mass, max(low, 1e-12)):
+        return low
+    while not _is_distribution(structure, mass, high):
+        low, high = high, 2 * high
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if _is_distribution(structure, mass, middle) else (middle, high)
+    return high
+
+
+def _is_distribution(structure: Structure, mass: Array, epsilon: float) -> bool:
+    found = _inverse(structure, mass, math.exp(-epsilon))
+    return bool(found.min() >= -1e-15 * float(mass.max()))
+
+
+def _inverse(structure: Structure, mass: Array, k: Any) -> Array:
+    """K_ε⁻¹ mass, axis by axis: (c v − k Σv)/(1 − k) with c = 1 + (m−1)k."""
+    space = structure.space
+    view = mass.reshape((space.values,) * space.rows)
+    c = 1 + (space.values - 1) * k
+    for row in range(space.rows):
+        view = (c * view - k * view.sum(axis=row, keepdims=True)) / (1 - k)
+    return np.asarray(view.reshape(-1))
+
+
+def _letter(row: tuple[Fraction, ...], k: Fraction) -> Matrix | None:
+    c = 1 + (len(row) - 1) * k
+    shown = [(c * p - k) / (1 - k) for p in row]
+    if min(shown) < 0 or min(row) == 0:
+        return None
+    return tuple(
+        tuple(shown[b] * (1 if a == b else k) / (row[a] * c) for b in range(len(row)))
+        for a in range(len(row))
+    )
+
+
+def _written_out(structure: Structure, k: Fraction, epsilon: float) -> Channel:
+    space = structure.space
+    if space.worlds > 1024:
+        raise Unsupported(
+            f"E_i of dependent rows is a table of {space.worlds:,}² worlds, of at most 1,024²; for "
+            "independent rows it is one small matrix a row"
+        )
+    ratio = flint_rational(k)
+    mass = structure.prior.on_records(space, flint_rational)
+    mass = mass / mass.sum()
+    shown = _inverse(structure, mass, ratio)
+    if min(shown) < 0:
+        raise _below(structure, epsilon)
+    digits = np.array(list(space))
+    apart = (digits[:, None, :] != digits[None, :, :]).sum(axis=2)
+    powers = np.array([ratio**d for d in range(space.rows + 1)], dtype=object)
+    c = (1 + (space.values - 1) * ratio) ** space.rows
+    return Channel(space, powers[apart] * shown[None, :] / (mass[:, None] * c), list(space))
+
+
+def _below(structure: Structure, epsilon: float) -> ImpossibleTarget:
+    least = threshold(structure)
+    return ImpossibleTarget(
+        f"E_i exists from ε̃_X = {least:.6g} on (got {epsilon:.6g}); below it the optimum has no "
+        "closed form",
+        least,
+    )

@@ -1,0 +1,57 @@
+"""What the search for a best mechanism returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from whosin.mechanisms import Mechanism
+from whosin.spaces import Records
+
+NOTIONS = ("dp", "identifiability", "mutual-information")
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The least distortion for a level of privacy, or the least level for a distortion.
+
+    Attributes:
+        distortion: E d(X, Y) of the mechanism.
+        epsilon: its guaranteed level under the notion (ε, or nats of mutual information).
+        mutual_information: I(X; Y) of the mechanism, in nats.
+        mechanism: it can be measured (`channel`) and sampled (`sample`); None where a curve point
+            was asked for without one.
+        gap: by how much the quantity that was not given may be above the true optimum; certified.
+        lower, upper: closed-form bounds for the quantity that was not given (T16, T17).
+        given: "epsilon" or "distortion".
+        note: what there is to say about this case.
+    """
+
+    space: Records
+    notion: str
+    given: str
+    distortion: float
+    epsilon: float
+    mutual_information: float
+    mechanism: Mechanism
+    gap: float
+    lower: float
+    upper: float
+    theorems: tuple[str, ...] = ()
+    note: str = field(default="")
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data."""
+        return {
+            "notion": self.notion,
+            "rows": self.space.rows,
+            "values": self.space.values,
+            "given": self.given,
+            "distortion": self.distortion,
+            "epsilon": self.epsilon,
+            "mutual_information": self.mutual_information,
+            "gap": self.gap,
+            "lower": self.lower,
+            "upper": self.upper,
+            "theorems": list(self.theorems),
+            "note": self.note,
+        }
