@@ -19,11 +19,17 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).parent))
 
 import chains
+import distortion
 import engine
 import planning
 from measuring import HOME, Row
 
-GROUPS = {"engine": engine.rows, "planning": planning.rows, "chains": chains.rows}
+GROUPS = {
+    "engine": engine.rows,
+    "planning": planning.rows,
+    "chains": chains.rows,
+    "distortion": distortion.rows,
+}
 
 
 def main(names: list[str]) -> int:

@@ -183,8 +183,8 @@ THEOREMS: dict[str, Theorem] = {
         ),
         Theorem(
             "T16",
-            "the least ε of differential privacy at distortion D is between h⁻¹(D) − ε_X and h⁻¹(D) "
-            "(at least 0); the least identifiability is h⁻¹(D) for D ≤ h(ε̃_X), and at least "
+            "the least ε of differential privacy at distortion D is between h⁻¹(D) − ε_X and "
+            "h⁻¹(D) (at least 0); the least identifiability is h⁻¹(D) for D ≤ h(ε̃_X), and at least "
             "max(h⁻¹(D), ε_X) after",
             "Wang14 Theorem 1",
             ("wang14",),

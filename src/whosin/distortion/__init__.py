@@ -7,6 +7,7 @@ information, with a mechanism that keeps the level exactly and a certified optim
 from whosin.distortion.best import best
 from whosin.distortion.by_type import ByType
 from whosin.distortion.closed_forms import h, h_inverse
+from whosin.distortion.curve import Curves, curves
 from whosin.distortion.optimal_forms import identifiable, randomized_response, threshold
 from whosin.distortion.optimum import NOTIONS, Optimum
 from whosin.distortion.per_row import PerRow
@@ -15,10 +16,12 @@ from whosin.distortion.structure import Structure, structure
 __all__ = [
     "NOTIONS",
     "ByType",
+    "Curves",
     "Optimum",
     "PerRow",
     "Structure",
     "best",
+    "curves",
     "h",
     "h_inverse",
     "identifiable",

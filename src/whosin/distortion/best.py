@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -98,11 +99,11 @@ def _at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) -> O
             "epsilon",
             value,
             epsilon,
-            float(information),  # type: ignore[arg-type]
+            float(information),
             mechanism,
             gap,
             *bounds,
-            **more,  # type: ignore[arg-type]
+            **more,
         )
 
     if epsilon == math.inf or (notion == "mutual-information" and epsilon >= known.entropy):
@@ -269,14 +270,14 @@ def _rate(
     )
 
 
-def _letters(known: Structure, cost: Array) -> tuple[list[Letter], dict[tuple[object, ...], int]]:
+def _letters(known: Structure, cost: Array) -> tuple[list[Letter], dict[tuple[Fraction, ...], int]]:
     if known.rows is not None:
-        kinds: dict[tuple[object, ...], int] = {}
-        for row in known.rows:
-            kinds.setdefault(row, len(kinds))
-        many = {row: sum(other == row for other in known.rows) for row in kinds}
+        kinds: dict[tuple[Fraction, ...], int] = {}
+        for number, group in enumerate(known.groups):
+            kinds[known.rows[group[0]]] = number
+        many = {known.rows[group[0]]: len(group) for group in known.groups}
         return [
-            row_letter(np.array([float(p) for p in row]), cost, many[row])  # type: ignore[arg-type]
+            row_letter(np.array([float(p) for p in row]), cost, many[row])
             for row in kinds
         ], kinds
     if len(known.masses) > MOST_COMPONENTS:
@@ -296,14 +297,11 @@ def _information(known: Structure, mechanism: Mechanism) -> float:
     space = known.space
     if isinstance(mechanism, PerRow) and known.rows is not None:
         total = 0.0
-        seen: dict[tuple[object, object], float] = {}
-        for number, row in enumerate(known.rows):
-            matrix = mechanism.of_row(number)
-            if (row, matrix) not in seen:
-                masses = np.array([float(p) for p in row])
-                channel = np.array([[float(p) for p in line] for line in matrix])
-                seen[row, matrix] = row_letter(masses, channel, 1).information(channel)
-            total += seen[row, matrix]
+        for group in known.groups:
+            masses = np.array([float(p) for p in known.rows[group[0]]])
+            lines = mechanism.of_row(group[0])
+            channel = np.array([[float(p) for p in line] for line in lines])
+            total += len(group) * row_letter(masses, channel, 1).information(channel)
         return total
     # T17: E_i attains Shannon's bound.
     from whosin.notions import MutualInformation

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from whosin.distortion.closed_forms import h, h_inverse
 from whosin.distortion.optimal_forms import threshold
 from whosin.distortion.rate import entropy_bound
-from whosin.distortion.structure import Structure, best_constant, is_hamming
-from whosin.errors import Unsupported
+from whosin.distortion.structure import MOST_WORLDS, Structure, best_constant, is_hamming
 from whosin.exact import Array
 
 
@@ -76,12 +73,6 @@ def epsilon_bounds(
 
 def known_threshold(structure: Structure) -> float:
     """ε̃_X, or infinity where it is out of reach: the bounds then stay valid, and are looser."""
-    try:
-        return threshold(structure)
-    except Unsupported:
+    if structure.rows is None and structure.space.worlds > MOST_WORLDS:
         return math.inf
-
-
-def hamming(values: int) -> Array:
-    """1 for a changed value, 0 for a kept one."""
-    return 1.0 - np.eye(values)
+    return threshold(structure)

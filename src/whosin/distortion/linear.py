@@ -99,8 +99,12 @@ class Linear:
         letter = np.array([[float(p) for p in line] for line in made.matrices[0]])
         weights = np.exp(types.log_ways + types.cost(np.log(letter)))
         value = sum(
-            float(np.array([float(p) for p in row]) @ (letter * self.cost).sum(axis=1))
-            for row in self.structure.marginals
+            len(group)
+            * float(
+                np.array([float(p) for p in self.structure.marginals[group[0]]])
+                @ (letter * self.cost).sum(axis=1)
+            )
+            for group in self.structure.groups
         )
         return Answer(value, 0.0, made, weights, epsilon)
 

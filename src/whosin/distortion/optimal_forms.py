@@ -56,12 +56,18 @@ def identifiable(structure: Structure, epsilon: float) -> Mechanism:
     if epsilon == math.inf:
         return identity(structure.space.values)
     k = 1 / exp_down(epsilon) if epsilon > 0 else Fraction(1)
+    if structure.rows is not None and structure.spread < math.inf:
+        # At ε̃_X itself rounding e^ε down would miss it, so its exact value is used.
+        first = _first(structure.rows, structure)
+        if first > 1 / k and log_up(first) <= epsilon:
+            k = 1 / first
     if k == 1:
         if structure.spread > 0:
             raise _below(structure, epsilon)
         return randomized_response(0.0, structure.space.values)
     if structure.rows is not None:
-        made = {row: _letter(row, k) for row in set(structure.rows)}
+        kinds = [structure.rows[group[0]] for group in structure.groups]
+        made = {row: _letter(row, k) for row in kinds}
         if any(matrix is None for matrix in made.values()):
             raise _below(structure, epsilon)
         if len(made) == 1:
@@ -74,13 +80,12 @@ def threshold(structure: Structure) -> float:
     """ε̃_X, the least ε for which K_ε⁻¹ p_X is a distribution; infinite without full support (E8).
 
     For independent rows the largest over rows of ln(1/p_min − (m−1)); otherwise by bisection, the
-    inverse applied axis by axis, to 1e-12 from above.
+    inverse applied axis by axis, from above to a relative 1e-11.
     """
     if structure.spread == math.inf:
         return math.inf
-    m = structure.space.values
     if structure.rows is not None:
-        return log_up(max(1 / min(row) - (m - 1) for row in structure.rows))
+        return log_up(_first(structure.rows, structure))
     if structure.space.worlds > 1 << 20:
         raise Unsupported(
             f"ε̃_X of a prior of dependent rows needs a table of {structure.space.worlds:,} worlds, "
@@ -97,7 +102,13 @@ def threshold(structure: Structure) -> float:
         if not low < middle < high:
             break
         low, high = (low, middle) if _is_distribution(structure, mass, middle) else (middle, high)
-    return high
+    return high + 1e-11 * max(1.0, high)
+
+
+def _first(rows: tuple[tuple[Fraction, ...], ...], structure: Structure) -> Fraction:
+    """e^ε̃_X of independent rows, exactly."""
+    kinds = (rows[group[0]] for group in structure.groups)
+    return max(1 / min(row) - (structure.space.values - 1) for row in kinds)
 
 
 def _is_distribution(structure: Structure, mass: Array, epsilon: float) -> bool:

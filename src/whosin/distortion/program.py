@@ -25,6 +25,8 @@ from whosin.exact import Array
 TOLERANCE = 1e-10
 ROUNDING = 2.0**-48
 """Relative error granted to a sum of a few dozen products of floats."""
+PRIMAL = 4
+"""HiGHS's number for the primal simplex method."""
 SMALL = 500
 """Programs up to this many variables are solved in one go."""
 
@@ -75,9 +77,30 @@ class Program:
     def rough(self, epsilon: float, start: object = None) -> Solution:
         """The same in variables scaled by √P(r): faster, with good multipliers and a basis to
         start from, and with weights that are poor for tables of tiny probability."""
-        return self._solve(epsilon, np.sqrt(np.maximum(self.masses, 1e-16)), start)
+        scale = np.sqrt(np.maximum(self.masses, 1e-16))
+        if start is not None or self.types.values > 2 or (self.odds != 1).any():
+            return self._solve(epsilon, scale, start)
+        return self._solve(epsilon, scale, self._response(), primal=True)
 
-    def _solve(self, epsilon: float, scale: Array, start: object) -> Solution:
+    def _response(self) -> Any:
+        """The basis of randomised response: every type in it, and one tight move into each type
+        that is not all kept (a forest, one tree for each combination of counts of y)."""
+        import highspy
+
+        moves = self.types.moves
+        changed = self.types.cost(1.0 - np.eye(self.types.values))
+        tight = np.flatnonzero(changed[moves.target] == changed[moves.source] + 1)
+        _, first = np.unique(moves.target[tight], return_index=True)
+        status = highspy.HighsBasisStatus
+        lines = np.full(len(moves.source), status.kBasic, dtype=object)
+        lines[tight[first]] = status.kUpper
+        basis = highspy.HighsBasis()
+        basis.col_status = [status.kBasic] * self.types.size
+        basis.row_status = [*lines, *[status.kLower] * len(self.masses)]
+        basis.valid = True
+        return basis
+
+    def _solve(self, epsilon: float, scale: Array, start: object, primal: bool = False) -> Solution:
         import highspy
 
         moves, left = self.types.moves, self.left
@@ -103,6 +126,8 @@ class Program:
         solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in OPTIONS.items():
             solver.setOptionValue(option, value)
+        if primal:
+            solver.setOptionValue("simplex_strategy", PRIMAL)
         solver.passModel(model)
         if start is not None:
             solver.setBasis(start)

@@ -1,8 +1,8 @@
 """Rate–distortion: the least mutual information for a distortion (Wang14 PD-MIP, F15).
 
 Contract: each *letter* is a small problem of its own (p, d): one for each distinct row where rows
-are independent (the single-letter form: equal slopes are optimal), else one for the whole table, over
-counts instead of tables where rows can be exchanged. At slope λ
+are independent (the single-letter form: equal slopes are optimal), else one for the whole table,
+over counts instead of tables where rows can be exchanged. At slope λ
 
     R(D) ≥ −λ D − Σ p ln(K q) − ln max_y Σ p K/(K q)        for every D, whatever q,
 
@@ -104,7 +104,8 @@ def type_information(types: Types, masses: Array, weights: Array) -> float:
         given = np.log(weights) - types.log_ways
         shown = np.log(outputs)[types.outputs] - types.log_arrangements[types.outputs]
     seen = joint > 0
-    return max(0.0, float(np.sum(joint[seen] * (given[seen] - shown[seen]))))
+    value = float(np.sum(joint[seen] * (given[seen] - shown[seen])))
+    return value if value > 1e-14 else 0.0
 
 
 def _information(joint: Array, given: Array, outputs: Array) -> float:

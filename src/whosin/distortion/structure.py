@@ -62,8 +62,8 @@ class Structure:
                 f"if the prior treated all rows alike (i.i.d., exchangeable) it would be {alike:,}"
                 if alike <= MOST_TYPES
                 else f"with rows that the prior treats alike {fit} rows of {m} values fit; a "
-                "uniform prior, identifiability from ε̃_X on, and mutual information of independent rows "
-                "have closed or single-letter forms of any size"
+                "uniform prior, identifiability from ε̃_X on, and mutual information of independent "
+                "rows have closed or single-letter forms of any size"
             )
             raise Unsupported(
                 f"the best mechanism for {n} rows of {m} values in groups of "
@@ -146,7 +146,8 @@ class Structure:
     def spread(self) -> float:
         """ε_X = max over neighbours of ln p_X(x)/p_X(x'); infinite where the prior has zeros."""
         if self.rows is not None:
-            ratios = [max(row) / min(row) if min(row) else math.inf for row in self.rows]
+            kinds = [self.rows[group[0]] for group in self.groups]
+            ratios = [max(row) / min(row) if min(row) else math.inf for row in kinds]
             return log_up(max(ratios))
         masses = self.world_masses
         if not all(masses):
@@ -159,7 +160,8 @@ class Structure:
     def entropy(self) -> float:
         """H(X) in nats."""
         if self.rows is not None:
-            return -sum(float(p) * _log(p) for row in self.rows for p in row if p)
+            kinds = [(len(group), self.rows[group[0]]) for group in self.groups]
+            return -sum(many * float(p) * _log(p) for many, row in kinds for p in row if p)
         logs = np.array([_log(mass) for mass in self.world_masses])
         seen = self.masses > 0
         return -float(np.sum(self.masses[seen] * logs[seen]))
@@ -242,9 +244,10 @@ def is_hamming(cost: Array) -> bool:
 
 def best_constant(structure: Structure, cost: Array) -> tuple[float, Sequence[int]]:
     """The answer that ignores the data: its distortion, and the value shown for each row."""
-    total, shown = 0.0, []
-    for row in structure.marginals:
-        expected = np.array([float(p) for p in row]) @ cost
-        shown.append(int(expected.argmin()))
-        total += float(expected.min())
+    total, shown = 0.0, [0] * structure.space.rows
+    for group in structure.groups:
+        expected = np.array([float(p) for p in structure.marginals[group[0]]]) @ cost
+        total += len(group) * float(expected.min())
+        for row in group:
+            shown[row] = int(expected.argmin())
     return total, shown

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import typer
 
-from whosin.app.cli import cite, demo, explain, notions, plan, verify
+from whosin.app.cli import cite, demo, explain, notions, plan, tradeoff, verify
 
 app = typer.Typer(
     name="whosin",
@@ -26,6 +26,7 @@ app.command("plan")(plan.plan)
 app.command("explain")(explain.explain)
 app.command("verify")(verify.verify)
 app.command("notions")(notions.notions)
+app.command("tradeoff")(tradeoff.tradeoff)
 app.command("demo")(demo.demo)
 app.command("cite")(cite.cite)
 

@@ -1,0 +1,82 @@
+"""The three trade-offs of one prior: distortion against ε, identifiability and information."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from whosin.distortion.best import best
+from whosin.distortion.bounds import known_threshold
+from whosin.distortion.closed_forms import h_inverse
+from whosin.distortion.optimum import NOTIONS, Optimum
+from whosin.distortion.structure import Structure, best_constant, check_cost, structure
+from whosin.errors import InvalidInput
+from whosin.priors import Prior
+from whosin.spaces import Space
+
+LEAST = 0.04
+"""Curves end at this share of changed rows: below it ε grows without bound."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Points of each curve by growing privacy level, each an optimum with its bounds."""
+
+    spread: float
+    threshold: float
+    points: dict[str, list[Optimum]]
+    skipped: dict[str, str]
+
+
+def curves(
+    space: Space,
+    prior: Prior,
+    notions: Sequence[str] = NOTIONS,
+    points: int = 13,
+    cost: object = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Curves:
+    """Optima along each curve.
+
+    Args:
+        points: how many to compute for each notion.
+        progress: called with the notion, how many points are done and how many there are.
+    """
+    if points < 2:
+        raise InvalidInput("points", "at least 2", points)
+    known = structure(space, prior)
+    found: dict[str, list[Optimum]] = {}
+    skipped: dict[str, str] = {}
+    for notion in notions:
+        if notion == "identifiability" and known.spread == math.inf:
+            skipped[notion] = "the prior has zeros: ε_X is infinite"
+            continue
+        levels = _levels(known, notion, points, cost)
+        found[notion] = []
+        for number, level in enumerate(levels):
+            if progress is not None:
+                progress(notion, number, len(levels))
+            if notion == "mutual-information":
+                made = best(space, prior, distortion=level, notion=notion, cost=cost)
+            else:
+                made = best(space, prior, epsilon=level, notion=notion, cost=cost)
+            found[notion].append(made)
+        if progress is not None:
+            progress(notion, len(levels), len(levels))
+    return Curves(known.spread, known_threshold(known), found, skipped)
+
+
+def _levels(known: Structure, notion: str, points: int, cost: object) -> list[float]:
+    """The levels to compute: ε, or for information the distortions, from much privacy to little."""
+    space = known.space
+    most = best_constant(known, check_cost(space, cost))[0]
+    top = h_inverse(space, LEAST * space.rows)
+    if notion == "mutual-information":
+        return [float(d) for d in np.linspace(most, LEAST * min(most, space.rows), points)]
+    if notion == "dp":
+        return [float(e) for e in np.linspace(0.0, top, points)]
+    low = known.spread
+    return [float(e) for e in np.linspace(low, max(top, low + 1.0), points)]

@@ -1,0 +1,159 @@
+"""Privacy against distortion: text and drawing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from whosin.distortion import Curves, Optimum
+from whosin.references import THEOREMS
+from whosin.report.charts import COLOURS
+from whosin.report.numbers import short
+
+TITLES = {
+    "dp": "differential privacy",
+    "identifiability": "identifiability",
+    "mutual-information": "mutual information",
+}
+
+
+def print_optimum(found: Optimum, spread: float, threshold: float) -> None:
+    """The optimum, its certificate and the closed-form bounds."""
+    console = Console(highlight=False)
+    space = found.space
+    console.print(
+        f"[bold]The best mechanism for {space.rows} rows of {space.values} values[/bold] "
+        f"under {TITLES[found.notion]}",
+        soft_wrap=True,
+    )
+    by_level = found.given == "epsilon"
+    unit = "mutual information" if found.notion == "mutual-information" else "ε"
+    optimum, name = (found.distortion, "distortion") if by_level else (found.epsilon, unit)
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    given = (unit, found.epsilon) if by_level else ("distortion", found.distortion)
+    table.add_row(given[0], f"{_digits(given[1])}")
+    table.add_row(f"least {name}", f"[bold]{_digits(optimum)}[/bold]")
+    table.add_row("certificate", _certificate(found.gap))
+    table.add_row("closed form", f"between {_digits(found.lower)} and {_digits(found.upper)}")
+    if found.notion != "mutual-information":
+        table.add_row("mutual information", f"{short(found.mutual_information)} nats")
+    table.add_row("of the prior", f"ε_X = {short(spread)}, ε̃_X = {short(threshold)}")
+    console.print(table)
+    if found.note:
+        console.print(escape(found.note[0].upper() + found.note[1:] + "."))
+    for number in found.theorems:
+        console.print(f"[dim]{escape(str(THEOREMS[number]))}[/dim]", soft_wrap=True)
+
+
+def print_curves(found: Curves) -> None:
+    """A table for each curve."""
+    console = Console(highlight=False)
+    for notion, points in found.points.items():
+        console.print(f"[bold]{TITLES[notion].capitalize()}[/bold]")
+        table = Table(box=None, pad_edge=False)
+        by_level = notion != "mutual-information"
+        names = ["ε", "distortion"] if by_level else ["distortion", "nats"]
+        for name in [*names, "closed form from", "to", "gap"]:
+            table.add_column(name, justify="right")
+        for point in points:
+            pair = [point.epsilon, point.distortion]
+            pair = pair if by_level else pair[::-1]
+            cells = [*pair, point.lower, point.upper]
+            table.add_row(*(_digits(cell) for cell in cells), f"{point.gap:.1g}")
+        console.print(table)
+    for notion, reason in found.skipped.items():
+        console.print(f"No curve for {TITLES[notion]}: {reason}.")
+
+
+def _digits(value: float) -> str:
+    return "∞" if value == math.inf else f"{value:.6g}"
+
+
+def _certificate(gap: float) -> str:
+    if gap == 0:
+        return "exact: a closed form that meets its bound"
+    return f"within {gap:.1g} of the optimum, by a dual bound; the level is checked exactly"
+
+
+def chart(found: Curves, title: str, mark: Optimum | None = None) -> Any:
+    """ε against distortion with the bounds of T16, and information beside it."""
+    import altair
+
+    panels = []
+    privacy: list[str] = [name for name in ("dp", "identifiability") if name in found.points]
+    if privacy:
+        panels.append(_panel(found, privacy, "ε", mark))
+    if "mutual-information" in found.points:
+        panels.append(_panel(found, ["mutual-information"], "mutual information (nats)", mark))
+    return altair.hconcat(*panels).resolve_scale(color="independent").properties(title=title)
+
+
+def _panel(found: Curves, notions: list[str], axis: str, mark: Optimum | None) -> Any:
+    import altair
+
+    rows: list[dict[str, object]] = []
+    dashed: list[dict[str, object]] = []
+    for notion in notions:
+        for order, point in enumerate(found.points[notion]):
+            if not math.isfinite(point.epsilon):
+                continue
+            name = TITLES[notion]
+            rows.append(
+                {"distortion": point.distortion, "level": point.epsilon, "which": name, "at": order}
+            )
+            for side, value in (("from", point.lower), ("to", point.upper)):
+                across, up = (
+                    (point.distortion, value)
+                    if point.given == "distortion"
+                    else (value, point.epsilon)
+                )
+                # Before ε̃_X there is no closed form from above for identifiability.
+                loose = notion == "identifiability" and side == "to"
+                if math.isfinite(across) and math.isfinite(up) and not loose:
+                    dashed.append(
+                        {
+                            "distortion": across,
+                            "level": up,
+                            "which": name,
+                            "side": side,
+                            "at": order,
+                        }
+                    )
+    names = [TITLES[notion] for notion in notions]
+    colours = [COLOURS[list(TITLES).index(notion)] for notion in notions]
+    x = altair.X("distortion:Q", title="expected number of changed rows")
+    y = altair.Y("level:Q", title=axis)
+    colour = altair.Color(
+        "which:N",
+        title=None,
+        scale=altair.Scale(domain=names, range=colours),
+        legend=altair.Legend(orient="bottom", symbolType="stroke"),
+    )
+    # Bounds are faint and dashed, the optimum runs between them.
+    bounds = (
+        altair.Chart(altair.Data(values=dashed))
+        .mark_line(strokeDash=[5, 4], strokeWidth=1.4, opacity=0.75)
+        .encode(x=x, y=y, color=colour, detail="side:N", order="at:Q")
+    )
+    lines = (
+        altair.Chart(altair.Data(values=rows))
+        .mark_line(strokeWidth=2.5, point=altair.OverlayMarkDef(size=28))
+        .encode(x=x, y=y, color=colour, order="at:Q")
+    )
+    layers = [bounds, lines]
+    if mark is not None and mark.notion in notions and math.isfinite(mark.epsilon):
+        place = [{"distortion": mark.distortion, "level": mark.epsilon}]
+        layers.append(
+            altair.Chart(altair.Data(values=place))
+            .mark_point(size=150, filled=True, shape="diamond", opacity=1, color="#222222")
+            .encode(x="distortion:Q", y="level:Q")
+        )
+    return altair.layer(*layers).properties(
+        width=380, height=340, title="optimum (solid), closed-form bounds (dashed)"
+    )
