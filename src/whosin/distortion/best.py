@@ -89,21 +89,27 @@ def _at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) -> O
         _reachable(known, epsilon)
     bounds = distortion_bounds(known, cost, notion, epsilon)
 
-    def result(value: float, mechanism: Mechanism, gap: float, **more: object) -> Optimum:
-        information = more.pop("information", None)
-        if information is None:
-            information = _information(known, mechanism)
+    def result(
+        value: float,
+        mechanism: Mechanism,
+        gap: float,
+        information: float | None = None,
+        theorems: tuple[str, ...] = (),
+        note: str = "",
+    ) -> Optimum:
+        learned = _information(known, mechanism) if information is None else information
         return Optimum(
             space,
             notion,
             "epsilon",
             value,
             epsilon,
-            float(information),
+            learned,
             mechanism,
             gap,
             *bounds,
-            **more,
+            theorems,
+            note,
         )
 
     if epsilon == math.inf or (notion == "mutual-information" and epsilon >= known.entropy):
@@ -277,8 +283,7 @@ def _letters(known: Structure, cost: Array) -> tuple[list[Letter], dict[tuple[Fr
             kinds[known.rows[group[0]]] = number
         many = {known.rows[group[0]]: len(group) for group in known.groups}
         return [
-            row_letter(np.array([float(p) for p in row]), cost, many[row])
-            for row in kinds
+            row_letter(np.array([float(p) for p in row]), cost, many[row]) for row in kinds
         ], kinds
     if len(known.masses) > MOST_COMPONENTS:
         raise Unsupported(

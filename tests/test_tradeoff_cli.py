@@ -1,0 +1,133 @@
+"""`whosin tradeoff`: what it prints and draws, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from whosin.app.cli.main import main
+
+
+@pytest.fixture
+def run(capsys):
+    def call(line: str, *more: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main([*line.split(), *more])
+        streams = capsys.readouterr()
+        return code, streams.out, streams.err
+
+    return call
+
+
+def answer(result: tuple[int, str, str]) -> dict:
+    code, out, err = result
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_an_optimum_for_people(run):
+    code, out, err = run("tradeoff --rows 6 --prior 0.7,0.3 --epsilon 1")
+    assert (code, err) == (0, "")
+    for part in (
+        "6 rows of 2 values",
+        "least distortion",
+        "1.61365",
+        "within",
+        "between",
+        "T16",
+        "ε_X",
+    ):
+        assert part in out
+
+
+@pytest.mark.parametrize("notion", ["dp", "identifiability", "mutual-information"])
+def test_json_both_ways(run, notion):
+    line = f"tradeoff --rows 6 --values 2 --prior 0.7,0.3 --notion {notion} --json"
+    found = answer(run(f"{line} --epsilon 1.2"))
+    assert found["epsilon"] == 1.2
+    assert found["lower"] - 1e-9 <= found["distortion"] <= found["upper"] + 1e-9
+    back = answer(run(f"{line} --distortion {found['distortion']}"))
+    assert back["epsilon"] == pytest.approx(1.2, abs=1e-6)
+    assert back["lower"] - 1e-9 <= back["epsilon"] <= back["upper"] + 1e-8
+    assert back["mutual_information"] == pytest.approx(found["mutual_information"], abs=1e-5)
+
+
+def test_no_distortion_is_no_privacy(run):
+    found = answer(run("tradeoff --rows 3 --prior 0.7,0.3 --distortion 0 --json"))
+    assert found["epsilon"] == "inf" and found["distortion"] == 0
+
+
+def test_a_curve(run):
+    line = "tradeoff --rows 4 --prior 0.8,0.2 --curve --points 4"
+    found = answer(run(line + " --json"))
+    assert set(found["curves"]) == {"dp", "identifiability", "mutual-information"}
+    for points in found["curves"].values():
+        assert len(points) == 4
+        values = [point["distortion"] for point in points]
+        assert values == sorted(values, reverse=True)
+    code, out, err = run(line)
+    assert (code, err) == (0, "") and "Identifiability" in out and "closed form from" in out
+    one = answer(run(line + " --notion dp --json"))
+    assert set(one["curves"]) == {"dp"}
+
+
+def test_zeros_leave_out_a_curve(run):
+    found = answer(run("tradeoff --rows 3 --prior 1,0 --curve --points 3 --json"))
+    assert "infinite" in found["skipped"]["identifiability"]
+    assert found["prior_spread"] == "inf"
+
+
+@pytest.mark.parametrize("suffix", ["svg", "html", "png"])
+def test_drawings(run, tmp_path, suffix):
+    path = tmp_path / f"x.{suffix}"
+    code, _, err = run(f"tradeoff --rows 4 --prior 0.7,0.3 --epsilon 1 --points 4 --save {path}")
+    assert (code, err) == (0, "")
+    start = path.read_bytes()
+    assert len(start) > 5000
+    if suffix == "svg":
+        text = start.decode()
+        assert "mutual information" in text and "identifiability" in text
+
+
+def test_rows_of_their_own_and_other_costs(run):
+    found = answer(
+        run(
+            "tradeoff --rows 2 --epsilon 1 --json",
+            "--prior",
+            "0.7,0.3;0.6,0.4",
+            "--cost",
+            "0,1;3,0",
+        )
+    )
+    assert 0 < found["distortion"] < 2
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--rows 4 --prior 0.7,0.3", "exactly one of --epsilon, --distortion, --curve; got 0"),
+        ("--rows 4 --prior 0.7,0.3 --epsilon 1 --curve", "exactly one of"),
+        ("--rows 4 --prior 0.7,0.3 --epsilon -1", "epsilon must be at least 0; got -1"),
+        ("--rows 4 --prior 0.7,0.3 --distortion 5", "distortion must be from 0 to 4; got 5"),
+        ("--rows 4 --prior 0.7,0.3 --distortion x", "distortion must be a finite number"),
+        ("--rows 4 --prior 0.7,0.4 --epsilon 1", "sum 1"),
+        ("--rows 4 --prior 0.7,0.2,0.1 --epsilon 1", "2 probabilities, as --values says"),
+        (
+            "--rows 4 --prior 0.7,0.3;0.5,0.5 --epsilon 1",
+            "one distribution, or 4, one a row; got 2",
+        ),
+        ("--rows 0 --epsilon 1", "rows must be a whole number of at least 1"),
+        ("--rows 4 --epsilon 1 --notion dpp", "--notion must be one of"),
+        ("--rows 4 --prior 1,0 --epsilon 1 --notion identifiability", "the prior has zeros"),
+        ("--rows 4 --prior 0.7,0.3 --epsilon 0.5 --notion identifiability", "below ε_X = 0.847298"),
+        ("--rows 300 --prior 0.7,0.3 --epsilon 1", "rows of 2 values fit"),
+        ("--rows 4 --prior 0.7,0.3 --curve --points 1", "points must be at least 2"),
+        ("--rows 4 --epsilon 1 --save x.pdf", "--save must be a file ending in"),
+        ("--rows 4 --epsilon 1 --cost 0,1", "2 × 2 numbers"),
+    ],
+)
+def test_bad_calls(run, line, message):
+    code, out, err = run(f"tradeoff {line}")
+    assert (code, out) == (2, "")
+    assert message in err and err.count("\n") == 1
