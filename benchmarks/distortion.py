@@ -10,6 +10,7 @@ import numpy as np
 import whosin as wi
 from measuring import Row, best_of, peer
 from whosin.distortion import best
+from whosin.distortion.mixture import fit
 from whosin.distortion.rate import solve, table_letter
 from whosin.distortion.structure import check_cost, structure
 
@@ -33,7 +34,7 @@ program = cp.Problem(cp.Minimize(cp.sum(cp.multiply(mass[:, None] * d, channel))
 value = program.solve(solver=cp.CLARABEL)
 print(json.dumps({"seconds": time.perf_counter() - start, "value": float(value)}))
 """
-PATIENCE = 180.0
+PATIENCE = 120.0
 """Seconds that Blahut–Arimoto gets."""
 
 
@@ -64,27 +65,30 @@ def rows() -> Iterator[Row]:
             "solved to 1e-9, certified",
             large.gap <= 1e-9,
         )
-    yield rate()
+    yield from rate()
 
 
-def rate() -> Row:
-    """A skewed prior on 256 worlds, D = 0.1 n, gap 1e-6."""
-    rng = np.random.default_rng(1)
-    mass = rng.lognormal(0.0, 2.5, 256)
-    mass /= mass.sum()
+def rate() -> Iterator[Row]:
+    """256 worlds, nearly eight rows of (0.89, 0.11), D = 0.1 n: almost at the distortion where rare
+    outputs leave the optimum, which is where Blahut–Arimoto is slow."""
     space = wi.Records(8, 2)
-    known = structure(space, wi.priors.Table(mass.tolist()))
+    ones = np.array(list(space)).sum(axis=1)
+    mass = 0.89 ** (8 - ones) * 0.11**ones * (1 + 1e-3 * np.random.default_rng(1).random(256))
+    known = structure(space, wi.priors.Table((mass / mass.sum()).tolist()))
     letter = table_letter(known.types, known.masses, check_cost(space, None))
     point, gap = solve([letter], distortion=0.8)
-    seconds = best_of(lambda: solve([letter], distortion=0.8), repeats=1)
-    theirs, reached = blahut_arimoto(known.masses, letter.kernel(point.slope))
-    words = f"rate–distortion, 256 worlds (gap {gap:.0e}; theirs {reached:.0e})"
-    return Row(
-        words,
+    whole = best_of(lambda: solve([letter], distortion=0.8), repeats=1)
+    yield Row(f"rate–distortion, 256 worlds, slope found (gap {gap:.0e})", whole, "", gap <= 1e-6)
+    kernel = letter.kernel(point.slope)
+    seconds = best_of(lambda: fit(known.masses, kernel, 1e-6), repeats=3)
+    ours = fit(known.masses, kernel, 1e-6)
+    theirs, reached = blahut_arimoto(known.masses, kernel)
+    yield Row(
+        f"the same at a given slope (gap {ours.gap:.0e}; theirs {reached:.0e})",
         seconds,
         "50 times",
-        theirs / seconds >= 50 and gap <= 1e-6,
-        "Blahut–Arimoto at the right slope",
+        theirs / seconds >= 50 and ours.gap <= 1e-6,
+        "Blahut–Arimoto",
         theirs,
     )
 

@@ -11,7 +11,7 @@ from whosin.distortion.optimal_forms import randomized_response
 from whosin.distortion.per_row import constant
 from whosin.distortion.program import SMALL, Program
 from whosin.distortion.repair import closed, keeps, level, overshoot
-from whosin.distortion.structure import Structure, best_constant
+from whosin.distortion.structure import MOST_TYPES, Structure, best_constant
 from whosin.exact import Array
 from whosin.mechanisms import Mechanism
 
@@ -37,6 +37,7 @@ class Linear:
 
     def __init__(self, structure: Structure, cost: Array, notion: str) -> None:
         self.structure, self.cost, self.notion = structure, cost, notion
+        structure.within(MOST_TYPES)
         types = structure.types
         odds = np.ones(len(types.moves.source)) if notion == "dp" else structure.odds
         self.program = Program(types, structure.masses, types.cost(cost), odds)

@@ -46,15 +46,16 @@ def fit(masses: Array, kernel: Array, tolerance: float = 1e-12, start: Array | N
         q = 0.9 * start + 0.1 * q
     z = np.ones(count)
     best: tuple[float, Array] = (math.inf, q)
-    step = 0
+    step = stale = 0
     for step in range(STEPS):  # noqa: B007
         sums = k @ q
         pull = k.T @ (p / sums)
         total = float(q.sum())
         gap = math.log(max(float(pull.max()) * total, 1.0))
+        stale = stale + 1 if gap > 0.5 * best[0] else 0
         if gap < best[0]:
             best = gap, q / total
-        if gap <= tolerance:
+        if gap <= tolerance or (stale > 8 and best[0] < 1e-9):
             break
         slope = 1.0 - pull
         pressure = float(q @ z) / count

@@ -23,6 +23,8 @@ from whosin.distortion.types import Types
 from whosin.exact import Array
 
 MOST_COMPONENTS = 2048
+NEAR = 1e-6
+"""Two slopes whose values are this close are mixed: what that costs is of second order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +162,7 @@ def solve(
         points.append(low)
     for step in range(80):
         gap = abs(value(high) - value(low))
-        if gap <= 1e-13 * max(1.0, asked) or high.slope - low.slope <= 1e-13 * high.slope:
+        if gap <= NEAR * max(1.0, asked) or high.slope - low.slope <= 1e-13 * high.slope:
             break
         share = (asked - value(low)) / (value(high) - value(low))
         share = 0.5 if step % 3 == 2 else min(max(share, 1e-3), 1 - 1e-3)

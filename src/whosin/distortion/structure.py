@@ -22,6 +22,9 @@ from whosin.priors import Exchangeable, Independent, Prior, Uniform
 from whosin.spaces import Records, Space
 
 MOST_TYPES = 20_000
+"""Of a linear program."""
+MOST_KINDS = 1 << 20
+"""Of a table that is only summed over."""
 MOST_WORLDS = 4096
 
 
@@ -45,14 +48,19 @@ class Structure:
 
     @cached_property
     def types(self) -> Types:
-        """The joint types.
+        """The joint types."""
+        self.within(MOST_KINDS)
+        return types(tuple(len(group) for group in self.groups), self.space.values)
+
+    def within(self, most: int) -> None:
+        """Refuse more types than that.
 
         Raises:
             Unsupported: there are too many; the message says which structure would help.
         """
         sizes = tuple(len(group) for group in self.groups)
         needed = number_of_types(sizes, self.space.values)
-        if needed > MOST_TYPES:
+        if needed > most:
             n, m = self.space.rows, self.space.values
             alike = number_of_types((n,), m)
             fit = n
@@ -68,9 +76,8 @@ class Structure:
             raise Unsupported(
                 f"the best mechanism for {n} rows of {m} values in groups of "
                 f"{', '.join(map(str, sizes))} needs {needed:,} variables, of at most "
-                f"{MOST_TYPES:,}: {better}"
+                f"{most:,}: {better}"
             )
-        return types(sizes, self.space.values)
 
     @cached_property
     def world_masses(self) -> list[Fraction]:
@@ -149,9 +156,13 @@ class Structure:
             kinds = [self.rows[group[0]] for group in self.groups]
             ratios = [max(row) / min(row) if min(row) else math.inf for row in kinds]
             return log_up(max(ratios))
-        masses = self.world_masses
+        masses = self.world_masses if self.table is None else list(self.table)
         if not all(masses):
             return math.inf
+        if self.table is not None:
+            shape = (self.space.values,) * self.space.rows
+            cube = np.array(self.table, dtype=object).reshape(shape)
+            return log_up(max((cube.max(a) / cube.min(a)).max() for a in range(cube.ndim)))
         moves, place = self.types.moves, self.types.inputs
         pairs = set(zip(place[moves.source].tolist(), place[moves.target].tolist(), strict=True))
         return log_up(max(masses[i] / masses[j] for i, j in pairs))
