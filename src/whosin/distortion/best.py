@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
-
-import numpy as np
 
 from whosin.distortion.bounds import distortion_bounds, epsilon_bounds, known_threshold
-from whosin.distortion.by_type import ByType
 from whosin.distortion.closed_forms import h, h_inverse
-from whosin.distortion.linear import Answer, Linear, smallest_epsilon
+from whosin.distortion.information import information_of, rate_optimum, typed_information
+from whosin.distortion.linear import Linear, smallest_epsilon
 from whosin.distortion.optimal_forms import identifiable, randomized_response
 from whosin.distortion.optimum import NOTIONS, Optimum
-from whosin.distortion.per_row import PerRow, as_matrix, constant, identity
-from whosin.distortion.rate import (
-    MOST_COMPONENTS,
-    Letter,
-    entropy_bound,
-    row_letter,
-    solve,
-    table_letter,
-    type_information,
-)
+from whosin.distortion.per_row import constant, identity
 from whosin.distortion.structure import (
     Structure,
     best_constant,
@@ -30,7 +18,7 @@ from whosin.distortion.structure import (
     is_hamming,
     structure,
 )
-from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, Unsupported
+from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName
 from whosin.exact import Array, rational
 from whosin.mechanisms import Mechanism
 from whosin.priors import Prior
@@ -97,7 +85,7 @@ def _at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) -> O
         theorems: tuple[str, ...] = (),
         note: str = "",
     ) -> Optimum:
-        learned = _information(known, mechanism) if information is None else information
+        learned = information_of(known, mechanism) if information is None else information
         return Optimum(
             space,
             notion,
@@ -118,7 +106,7 @@ def _at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) -> O
         if epsilon == 0:
             value, shown = best_constant(known, cost)
             return result(value, constant(shown, space.values), 0.0, information=0.0)
-        return _rate(known, cost, epsilon=epsilon)
+        return rate_optimum(known, cost, epsilon=epsilon)
     if plain and notion == "identifiability" and epsilon >= known_threshold(known):
         return result(
             h(space, epsilon),
@@ -144,7 +132,7 @@ def _at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) -> O
         answer.distortion,
         answer.mechanism,
         answer.distortion - answer.bound,
-        information=_typed_information(known, answer),
+        information=typed_information(known, answer),
         theorems=("T16",) if plain else (),
         note=note,
     )
@@ -195,14 +183,14 @@ def _at_distortion(known: Structure, cost: Array, notion: str, wanted: float) ->
             "no distortion: the data themselves",
         )
     if notion == "mutual-information":
-        return _rate(known, cost, distortion=wanted)
+        return rate_optimum(known, cost, distortion=wanted)
     exact = h_inverse(space, wanted) if plain else math.inf
     if plain and notion == "identifiability" and exact >= known_threshold(known):
         made = identifiable(known, exact)
-        return result(exact, wanted, made, 0.0, _information(known, made), "closed form E_i")
+        return result(exact, wanted, made, 0.0, information_of(known, made), "closed form E_i")
     if plain and notion == "dp" and known.spread == 0:
         made = randomized_response(exact, space.values)
-        return result(exact, wanted, made, 0.0, _information(known, made), "closed form E_d")
+        return result(exact, wanted, made, 0.0, information_of(known, made), "closed form E_d")
     linear = Linear(known, cost, notion)
     low, high = max(bounds[0], linear.floor), bounds[1]
     if not math.isfinite(high):
@@ -215,7 +203,7 @@ def _at_distortion(known: Structure, cost: Array, notion: str, wanted: float) ->
             high += 1e-6 * max(1.0, high)
     level, answer, gap = smallest_epsilon(linear, wanted, low, high)
     return result(
-        level, answer.distortion, answer.mechanism, gap, _typed_information(known, answer), ""
+        level, answer.distortion, answer.mechanism, gap, typed_information(known, answer), ""
     )
 
 
@@ -234,86 +222,3 @@ def _reachable(known: Structure, epsilon: float) -> None:
             f"alone gives away; got {epsilon:g}",
             spread,
         )
-
-
-def _rate(
-    known: Structure, cost: Array, *, epsilon: float | None = None, distortion: float | None = None
-) -> Optimum:
-    space, plain = known.space, is_hamming(cost)
-    letters, kinds = _letters(known, cost)
-    point, gap = solve(letters, distortion=distortion, information=epsilon)
-    if known.rows is not None:
-        made = [as_matrix(channel) for channel in point.conditionals]
-        order = [kinds[row] for row in known.rows]
-        mechanism: Mechanism = PerRow(
-            (made[0],) if len(made) == 1 else tuple(made[i] for i in order)
-        )
-    else:
-        mechanism = ByType(space, known.groups, known.types, point.conditionals[0])
-    if distortion is not None:
-        bounds = epsilon_bounds(known, cost, "mutual-information", distortion)
-        given, level = "distortion", point.information
-    else:
-        assert epsilon is not None
-        bounds = distortion_bounds(known, cost, "mutual-information", epsilon)
-        given, level = "epsilon", epsilon
-    tight = (
-        plain and known.spread < math.inf and point.distortion <= h(space, known_threshold(known))
-    )
-    note = "Shannon's bound is attained" if tight else ""
-    return Optimum(
-        space,
-        "mutual-information",
-        given,
-        point.distortion,
-        level,
-        point.information,
-        mechanism,
-        gap,
-        *bounds,
-        ("T17",) if tight else (),
-        note,
-    )
-
-
-def _letters(known: Structure, cost: Array) -> tuple[list[Letter], dict[tuple[Fraction, ...], int]]:
-    if known.rows is not None:
-        kinds: dict[tuple[Fraction, ...], int] = {}
-        for number, group in enumerate(known.groups):
-            kinds[known.rows[group[0]]] = number
-        many = {known.rows[group[0]]: len(group) for group in known.groups}
-        return [
-            row_letter(np.array([float(p) for p in row]), cost, many[row]) for row in kinds
-        ], kinds
-    if len(known.masses) > MOST_COMPONENTS:
-        raise Unsupported(
-            f"rate–distortion over {len(known.masses):,} kinds of tables, of at most "
-            f"{MOST_COMPONENTS:,}: independent rows are solved one by one, exchangeable by count"
-        )
-    return [table_letter(known.types, known.masses, cost)], {}
-
-
-def _typed_information(known: Structure, answer: Answer) -> float:
-    return type_information(known.types, known.masses, answer.weights)
-
-
-def _information(known: Structure, mechanism: Mechanism) -> float:
-    """I(X;Y) of a closed form."""
-    space = known.space
-    if isinstance(mechanism, PerRow) and known.rows is not None:
-        total = 0.0
-        for group in known.groups:
-            masses = np.array([float(p) for p in known.rows[group[0]]])
-            lines = mechanism.of_row(group[0])
-            channel = np.array([[float(p) for p in line] for line in lines])
-            total += len(group) * row_letter(masses, channel, 1).information(channel)
-        return total
-    # T17: E_i attains Shannon's bound.
-    from whosin.notions import MutualInformation
-
-    if space.worlds <= 1024:
-        return float(MutualInformation(known.prior).measure(mechanism, space).value)
-    return math.nan
-
-
-__all__ = ["best", "entropy_bound"]

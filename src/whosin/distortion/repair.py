@@ -18,7 +18,7 @@ import numpy as np
 from whosin.distortion.program import Program
 from whosin.exact import Array, log_up
 
-MARGIN = 1e-13
+MARGIN = 1e-12
 """More than the relative error of a ratio of two weights, their row sums and the odds."""
 SMALLEST = 1e-280
 
