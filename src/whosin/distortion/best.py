@@ -8,7 +8,7 @@ from whosin.distortion.bounds import distortion_bounds, epsilon_bounds, known_th
 from whosin.distortion.closed_forms import h, h_inverse
 from whosin.distortion.information import information_of, rate_optimum, typed_information
 from whosin.distortion.linear import Linear, smallest_epsilon
-from whosin.distortion.optimal_forms import identifiable, randomized_response
+from whosin.distortion.optimal_forms import MOST_WRITTEN, identifiable, randomized_response
 from whosin.distortion.optimum import NOTIONS, Optimum
 from whosin.distortion.per_row import constant, identity
 from whosin.distortion.structure import (
@@ -107,7 +107,7 @@ def _at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) -> O
             value, shown = best_constant(known, cost)
             return result(value, constant(shown, space.values), 0.0, information=0.0)
         return rate_optimum(known, cost, epsilon=epsilon)
-    if plain and notion == "identifiability" and epsilon >= known_threshold(known):
+    if plain and notion == "identifiability" and epsilon >= _form_from(known):
         return result(
             h(space, epsilon),
             identifiable(known, epsilon),
@@ -185,7 +185,7 @@ def _at_distortion(known: Structure, cost: Array, notion: str, wanted: float) ->
     if notion == "mutual-information":
         return rate_optimum(known, cost, distortion=wanted)
     exact = h_inverse(space, wanted) if plain else math.inf
-    if plain and notion == "identifiability" and exact >= known_threshold(known):
+    if plain and notion == "identifiability" and exact >= _form_from(known):
         made = identifiable(known, exact)
         return result(exact, wanted, made, 0.0, information_of(known, made), "closed form E_i")
     if plain and notion == "dp" and known.spread == 0:
@@ -205,6 +205,13 @@ def _at_distortion(known: Structure, cost: Array, notion: str, wanted: float) ->
     return result(
         level, answer.distortion, answer.mechanism, gap, typed_information(known, answer), ""
     )
+
+
+def _form_from(known: Structure) -> float:
+    """Where E_i takes over: ε̃_X, or never where it would have to be written out at length."""
+    if known.rows is None and known.space.worlds > MOST_WRITTEN:
+        return math.inf
+    return known_threshold(known)
 
 
 def _reachable(known: Structure, epsilon: float) -> None:

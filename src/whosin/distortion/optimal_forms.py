@@ -19,6 +19,8 @@ from whosin.exact import Array, ball_exp, flint_rational, log_up, rational
 from whosin.mechanisms import Channel, Mechanism
 
 BITS = 64
+MOST_WRITTEN = 1024
+"""Worlds of an E_i that does not factorise."""
 
 
 def exp_down(epsilon: float) -> Fraction:
@@ -139,7 +141,7 @@ def _letter(row: tuple[Fraction, ...], k: Fraction) -> Matrix | None:
 
 def _written_out(structure: Structure, k: Fraction, epsilon: float) -> Channel:
     space = structure.space
-    if space.worlds > 1024:
+    if space.worlds > MOST_WRITTEN:
         raise Unsupported(
             f"E_i of dependent rows is a table of {space.worlds:,}² worlds, of at most 1,024²; for "
             "independent rows it is one small matrix a row"
