@@ -434,3 +434,59 @@ def test_priors_are_asked_for_and_refused(run, write):
     refused(run(*base, "--notion", "dp", "--prior-file", write({"kind": "uniform"})), "left out")
     refused(run(*base, "--notion", "bayesian-dp", "--prior-file", write({"kind": "x"})), "kind")
     refused(run("verify", write(CHAIN), "--family", "any"), "--family", "left out")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("plan --gamma 1e9999999", ["--gamma", "reasonable"]),
+        ("plan --epsilon 1e-400", ["--epsilon", "1e-300"]),
+        ("explain --epsilon 1e400", ["--epsilon", "1e300"]),
+        ("explain --epsilon 1 --delta 0.5", ["delta", "nothing is promised"]),
+        ("plan --hipaa", ["priors up to less than 0.015"]),
+        ("verify --mechanism laplace --scale 1e-300 --entities 1000000", ["answers fit"]),
+        ("verify --mechanism laplace --scale 1 --entities 100000000000000000000", ["at most"]),
+    ],
+)
+def test_numbers_beyond_reason(run, line, words):
+    refused(run(*line.split()), *words)
+
+
+def test_percentages_are_numbers(run):
+    code, out, _err = run("plan", "--posterior", "60%", "--prior", "5%..50%", "--json")
+    assert code == 0 and json.loads(out)["epsilon"] == pytest.approx(0.405465, abs=1e-6)
+
+
+def test_a_target_that_needs_hardly_any_noise_ends(run):
+    words = "plan --advantage 0.1 --sample-rate 0.002 --steps 10 --json"
+    code, out, _err = run(*words.split())
+    assert code == 0 and json.loads(out)["bound"] <= 0.1
+
+
+def test_equal_keys_are_refused(run, tmp_path):
+    path = tmp_path / "twice.json"
+    path.write_text('{"space": {"kind": "subsets", "entities": 1, "entities": 2}}', "utf-8")
+    refused(run("verify", str(path)), "'entities' more than once")
+
+
+def test_names_cannot_command_the_terminal(run, tmp_path):
+    names = ["an\x1b[31mn", "b[bold]o\nb"]
+    space = {"kind": "subsets", "entities": names}
+    path = changed(tmp_path, space=space, outputs=["\ud800", "high"])
+    for options in ([], ["--notion", "nmp"]):
+        code, out, _err = run("verify", path, *options)
+        assert code == 0 and "\x1b[31m" not in out
+    code, out, _err = run("verify", path, "--json")
+    assert code == 0 and json.loads(out)["witness"]["entity"] in names
+
+
+def test_what_nobody_foresaw_is_not_a_refuted_claim(run, monkeypatch, coin):
+    """Exit 1 means that a claim fails; an accident is exit 3."""
+    from whosin.mechanisms import Channel
+
+    def fails(_path):
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr(Channel, "load", fails)
+    code, out, err = run("verify", coin)
+    assert (code, out) == (3, "") and "internal error" in err and "Traceback" not in err

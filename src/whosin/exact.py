@@ -34,7 +34,10 @@ class Rational(Fraction):
 
 
 def rational(value: object, field: str = "number") -> Fraction:
-    """Read a finite number exactly: ints, floats, fractions, and strings such as "0.3" or "1/3"."""
+    """Read a finite number exactly: ints, floats, fractions, and strings such as "0.3", "1/3" or
+    "5%"; of a length and size that leave time for anything else."""
+    if isinstance(value, str):
+        value = _spelled(value, field)
     try:
         if isinstance(value, str | int | float | Fraction | np.integer | np.floating):
             if isinstance(value, np.floating):
@@ -45,6 +48,19 @@ def rational(value: object, field: str = "number") -> Fraction:
     except (ValueError, OverflowError, ZeroDivisionError):
         pass
     raise InvalidInput(field, "a finite number", repr(value))
+
+
+def _spelled(text: str, field: str) -> Fraction | str:
+    """A number as people write it; beyond 1e±300 nothing else could hold it."""
+    plain = text.strip()
+    exponent = plain.lower().partition("e")[2]
+    if len(plain) > 1000 or len(exponent.lstrip("+-0")) > 3:
+        raise InvalidInput(field, "a number of reasonable length and size", f"{plain[:40]}…")
+    if exponent.lstrip("+-").isdigit() and int(exponent) not in range(-300, 301):
+        raise InvalidInput(field, "a number between 1e-300 and 1e300", plain)
+    if plain.endswith("%"):
+        return rational(plain[:-1], field) / 100
+    return plain
 
 
 def probability(value: object, field: str) -> Fraction:

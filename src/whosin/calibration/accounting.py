@@ -24,6 +24,8 @@ from whosin.exact import Array, rational
 from whosin.families import Family
 
 GRIDS = (1e-2, 1e-3, 1e-4)
+FLOOR = 0.2
+"""Below this multiplier distributions of losses grow too wide, and noise no longer matters."""
 NOISES = ("gaussian", "laplace", "discrete-gaussian")
 
 
@@ -144,8 +146,12 @@ def calibrate_process(
             return failure_bound(process.profile(multiplier, grid), ratio)[0]
 
     multiplier = smallest_multiplier(
-        lambda m: bound(m, grids[0]), goal, start=_start(process), accuracy=5e-2
+        lambda m: bound(m, grids[0]), goal, start=_start(process), accuracy=5e-2, floor=FLOOR
     )
+    if multiplier < 2 * FLOOR:  # the target is met with hardly any noise: look no further
+        return ProcessPlan(
+            process, target, multiplier, bound(multiplier, grids[0]), goal, grids[0], ("T18",)
+        )
     slope, value = -2.0, math.nan
     for grid in grids:
         multiplier, value, slope = _carry(partial(bound, grid=grid), goal, multiplier, slope)

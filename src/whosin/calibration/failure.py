@@ -63,11 +63,16 @@ def gaussian_profile(multiplier: float) -> Profile:
 
 
 def smallest_multiplier(
-    bound: Callable[[float], float], goal: float, start: float = 1.0, accuracy: float = 1e-6
+    bound: Callable[[float], float],
+    goal: float,
+    start: float = 1.0,
+    accuracy: float = 1e-6,
+    floor: float = 1e-9,
 ) -> float:
     """The least multiplier whose bound meets the goal, from above, by bisection on its logarithm.
 
-    `bound` must fall as the multiplier grows; what is returned has been seen to meet the goal.
+    `bound` must fall as the multiplier grows; what is returned has been seen to meet the goal. At
+    the floor the search ends: less noise than that is not looked for.
     """
     low = high = start
     while bound(high) > goal:
@@ -76,7 +81,7 @@ def smallest_multiplier(
             raise InvalidInput("target", "within reach of noise below 10^9 sensitivities", "not so")
     while low == high or bound(low) <= goal:
         high, low = low, low / 2
-        if low < 1e-9:
+        if low < floor:
             return high
     while high / low > 1 + accuracy:
         middle = math.sqrt(low * high)

@@ -27,7 +27,7 @@ def calibrate(
     target: Target,
     family: Family | None = None,
     delta: float = 0.0,
-    query: Query | None = None,
+    query: Query | str | None = None,
     entities: int | None = None,
 ) -> Plan:
     """The largest ε, hence the least noise, that keeps the target against the family.
@@ -38,7 +38,7 @@ def calibrate(
             candidates for `Rho`).
         delta: the probability, given that a person is in, with which the promise may fail; 0 for
             none. Gaussian noise needs one (THEORY 4).
-        query: what is asked, to plan its noise.
+        query: what is asked, to plan its noise: a `Query`, or its kind such as "count".
         entities: how many people there are at the least; only `AtMostKnown` with a δ needs it.
 
     Raises:
@@ -46,6 +46,8 @@ def calibrate(
     """
     if not isinstance(target, Target):
         raise InvalidInput("target", "Gamma(…), Posterior(…), Epsilon(…), …", repr(target))
+    if isinstance(query, str):
+        query = Query(query)
     if family is None:
         family = default_family(target)
     failing = rational(delta, "delta")

@@ -100,6 +100,13 @@ class Posterior(Target):
 
     def ratio(self, low: Fraction, high: Fraction) -> Number:
         most = rational(self.posterior)
+        if high == 1:
+            raise ImpossibleTarget(
+                "posterior must be above the largest prior, 1: someone may be certain already "
+                f"(the nearest possible: priors up to less than {float(most):g}, as in "
+                "--prior 0.05..0.5)",
+                nearest=high,
+            )
         if most <= high:
             raise ImpossibleTarget(
                 f"posterior must be above the largest prior, {float(high):g}: someone that sure "

@@ -116,10 +116,13 @@ class Channel(Mechanism):
     def load(cls, path: str | Path) -> Channel:
         """Read a channel file; decimals and "a/b" strings are exact."""
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            text = Path(path).read_text(encoding="utf-8")
+            data = json.loads(text, object_pairs_hook=unique)
         except UnicodeDecodeError:
             raise InvalidInput("channel file", "JSON text", "something else") from None
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
+            if not isinstance(error, json.JSONDecodeError):
+                raise InvalidInput("channel file", "JSON without deep nesting", "that") from None
             where = f"line {error.lineno}: {error.msg}"
             raise InvalidInput("channel file", "JSON", where) from None
         return cls.from_dict(data)
@@ -251,6 +254,15 @@ class Channel(Mechanism):
     def __repr__(self) -> str:
         rows, columns = self.likelihoods.shape
         return f"Channel({self.space!r}, {rows} × {columns})"
+
+
+def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A JSON object whose keys are distinct: of two equal keys one would be lost silently."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, _ in pairs if [k for k, _ in pairs].count(key) > 1)
+        raise InvalidInput("keys of an object", "distinct", f"{twice!r} more than once")
+    return found
 
 
 def _describe(space: Space) -> str:

@@ -21,12 +21,16 @@ from whosin.spaces.memory import require_table
 from whosin.spaces.statistics import Centre, distances, outputs_at
 from whosin.spaces.width import exponential
 
+SMALLEST = Fraction(1, 10**300)
+
 
 def positive(value: object, field: str) -> Fraction:
     """Read a number above 0 exactly."""
     number = rational(value, field)
     if number <= 0:
         raise InvalidInput(field, "above 0", value)
+    if not SMALLEST <= number <= 1 / SMALLEST:
+        raise InvalidInput(field, "between 1e-300 and 1e300", value)
     return number
 
 

@@ -84,6 +84,8 @@ def explanation(
         raise InvalidInput("epsilon", "above 0", float(epsilon))
     if not 0 <= delta < 1:
         raise InvalidInput("delta", "at least 0 and below 1", float(delta))
+    if delta * HEADROOM >= 1:
+        raise InvalidInput("delta", "below 0.1: beyond that nothing is promised", float(delta))
     if relation not in ("add-remove", "replace"):
         raise UnknownName("relation", relation, ("add-remove", "replace"))
     level = float(epsilon)

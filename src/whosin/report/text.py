@@ -113,7 +113,7 @@ def _witness(level: Level) -> Table:
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     if case.entity is not None:
-        table.add_row("about", escape(str(case.entity)))
+        table.add_row("about", printable(case.entity))
     elif case.values is not None:
         table.add_row("about", f"row {case.row}: value {case.values[0]} or {case.values[1]}")
         table.add_row("knowing", _known(case.known or {}))
@@ -121,7 +121,7 @@ def _witness(level: Level) -> Table:
         table.add_row("about", f"row {case.row}")
         if case.rows_known is not None:
             table.add_row("knowing", "rows " + ", ".join(map(str, case.rows_known)))
-    table.add_row("output", escape(str(case.output)))
+    table.add_row("output", printable(case.output))
     table.add_row("belief before", percent(case.prior))
     table.add_row("belief after", percent(case.posterior))
     ratio = short(case.ratio)
@@ -129,6 +129,12 @@ def _witness(level: Level) -> Table:
     if not case.attained:
         table.add_row("", "the level is a limit; this prior is close to it")
     return table
+
+
+def printable(name: object) -> str:
+    """A name from a file, safe to print: no markup, no control characters."""
+    text = str(name)
+    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
 
 
 def _known(rows: dict[int, int]) -> str:
@@ -174,7 +180,7 @@ def print_demo(
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("an adversary who …")
     table.add_column("family")
-    table.add_column("belief grows at most", justify="right")
+    table.add_column("beliefs move at most", justify="right")
     for words, family, level in levels:
         table.add_row(words, family.symbol, f"× {short(level.value)}")
     console.print(table)

@@ -6,6 +6,7 @@ value decides the centres of the noise (THEORY F10), the lattice the size of the
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from whosin.exact import rational
 from whosin.spaces.grid import Grid
 from whosin.spaces.ladder import Ladder
 from whosin.spaces.lattice import Lattice
-from whosin.spaces.memory import require_table
+from whosin.spaces.memory import available, require, require_table
 from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
 
@@ -197,7 +198,11 @@ def outputs_at(centres: Sequence[Centre]) -> list[Centre]:
     axes = [sorted(set(column)) for column in zip(*centres, strict=True)]
     points: list[Centre] = [()]
     for axis in axes:
-        require_table("the product grid of the centres", len(points) * len(axis), len(centres))
+        cells = len(points) * len(axis) * len(centres)
+        most = math.isqrt(available() // 8)
+        require(
+            "the table of outcomes by outputs", 8 * cells, f"about {most} different answers fit"
+        )
         points = [(*point, value) for point in points for value in axis]
     return points
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from whosin.errors import InvalidInput
 
+MOST = 10_000_000
+
 
 @dataclass(frozen=True, init=False)
 class Subsets:
@@ -25,11 +27,13 @@ class Subsets:
         if isinstance(entities, bool) or not isinstance(entities, int | Iterable):
             raise InvalidInput("entities", "a count or a list of names", repr(entities))
         if isinstance(entities, int):
-            if entities < 1:
-                raise InvalidInput("entities", "at least 1", entities)
+            if not 1 <= entities <= MOST:
+                raise InvalidInput("entities", f"at least 1 and at most {MOST:,}", entities)
             names: tuple[Hashable, ...] = tuple(range(entities))
         else:
             names = tuple(entities)
+            if not all(isinstance(name, Hashable) for name in names):
+                raise InvalidInput("entities", "names or numbers", "something else")
             if not names:
                 raise InvalidInput("entities", "a list of at least one name", "an empty one")
             if len(set(names)) != len(names):

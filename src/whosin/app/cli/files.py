@@ -19,6 +19,7 @@ from typing import Any
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
 from whosin.mechanisms import Composed, Laplace
+from whosin.mechanisms.channel import unique
 from whosin.priors import Blocks, Exchangeable, Independent, MarkovChain, Prior, Table, Uniform
 from whosin.spaces import Count, Histogram, Records, Statistic, Subsets, Sum
 
@@ -54,7 +55,8 @@ class BlockFile:
 def load(path: Path) -> dict[str, Any]:
     """The object in a JSON file, decimals as the strings they are spelled with."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"), parse_float=str)
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text, parse_float=str, object_pairs_hook=unique)
     except UnicodeDecodeError:
         raise InvalidInput("file", "JSON text", "something else") from None
     except json.JSONDecodeError as error:

@@ -61,10 +61,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail("out of memory", 3)
     except OSError as error:
         return _fail(str(error), 3)
+    except SystemExit:
+        # Rich leaves this way when whoever read our output has gone.
+        return 0
     except Exception as error:
         # Typer keeps the base class of its usage errors private; they know how to show themselves.
         if not hasattr(error, "show") or not hasattr(error, "exit_code"):
-            raise
+            return _fail(f"internal error, please report it: {type(error).__name__}: {error}", 3)
         error.show()
         return int(error.exit_code)
 
@@ -76,4 +79,7 @@ def _fail(message: str, code: int) -> int:
 
 def run() -> None:
     """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that lacks a letter gets its number
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(main())

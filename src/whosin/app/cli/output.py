@@ -31,4 +31,7 @@ def warn(message: str) -> None:
 
 def print_json(data: dict[str, object]) -> None:
     """One object."""
-    print(json.dumps(plain(data), ensure_ascii=False, indent=2))
+    text = json.dumps(plain(data), ensure_ascii=False, indent=2)
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        text = json.dumps(plain(data), indent=2)
+    print(text)

@@ -60,7 +60,8 @@ def verify(
 
     The answer is exact, and comes with a witness: the person, the output, what the adversary
     believed before and after. Families: any, independent[=0.05..0.5], one-of-two,
-    fixed-size[=0.05..0.5], swap-of-two, one-of=m, fixed-probability=β, uninformed, cliques=k.
+    fixed-size[=0.05..0.5], swap-of-two, one-of=m, fixed-probability=β, uninformed, cliques=k,
+    at-most-known=k:0.1..0.9.
     """
     from whosin.app.cli import files, parsing
     from whosin.app.cli.output import print_json
