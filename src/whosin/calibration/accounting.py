@@ -59,6 +59,8 @@ class Process:
         composed = once if self.steps == 1 else once.self_compose(self.steps)
 
         def profile(epsilons: Array) -> Array:
+            if len(epsilons) == 1:  # a list is walked loss by loss, one number is not
+                return np.array([composed.get_delta_for_epsilon(float(epsilons[0]))])
             return np.asarray(composed.get_delta_for_epsilon(list(map(float, epsilons))))
 
         return profile
