@@ -23,7 +23,7 @@ from whosin.spaces.subsets import Subsets
 
 SMALL = 1 << 18
 """Up to this many comparisons are gathered, some at a time."""
-CACHED = 1 << 14
+CACHED = 1 << 13
 """How many are gathered at a time: larger arrays would come anew from the system each time."""
 
 
