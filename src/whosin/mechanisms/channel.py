@@ -30,6 +30,7 @@ from whosin.exact import (
     rational,
 )
 from whosin.mechanisms.base import Mechanism
+from whosin.mechanisms.channel_file import decimals, space_from, unique
 from whosin.spaces import Grid, Lattice, Records, Space, Subsets
 from whosin.spaces.memory import require_table
 from whosin.spaces.width import is_narrow, smallest, widened
@@ -142,9 +143,7 @@ class Channel(Mechanism):
                 )
         if "probabilities" not in data:
             raise InvalidInput("probabilities", "a list with a row for each world", "nothing")
-        return cls(
-            _space_from(data["space"]), _decimals(data["probabilities"]), data.get("outputs")
-        )
+        return cls(space_from(data["space"]), decimals(data["probabilities"]), data.get("outputs"))
 
     is_density = False
 
@@ -256,15 +255,6 @@ class Channel(Mechanism):
         return f"Channel({self.space!r}, {rows} × {columns})"
 
 
-def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """A JSON object whose keys are distinct: of two equal keys one would be lost silently."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for key, _ in pairs if [k for k, _ in pairs].count(key) > 1)
-        raise InvalidInput("keys of an object", "distinct", f"{twice!r} more than once")
-    return found
-
-
 def _describe(space: Space) -> str:
     if isinstance(space, Subsets):
         return f"2^{space.size} for {space.size} entities"
@@ -365,47 +355,3 @@ def output_names(outputs: Sequence[Hashable] | None, count: int) -> tuple[Hashab
     if len(set(names)) != count:
         raise InvalidInput("outputs", "distinct names", "a name twice")
     return names
-
-
-def _space_from(data: dict[str, object]) -> Space:
-    kind = data.get("kind")
-    fields = {"subsets": {"kind", "entities"}, "records": {"kind", "rows", "values"}}
-    if not isinstance(kind, str) or kind not in fields:
-        raise InvalidInput("space kind", "'subsets' or 'records'", repr(kind))
-    for key in data:
-        if key not in fields[kind]:
-            raise InvalidInput(
-                "key of the space", f"one of {', '.join(sorted(fields[kind]))}", repr(key)
-            )
-    if kind == "subsets":
-        entities = data.get("entities")
-        if not isinstance(entities, list | int):
-            raise InvalidInput("entities", "a list of names or a number", repr(entities))
-        return Subsets(entities)
-    rows, values = data.get("rows"), data.get("values")
-    if not isinstance(rows, int) or not isinstance(values, int):
-        raise InvalidInput("rows and values", "whole numbers", f"{rows!r} and {values!r}")
-    return Records(rows, values)
-
-
-def _decimals(probabilities: object) -> object:
-    """Read decimals as the people who wrote them meant them, where every row then sums to 1."""
-    if not isinstance(probabilities, list) or not all(isinstance(r, list) for r in probabilities):
-        raise InvalidInput("probabilities", "a list of lists", type(probabilities).__name__)
-    for number, row in enumerate(probabilities):
-        for column, entry in enumerate(row):
-            if isinstance(entry, bool) or not isinstance(entry, int | float | str):
-                where = f"probability in row {number}, column {column}"
-                raise InvalidInput(where, "a number or a string such as '1/3'", repr(entry))
-    if sum(map(len, probabilities)) > 1 << 16:
-        return probabilities
-    finite = [
-        [Fraction(repr(v)) if isinstance(v, float) and np.isfinite(v) else v for v in row]
-        for row in probabilities
-    ]
-    texts = any(isinstance(entry, str) for row in probabilities for entry in row)
-    try:
-        sums = [sum(rational(v) for v in row) for row in finite]
-    except InvalidInput:
-        return probabilities
-    return finite if texts or all(total == 1 for total in sums) else probabilities

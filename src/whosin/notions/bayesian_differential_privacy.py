@@ -12,7 +12,7 @@ import numpy as np
 
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Number, flint_rational, is_exact, log_up, rational
-from whosin.mechanisms import Channel, Geometric, Laplace, as_channel
+from whosin.mechanisms import Channel, as_channel
 from whosin.notions import chains, known_rows
 from whosin.notions.base import Notion, shown
 from whosin.notions.level import Level, Witness
@@ -138,8 +138,3 @@ def _certified(
         values=(high, low),
     )
     return Level(log_up(ratio), case, True, ("T14",))
-
-
-def additive(mechanism: object) -> bool:
-    """Whether a mechanism is Laplace or geometric noise on a statistic."""
-    return isinstance(mechanism, Laplace | Geometric)

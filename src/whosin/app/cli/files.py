@@ -19,7 +19,7 @@ from typing import Any
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
 from whosin.mechanisms import Composed, Laplace
-from whosin.mechanisms.channel import unique
+from whosin.mechanisms.channel_file import unique
 from whosin.priors import Blocks, Exchangeable, Independent, MarkovChain, Prior, Table, Uniform
 from whosin.spaces import Count, Histogram, Records, Statistic, Subsets, Sum
 

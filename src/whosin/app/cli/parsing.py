@@ -58,11 +58,6 @@ def _at_most_known(text: str) -> families.AtMostKnown:
     return families.AtMostKnown(whole(known, "k in at-most-known=k:0.1..0.9"), *bounds)
 
 
-def family_help() -> str:
-    """The families as they are written, for help texts."""
-    return ", ".join(name + argument for name, (_, argument) in _READERS.items())
-
-
 def family(text: str) -> families.Family:
     """Read a family: `independent`, `independent=0.05..0.5`, `one-of=3`, …"""
     name, equals, argument = text.strip().partition("=")
