@@ -35,6 +35,7 @@ MAY_IMPORT = {
     },
     "calibration": {"errors", "exact", "beliefs", "priors", "families"},
     "distortion": {"errors", "exact", "spaces", "priors", "mechanisms", "notions"},
+    "ledger": {"errors", "exact", "beliefs", "calibration"},
     "report": {
         "distortion",
         "errors",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from whosin import distortion as distortion
     from whosin import errors as errors
     from whosin import families as families
+    from whosin import ledger as ledger
     from whosin import mechanisms as mechanisms
     from whosin import notions as notions
     from whosin import priors as priors
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from whosin.calibration import Query as Query
     from whosin.calibration import Rho as Rho
     from whosin.calibration import calibrate as calibrate
+    from whosin.ledger import Ledger as Ledger
     from whosin.mechanisms import Channel as Channel
     from whosin.notions import Level as Level
     from whosin.notions import Witness as Witness
@@ -53,6 +55,7 @@ _ROOMS = (
     "distortion",
     "errors",
     "families",
+    "ledger",
     "mechanisms",
     "notions",
     "priors",
@@ -68,6 +71,7 @@ _NAMES = {
     "Gain": "calibration",
     "Gamma": "calibration",
     "Histogram": "spaces",
+    "Ledger": "ledger",
     "Level": "notions",
     "Max": "spaces",
     "Plan": "calibration",

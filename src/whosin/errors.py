@@ -61,6 +61,22 @@ class NoImplication(WhosinError):
         self.counterexample = counterexample
 
 
+class BudgetRefused(WhosinError):
+    """The ledger refuses a debit, a session or a registration; nothing was spent."""
+
+
+class StoreFailed(WhosinError):
+    """The ledger's store cannot be read or written: a full disk, a lock, a lost connection."""
+
+
+class BrokenHistory(WhosinError):
+    """The ledger's history is not the one that was written; `dataset` names where it breaks."""
+
+    def __init__(self, dataset: str, message: str) -> None:
+        super().__init__(f"the history of {dataset!r} is broken: {message}")
+        self.dataset = dataset
+
+
 class Unsupported(WhosinError):
     """A combination of mechanism, space and notion that has no meaning or no known algorithm."""
 

@@ -73,7 +73,8 @@ class Plan:
         gamma: the factor by which a belief may then move, for this family.
         baseline_epsilon: what plain DP needs for the same target against any prior, if it can.
         tight: whether no larger ε would do for all mechanisms; otherwise it is sufficient.
-        composes: whether ε of several releases may be added under this promise (THEORY 9).
+        composes: whether several releases may share this plan as their total (THEORY 9): pure ε
+            adds, and with a δ a ledger adds in zCDP.
         fallback: what holds if the adversary knows more.
     """
 

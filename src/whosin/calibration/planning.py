@@ -96,7 +96,7 @@ def calibrate(
         baseline_epsilon=None if baseline is None else _log(target, baseline),
         theorems=tuple(dict.fromkeys((*theorems, "T12"))),
         tight=adversary.tight and not failing,
-        composes=not failing and not isinstance(family, AtMostKnown),
+        composes=not isinstance(family, AtMostKnown),
         delta=failing_at,
         entities=entities,
         dp_delta=dp_delta,

@@ -32,6 +32,12 @@ def card(plan: Plan) -> list[Section]:
         Section("Compared with plain differential privacy", (_baseline(plan),)),
         Section("If they know more than assumed", tuple(_fallback(plan))),
     ]
+    if plan.composes and plan.delta:
+        shared = (
+            "Several releases may share this promise when together they are within that (ε, δ), "
+            "which is what a ledger sees to."
+        )
+        sections.append(Section("More than one release", (shared,)))
     if not plan.composes:
         reason = (
             "This promise is for one release: levels of this kind do not add up. A second release "

@@ -1,0 +1,24 @@
+"""The durable budget: debits before noise, answers stored before they are shown, one history.
+
+>>> import tempfile, pathlib
+>>> import whosin as wi
+>>> folder = tempfile.TemporaryDirectory()
+>>> ledger = wi.Ledger(pathlib.Path(folder.name, "ledger.db"))
+>>> plan = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"))
+>>> round(ledger.register("hospital", plan).remaining, 9)
+0.405465108
+>>> charge = Charge({"query": "count"}, {"add-remove": Cost.pure("0.3")})
+>>> ledger.answer("hospital", charge, lambda: 42, request="first")
+42
+>>> ledger.answer("hospital", charge, lambda: 43, request="first")     # a retry: paid once
+42
+>>> ledger.dispose(); folder.cleanup()
+"""
+
+from whosin.ledger.charge import Charge, Cost
+from whosin.ledger.entries import Debit, Entry
+from whosin.ledger.history import Check, verify
+from whosin.ledger.ledger import Ledger
+from whosin.ledger.standing import Standing
+
+__all__ = ["Charge", "Check", "Cost", "Debit", "Entry", "Ledger", "Standing", "verify"]

@@ -1,0 +1,79 @@
+"""What an answer costs, before it is drawn. Plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from whosin.errors import InvalidInput, UnknownName
+from whosin.ledger import chain, units
+
+RELATIONS = ("add-remove", "replace")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of one answer between neighbours of one relation, in units (see `units`).
+
+    Attributes:
+        epsilon: pure ε; `INFINITE` where there is none.
+        rho: ρ of zero-concentrated DP.
+        delta: δ of an answer that is only (ε, δ)-DP.
+    """
+
+    epsilon: int
+    rho: int
+    delta: int = 0
+
+    @classmethod
+    def pure(cls, epsilon: object, delta: object = 0) -> Cost:
+        """An ε-DP answer, or an (ε, δ)-DP one."""
+        if isinstance(epsilon, float) and math.isinf(epsilon) and epsilon > 0:
+            return cls(units.INFINITE, units.INFINITE)
+        level = units.spent(epsilon, "epsilon")
+        failing = units.spent(delta, "delta", units.DELTA_UNITS)
+        return cls(level, units.concentrated(level), failing)
+
+    @classmethod
+    def gaussian(cls, rho: object, delta: object = 0) -> Cost:
+        """An answer with Gaussian noise, by its ρ = Δ²/(2σ²)."""
+        failing = units.spent(delta, "delta", units.DELTA_UNITS)
+        return cls(units.INFINITE, units.spent(rho, "rho"), failing)
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            units.total(self.epsilon, other.epsilon),
+            units.total(self.rho, other.rho),
+            units.total(self.delta, other.delta),
+        )
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A question and its price.
+
+    Attributes:
+        what: the question, as plain JSON data; a retry must ask the same.
+        costs: the cost under each relation; one that is missing means: no finite cost.
+        guarantee: what kind of promise the answer has, such as "pure" or "k-max".
+        alone: a promise that does not add (THEORY 9): nothing else may be asked of the data.
+    """
+
+    what: Mapping[str, Any]
+    costs: Mapping[str, Cost]
+    guarantee: str = "differential privacy"
+    alone: bool = field(default=False)
+
+    def __post_init__(self) -> None:
+        chain.canonical(self.what)
+        for relation, cost in self.costs.items():
+            if relation not in RELATIONS:
+                raise UnknownName("relation of a cost", str(relation), RELATIONS)
+            if not isinstance(cost, Cost):
+                raise InvalidInput("cost", "a Cost", repr(cost))
+
+    def cost(self, relation: str) -> Cost:
+        """The cost between neighbours of this relation."""
+        return self.costs.get(relation, Cost(units.INFINITE, units.INFINITE))

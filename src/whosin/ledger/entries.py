@@ -1,0 +1,55 @@
+"""Entries of a history, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a dataset's history.
+
+    Attributes:
+        kind: "registered", "debit", "answer" or "closed".
+        request: the id of the question that a debit or an answer belongs to.
+        body: who, when, and what the kind has to say: a plan, a question with its cost under each
+            relation, the digest of an answer.
+        head: the digest of this entry and all before it.
+    """
+
+    dataset: str
+    number: int
+    kind: str
+    request: str | None
+    body: dict[str, Any]
+    head: str
+
+    def linked(self) -> dict[str, Any]:
+        """What the digest covers."""
+        return {
+            "dataset": self.dataset,
+            "number": self.number,
+            "kind": self.kind,
+            "request": self.request,
+            "body": self.body,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**self.linked(), "head": self.head}
+
+
+@dataclass(frozen=True)
+class Debit:
+    """A debit that stands.
+
+    Attributes:
+        new: whether this call made it; False for a retry of an earlier question.
+        answer: the answer that is already stored, if there is one: show that, draw nothing.
+    """
+
+    dataset: str
+    request: str
+    new: bool
+    answer: str | None

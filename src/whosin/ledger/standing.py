@@ -1,0 +1,122 @@
+"""Where a dataset stands: what was spent, what is left, what it all allows anyone to believe."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from whosin import beliefs
+from whosin.calibration import Plan, read_adversary
+from whosin.exact import exp_up, round_up
+from whosin.ledger import units
+from whosin.ledger.budget import Budget, reading
+from whosin.ledger.charge import Cost
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The state of one dataset.
+
+    Attributes:
+        state: "open", "closed" (by hand) or "complete" (a release of its own was made).
+        spent: the total cost so far, in units.
+        debits: how many answers were paid for.
+        entries: how many entries the history has.
+        head: the digest that ends the history; print it, and a rewritten history will show.
+    """
+
+    dataset: str
+    state: str
+    plan: Plan
+    budget: Budget
+    spent: Cost
+    debits: int
+    entries: int
+    head: str
+    last: str
+
+    @property
+    def epsilon(self) -> float:
+        """The ε of all answers together, rounded up: the better of the two readings."""
+        return _up(reading(self.spent, self.plan)[0])
+
+    @property
+    def reading(self) -> str:
+        """Which reading gave `epsilon`: "pure" or "concentrated"."""
+        return reading(self.spent, self.plan)[1]
+
+    @property
+    def remaining(self) -> float:
+        """What is left of ε for one answer with pure noise, rounded down."""
+        if self.state != "open":
+            return 0.0
+        pure = max(0, self.budget.epsilon - self.spent.epsilon)
+        concentrated = units.pure(self.budget.rho - self.spent.rho)
+        return _down(max(pure, concentrated))
+
+    @property
+    def ratio(self) -> float:
+        """The largest likelihood ratio that all answers together allow against the plan's family.
+
+        Without a δ it is e^(kε), k the size of the groups that come and go together. With one, by
+        T18: the ratio exceeds e^ε/(1 − δ'/δ) with probability at most δ, where δ' is the δ of the
+        data's (ε, δ') guarantee and δ the plan's failure probability.
+        """
+        if not self.debits:
+            return 1.0
+        if self.epsilon > 700:
+            return math.inf
+        group = read_adversary(self.plan.family).group
+        ratio = exp_up(Fraction(self.epsilon) * group)
+        if self.plan.delta:
+            share = 1 - Fraction(self.plan.dp_delta) / Fraction(self.plan.delta)
+            if share <= 0:
+                return math.inf
+            ratio /= share
+        return round_up(ratio)
+
+    def posterior(self, prior: object) -> float:
+        """How sure someone who was `prior` sure can have become."""
+        return float(beliefs.posterior(self.ratio, beliefs_number(prior)))
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data."""
+        return {
+            "dataset": self.dataset,
+            "state": self.state,
+            "relation": self.budget.relation,
+            "budget_epsilon": _down(self.budget.epsilon),
+            "budget_delta": self.plan.dp_delta,
+            "spent_epsilon": _finite(self.epsilon),
+            "reading": self.reading,
+            "remaining_epsilon": self.remaining,
+            "ratio": _finite(self.ratio),
+            "alone": self.budget.alone,
+            "debits": self.debits,
+            "entries": self.entries,
+            "last": self.last,
+            "head": self.head,
+            "plan": self.plan.to_dict(),
+        }
+
+
+def beliefs_number(value: object) -> float:
+    """A prior belief."""
+    from whosin.exact import probability
+
+    return float(probability(value, "prior"))
+
+
+def _finite(value: float) -> float | str:
+    return value if math.isfinite(value) else "inf"
+
+
+def _down(value: int) -> float:
+    found = value / units.EPSILON_UNITS
+    return math.nextafter(found, 0) if Fraction(found) * units.EPSILON_UNITS > value else found
+
+
+def _up(value: int) -> float:
+    number = units.number(value)
+    return math.inf if isinstance(number, float) else round_up(number)
