@@ -42,6 +42,7 @@ MAY_IMPORT = {
         "exact",
         "beliefs",
         "families",
+        "ledger",
         "mechanisms",
         "notions",
         "priors",

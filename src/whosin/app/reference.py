@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import typer
 
@@ -47,7 +48,7 @@ def _commands() -> str:
     group = typer.main.get_command(app)
     blocks = ["## Commands"]
     commands = getattr(group, "commands", {})
-    for name, command in commands.items():
+    for name, command in _flat("", commands):
         lines = [f"### `whosin {name}`", inspect.cleandoc(command.help or "")]
         options = [
             f"- `{', '.join(param.opts)}` {getattr(param, 'help', '') or ''}".rstrip()
@@ -55,6 +56,15 @@ def _commands() -> str:
         ]
         blocks.append("\n\n".join([*lines, "\n".join(options)]))
     return "\n\n".join(blocks)
+
+
+def _flat(prefix: str, commands: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """All commands, those of groups under the group's name."""
+    for name, command in commands.items():
+        if hasattr(command, "commands"):
+            yield from _flat(f"{prefix}{name} ", command.commands)
+        else:
+            yield f"{prefix}{name}", command
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from whosin.calibration import Plan, ProcessPlan
 from whosin.families import Family
+from whosin.ledger import Entry, Standing
 from whosin.notions import (
     BayesianDifferentialPrivacy,
     BayesianSemanticPrivacy,
@@ -30,7 +31,7 @@ from whosin.notions import (
 from whosin.notions.chain_plans import ChainPlan
 from whosin.priors import Prior
 from whosin.references import THEOREMS, Paper, Theorem
-from whosin.report import card
+from whosin.report import budget, card
 from whosin.report.explanation import Explanation
 from whosin.report.numbers import percent, short
 from whosin.report.plot import belief_plot
@@ -203,15 +204,42 @@ def print_demo(
 def print_plan(plan: Plan) -> None:
     """A plan's card, its theorems and its chart."""
     console = Console(highlight=False)
-    for section in card.card(plan):
-        console.print(f"[bold]{section.title}[/bold]")
-        for line in section.lines:
-            wrapped = fill(line, console.width, initial_indent="  ", subsequent_indent="  ")
-            console.print(escape(wrapped))
+    print_sections(card.card(plan))
     console.print()
     bounds = getattr(plan.family, "bounds", (0, 1))
     print(belief_plot(card.curves(plan), (float(bounds[0]), float(bounds[1]))))
     _print_reasons(console, plan.theorems)
+
+
+def print_sections(sections: Sequence[card.Section]) -> None:
+    """Headings with their sentences, wrapped to the terminal."""
+    console = Console(highlight=False)
+    for section in sections:
+        console.print(f"[bold]{escape(section.title)}[/bold]")
+        for line in section.lines:
+            wrapped = fill(line, console.width, initial_indent="  ", subsequent_indent="  ")
+            console.print(escape(wrapped))
+
+
+def print_standings(
+    records: Sequence[tuple[Standing, Sequence[Entry]]], *, entries: bool = False
+) -> None:
+    """Where datasets stand, with their histories if asked for."""
+    console = Console(highlight=False)
+    if not records:
+        console.print("The ledger has no datasets.")
+    for number, (standing, history) in enumerate(records):
+        if number:
+            console.print()
+        print_sections(budget.standing_card(standing))
+        if entries:
+            table = Table(box=None, padding=(0, 2, 0, 2), pad_edge=True)
+            for name in ("", "when", "who", "what", "cost"):
+                table.add_column(name, overflow="fold")
+            for entry in history:
+                cells = budget.entry_row(entry, standing.budget.relation)
+                table.add_row(*(escape(cell) for cell in cells))
+            console.print(table)
 
 
 def print_process(plan: ProcessPlan, delta: float) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import typer
 
-from whosin.app.cli import cite, demo, explain, notions, plan, tradeoff, verify
+from whosin.app.cli import cite, demo, explain, ledger, notions, plan, tradeoff, verify
 
 app = typer.Typer(
     name="whosin",
@@ -27,6 +27,7 @@ app.command("explain")(explain.explain)
 app.command("verify")(verify.verify)
 app.command("notions")(notions.notions)
 app.command("tradeoff")(tradeoff.tradeoff)
+app.add_typer(ledger.app, name="ledger")
 app.command("demo")(demo.demo)
 app.command("cite")(cite.cite)
 
@@ -42,13 +43,17 @@ def _options(version: bool = typer.Option(False, "--version", help="Print the ve
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    from whosin.errors import WhosinError
+    from whosin.errors import BrokenHistory, BudgetRefused, StoreFailed, WhosinError
 
     try:
         result = app(args=arguments, prog_name="whosin", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except (typer.Abort, KeyboardInterrupt):
         return _fail("interrupted", 130)
+    except (BrokenHistory, BudgetRefused) as error:
+        return _fail(str(error), 1)
+    except StoreFailed as error:
+        return _fail(str(error), 3)
     except WhosinError as error:
         return _fail(str(error), 2)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:

@@ -66,6 +66,7 @@ def plan(
     With --sample-rate and --steps it plans the noise multiplier of DP-SGD; with --chain the noise
     of a query over rows that depend on each other.
     """
+    from whosin.app.cli import adversary
     from whosin.app.cli.output import print_json, warn
     from whosin.calibration import Query, calibrate
     from whosin.errors import InvalidInput
@@ -75,8 +76,8 @@ def plan(
 
     if save is not None:
         charts.check_path(save)
-    target = _target(posterior, gamma, gain, advantage, rho, m, epsilon, hipaa)
-    adversaries = _family(target, prior, size_known, linked, family)
+    target = adversary.target(posterior, gamma, gain, advantage, rho, m, epsilon, hipaa)
+    adversaries = adversary.family(target, prior, size_known, linked, family)
     if chain is not None:
         unused = {"--delta": delta, "--entities": entities, "--steps": steps}
         for option, value in (unused | {"--sample-rate": sample_rate}).items():
@@ -112,71 +113,6 @@ def plan(
         band = tuple(float(end) for end in getattr(made.family, "bounds", (0, 1)))
         title = f"Whoever is looking {made.target.words()}"
         charts.save(charts.belief_chart(curves(made), (band[0], band[1]), title), save)
-
-
-def _target(
-    posterior: str | None,
-    gamma: str | None,
-    gain: str | None,
-    advantage: str | None,
-    rho: str | None,
-    m: int | None,
-    epsilon: str | None,
-    hipaa: bool,
-) -> Target:
-    from whosin import calibration as c
-    from whosin.errors import InvalidInput
-    from whosin.exact import rational
-
-    given = {
-        "posterior": posterior,
-        "gamma": gamma,
-        "gain": gain,
-        "advantage": advantage,
-        "rho": rho,
-        "epsilon": epsilon,
-    }
-    chosen = [name for name, value in given.items() if value is not None]
-    if len(chosen) + hipaa != 1:
-        names = ", ".join(f"--{name}" for name in given)
-        raise InvalidInput("target", f"exactly one of {names}, --hipaa", len(chosen) + hipaa)
-    if hipaa:
-        return c.HIPAA
-    name = chosen[0]
-    number = rational(given[name], f"--{name}")
-    if name == "rho":
-        if m is None:
-            raise InvalidInput("-m", "given with --rho: how many candidates there are", "nothing")
-        return c.Rho(number, m)
-    if m is not None:
-        raise InvalidInput("-m", f"left out with --{name}", m)
-    return c.TARGETS[name](number)  # type: ignore[call-arg]
-
-
-def _family(
-    target: Target,
-    prior: str | None,
-    size_known: bool,
-    linked: int | None,
-    family: str | None,
-) -> Family:
-    from whosin import families
-    from whosin.app.cli import parsing
-    from whosin.calibration import Rho
-    from whosin.errors import InvalidInput
-
-    if family is not None:
-        if prior is not None or size_known or linked is not None:
-            raise InvalidInput("--family", "given alone, without --prior and the like", family)
-        return parsing.family(family)
-    if isinstance(target, Rho) and prior is None and linked is None:
-        return families.OneOf(target.m)
-    if linked is not None:
-        if prior is not None or size_known:
-            raise InvalidInput("--linked", "given without --prior and --size-known", linked)
-        return families.Cliques(linked)
-    bounds = parsing.number_range(prior, "--prior") if prior is not None else (0, 1)
-    return families.FixedSize(*bounds) if size_known else families.Independent(*bounds)
 
 
 def _process(noise: str, sample_rate: str | None, steps: int | None) -> Process:

@@ -1,0 +1,193 @@
+"""`whosin ledger`: the durable budget of datasets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from whosin.calibration import Plan
+    from whosin.ledger import Ledger
+
+app = typer.Typer(
+    help="Keep a durable budget for datasets: create, show, verify, export, close.",
+    no_args_is_help=True,
+)
+
+Where = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://…")]
+Dataset = Annotated[str, typer.Argument(help="The dataset's name.")]
+Maybe = Annotated[str | None, typer.Argument(help="One dataset; all by default.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.command()
+def create(
+    ledger: Where,
+    dataset: Dataset,
+    plan: Annotated[
+        Path | None, typer.Option(help="A plan's file, as `whosin plan --json` writes it.")
+    ] = None,
+    posterior: Annotated[str | None, typer.Option(help="Or the most sure they may become.")] = None,
+    gamma: Annotated[str | None, typer.Option(help="Or the most a belief may grow, ×γ.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="Or plain ε.")] = None,
+    prior: Annotated[str | None, typer.Option(help="How sure they may be already.")] = None,
+    size_known: Annotated[
+        bool, typer.Option("--size-known", help="They know how many are in the data.")
+    ] = False,
+    delta: Annotated[
+        str | None, typer.Option(help="The promise may fail with this probability.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Register a dataset with its budget: the plan's ε is the total, once and for all."""
+    from whosin.errors import InvalidInput
+
+    options = {
+        "--posterior": posterior,
+        "--gamma": gamma,
+        "--epsilon": epsilon,
+        "--prior": prior,
+        "--size-known": size_known or None,
+        "--delta": delta,
+    }
+    if plan is not None:
+        for option, value in options.items():
+            if value is not None:
+                raise InvalidInput(option, "left out with --plan", value)
+    made = _plan(plan, posterior, gamma, epsilon, prior, size_known, delta)
+    with _open(ledger, create=True) as opened:
+        standing = opened.register(dataset, made)
+        _show(opened, [standing.dataset], json=json)
+
+
+@app.command()
+def show(
+    ledger: Where,
+    dataset: Maybe = None,
+    entries: Annotated[bool, typer.Option("--entries", help="List the history too.")] = False,
+    json: Json = False,
+) -> None:
+    """Say what was spent, what is left, and what it all allows anyone to believe."""
+    with _open(ledger) as opened:
+        _show(opened, _names(opened, dataset), json=json, entries=entries)
+
+
+@app.command()
+def verify(
+    ledger: Where,
+    dataset: Maybe = None,
+    head: Annotated[
+        str | None, typer.Option(help="A digest from a report that the history must contain.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Recompute the chain, the sums and the answers; exit 1 when the history was rewritten."""
+    from whosin.app.cli.output import print_json
+    from whosin.errors import BrokenHistory, InvalidInput
+    from whosin.ledger import verify as recompute
+    from whosin.report.budget import check_lines
+
+    if head is not None and dataset is None:
+        raise InvalidInput("--head", "given with one dataset", "all datasets")
+    with _open(ledger) as opened:
+        checks, broken = [], None
+        try:
+            checks = [recompute(opened, name, head) for name in _names(opened, dataset)]
+        except BrokenHistory as error:
+            broken = error
+    if json:
+        found = [vars(check) for check in checks]
+        print_json({"whole": broken is None, "reason": broken and str(broken), "datasets": found})
+    elif broken is None:
+        print("\n".join(check_lines(checks)) or "The ledger has no datasets.")
+    if broken is not None:
+        raise broken
+
+
+@app.command()
+def export(
+    ledger: Where,
+    dataset: Maybe = None,
+    save: Annotated[Path | None, typer.Option(help="Write to a file: x.json or x.csv.")] = None,
+    json: Json = False,
+) -> None:
+    """Write the whole history, as JSON or CSV, for an archive or an auditor."""
+    from whosin.app.cli.output import print_json
+    from whosin.errors import InvalidInput
+    from whosin.report.history import csv_text, json_text
+
+    if save is not None and save.suffix not in (".json", ".csv"):
+        raise InvalidInput("--save", "a file ending in .json or .csv", save.name)
+    with _open(ledger) as opened:
+        records = [opened.record(name)[:2] for name in _names(opened, dataset)]
+    if save is not None:
+        save.write_text(csv_text(records) if save.suffix == ".csv" else json_text(records), "utf-8")
+        if not json:
+            print(f"{sum(len(entries) for _, entries in records)} entries written to {save.name}")
+            return
+    print_json(
+        {
+            "datasets": [
+                {**standing.to_dict(), "history": [entry.to_dict() for entry in entries]}
+                for standing, entries in records
+            ]
+        }
+    )
+
+
+@app.command()
+def close(ledger: Where, dataset: Dataset, json: Json = False) -> None:
+    """Allow no further answers about a dataset, for good."""
+    with _open(ledger) as opened:
+        opened.close(dataset)
+        _show(opened, [dataset], json=json)
+
+
+def _open(url: str, create: bool = False) -> Ledger:
+    from whosin.ledger import Ledger
+
+    return Ledger(url, create=create)
+
+
+def _names(ledger: Ledger, dataset: str | None) -> list[str]:
+    return ledger.datasets() if dataset is None else [dataset]
+
+
+def _show(ledger: Ledger, names: list[str], *, json: bool, entries: bool = False) -> None:
+    from whosin.app.cli.output import print_json
+    from whosin.report import text
+
+    records = [ledger.record(name)[:2] for name in names]
+    if not json:
+        text.print_standings(records, entries=entries)
+        return
+    shown = []
+    for standing, history in records:
+        data = standing.to_dict()
+        if entries:
+            data["history"] = [entry.to_dict() for entry in history]
+        shown.append(data)
+    print_json({"ledger": ledger.name, "datasets": shown})
+
+
+def _plan(
+    path: Path | None,
+    posterior: str | None,
+    gamma: str | None,
+    epsilon: str | None,
+    prior: str | None,
+    size_known: bool,
+    delta: str | None,
+) -> Plan:
+    from whosin.app.cli import adversary
+    from whosin.calibration import Plan, calibrate
+    from whosin.exact import rational
+
+    if path is not None:
+        return Plan.load(path)
+    target = adversary.target(posterior=posterior, gamma=gamma, epsilon=epsilon)
+    family = adversary.family(target, prior, size_known)
+    failing = float(rational(delta, "--delta")) if delta is not None else 0.0
+    return calibrate(target, family, failing)

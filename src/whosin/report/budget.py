@@ -1,0 +1,118 @@
+"""A dataset's standing in words: what was spent, what is left, what it lets anyone believe."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from whosin.beliefs import posterior
+from whosin.exact import rational
+from whosin.ledger import Check, Entry, Standing, units
+from whosin.report.card import Section, who
+from whosin.report.numbers import percent, short
+
+STATES = {
+    "open": "open",
+    "closed": "closed: no further answers",
+    "complete": "complete: it had a release that allows no other",
+}
+
+
+def standing_card(standing: Standing) -> list[Section]:
+    """The sections of a dataset's page."""
+    return [
+        Section(standing.dataset, tuple(_money(standing))),
+        Section("What all answers together allow", tuple(allowed(standing))),
+        Section("History", (history_line(standing),)),
+    ]
+
+
+def _money(standing: Standing) -> list[str]:
+    budget = standing.plan
+    total = f"ε = {budget.epsilon:.6g}"
+    if budget.dp_delta:
+        total += f", δ = {budget.dp_delta:.3g}"
+    lines = [f"Budget: {total} ({budget.relation})."]
+    if not standing.debits:
+        lines.append("Nothing has been spent.")
+    else:
+        read = "" if standing.reading == "pure" else ", added up as ρ of zero-concentrated DP"
+        count = "1 answer" if standing.debits == 1 else f"{standing.debits} answers"
+        lines.append(f"Spent: ε = {short(standing.epsilon)} for {count}{read}.")
+    if standing.state == "open":
+        alone = " It allows one answer only." if standing.budget.alone else ""
+        lines.append(f"Left: ε = {standing.remaining:.6g}.{alone}")
+    lines.append(f"State: {STATES[standing.state]}.")
+    return lines
+
+
+def allowed(standing: Standing) -> list[str]:
+    """How sure the plan's adversary can have become from all answers so far."""
+    plan = standing.plan
+    lines = [who(plan.family)]
+    if not standing.debits:
+        return [*lines, "So far they have learned nothing from here."]
+    if standing.budget.alone:
+        return [*lines, f"Whoever that is {plan.target.words()}.", *_failing(standing)]
+    if math.isinf(standing.ratio):
+        return [*lines, "Nothing is promised."]
+    low, high = (rational(end) for end in getattr(plan.family, "bounds", (0, 1)))
+    beliefs = [p for p in (low, (low + high) / 2, high) if 0 < p < 1]
+    moves = [
+        f"from {percent(p)} to at most {percent(posterior(standing.ratio, p))}" for p in beliefs
+    ]
+    lines.append(f"All answers so far can have moved them {', '.join(dict.fromkeys(moves))}.")
+    return [*lines, *_failing(standing)]
+
+
+def _failing(standing: Standing) -> list[str]:
+    if not standing.plan.delta:
+        return []
+    return [f"That may fail with probability {standing.plan.delta:g}, given that a person is in."]
+
+
+def history_line(standing: Standing) -> str:
+    """The head of the history, for a report."""
+    count = "1 entry" if standing.entries == 1 else f"{standing.entries} entries"
+    return f"{count}, the last of {standing.last[:19]}Z; head {standing.head}"
+
+
+def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
+    """(number, when, who, what, cost) of an entry."""
+    what = {"registered": "registered", "closed": "closed"}.get(entry.kind, "")
+    cost = ""
+    if entry.kind == "debit":
+        what = _question(entry)
+        paid = entry.body["costs"].get(relation)
+        cost = _cost(paid) if paid else "∞"
+    elif entry.kind == "answer":
+        what = f"answered {entry.request}: {entry.body['digest'][:12]}…"
+    elif entry.kind == "registered":
+        plan = entry.body["plan"]
+        cost = f"ε ≤ {plan['epsilon']:.6g}"
+    return str(entry.number), entry.body["when"][:19], entry.body["who"], what, cost
+
+
+def _question(entry: Entry) -> str:
+    what = entry.body["what"]
+    parts = [str(value) for value in what.values() if isinstance(value, str | int | float)]
+    return " ".join(parts)[:80] or str(entry.request)
+
+
+def _cost(paid: dict[str, int]) -> str:
+    if paid["epsilon"] < units.INFINITE:
+        text = f"ε = {paid['epsilon'] / units.EPSILON_UNITS:.6g}"
+    else:
+        text = f"ρ = {paid['rho'] / units.EPSILON_UNITS:.6g}"
+    return text if not paid["delta"] else f"{text}, δ = {paid['delta'] / units.DELTA_UNITS:.3g}"
+
+
+def check_lines(checks: Sequence[Check]) -> list[str]:
+    """What a verification found."""
+    lines = []
+    for check in checks:
+        line = f"{check.dataset}: whole; entries: {check.entries}, debits: {check.debits}"
+        if check.unanswered:
+            line += f"; {len(check.unanswered)} paid for and not answered"
+        lines += [line, f"  head {check.head}"]
+    return lines
