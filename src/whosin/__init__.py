@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from whosin import errors as errors
     from whosin import families as families
     from whosin import mechanisms as mechanisms
+    from whosin import noise as noise
     from whosin import notions as notions
     from whosin import priors as priors
     from whosin import references as references
@@ -54,6 +55,7 @@ _ROOMS = (
     "errors",
     "families",
     "mechanisms",
+    "noise",
     "notions",
     "priors",
     "references",
