@@ -7,14 +7,14 @@ Noise is integers and is added to integers: what is not an integer is first put 
 sensitivity is accounted.
 """
 
-from whosin.noise.categorical import categorical, randomized_response
+from whosin.noise.choices import categorical, randomized_response
 from whosin.noise.coins import bernoulli, exp_minus
 from whosin.noise.gaussian import discrete_gaussian
 from whosin.noise.grid import Grid
+from whosin.noise.integers import uniform
 from whosin.noise.laplace import discrete_laplace, geometric
 from whosin.noise.selection import noisy_max, selection_epsilon, top_k
 from whosin.noise.source import Source
-from whosin.noise.uniform import uniform
 
 SAMPLERS = (
     discrete_laplace,

@@ -44,9 +44,9 @@ def discrete_gaussian(
     variance: object = None,
     source: Source = SYSTEM,
 ) -> Array | int:
-    """Integers with P(k) ∝ e^(−k²/(2σ²)), exactly. Added to an integer statistic of sensitivity Δ it
-    is Δ²/(2σ²)-zCDP (Canonne, Kamath and Steinke 2020, Theorem 4); over several coordinates these
-    add up, so Δ is then the sensitivity in L2.
+    """Integers with P(k) ∝ e^(−k²/(2σ²)), exactly. Added to an integer statistic of sensitivity Δ
+    it is Δ²/(2σ²)-zCDP (Canonne, Kamath and Steinke 2020, Theorem 4); over several coordinates
+    these add up, so Δ is then the sensitivity in L2.
 
     Args:
         sigma: σ, above 0 and at most 2^52; a float is the binary fraction that it is.

@@ -54,7 +54,7 @@ class Grid:
             return _integers(given)
         flat = given.reshape(-1)
         if given.dtype.kind == "f" and given.dtype.itemsize <= 8:
-            # Two roundings of 2^-53 each, and one of the step: near a boundary the rational decides.
+            # Three roundings of 2^-53 each: near a boundary the rational decides.
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):
                 quotients = flat.astype(np.float64) / float(self.step) + 0.5
                 units = np.floor(quotients)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from whosin.exact import Array
-from whosin.noise.lazy import bracket, count_below
+from whosin.noise.lazy import STEP, brackets, count_below
 from whosin.noise.source import Source
 
 BLOCK = 1 << 16
@@ -37,7 +37,7 @@ class Inversion:
         word_bits: int = 64,
     ) -> None:
         self.thresholds, self.first_bits, self.word_bits = thresholds, first_bits, word_bits
-        ends = [bracket(ball, word_bits) for ball in thresholds(word_bits + 64)]
+        ends = brackets(thresholds(word_bits + STEP), word_bits)
         pairs = np.array(ends, dtype=np.uint64).reshape(-1, 2)
         # The thresholds increase, so their brackets may be made to.
         self.below = np.maximum.accumulate(pairs[:, 0])

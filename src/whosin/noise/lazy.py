@@ -1,14 +1,14 @@
 """A uniform number U in [0, 1) known by its first bits, compared with certified reals.
 
 Contract: `word` of `bits` bits says U ∈ [word, word + 1) / 2^bits. A real T is known by Arb balls
-of any precision. `bracket` encloses ⌊2^bits T⌋; T ≤ U is certain once the upper end is below the
+of any precision. `brackets` encloses ⌊2^bits T⌋; T ≤ U is certain once the upper end is below the
 word, and T > U once the lower end is above it. Neither: draw more bits. U = T has probability 0,
 so this ends with probability 1 even if T is a binary fraction that its balls never pin down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -20,11 +20,16 @@ Real: TypeAlias = Callable[[int], Any]
 STEP = 64
 
 
-def bracket(ball: Any, bits: int) -> tuple[int, int]:
-    """Integers that enclose ⌊2^bits T⌋ for every T in the ball, cut to those of a word."""
-    last = (1 << bits) - 1
-    low, high = _floor(ball.lower(), bits), _floor(ball.upper(), bits)
-    return min(max(low, 0), last), min(max(high, 0), last)
+def brackets(balls: Iterable[Any], bits: int) -> list[tuple[int, int]]:
+    """For each ball, integers that enclose ⌊2^bits T⌋ for every T in it, cut to those of a word."""
+    from flint import ctx
+
+    last, found = (1 << bits) - 1, []
+    with ctx.workprec(bits + STEP):  # an end is rounded outwards, to this precision
+        for ball in balls:
+            low, high = _floor(ball.lower(), bits), _floor(ball.upper(), bits)
+            found.append((min(max(low, 0), last), min(max(high, 0), last)))
+    return found
 
 
 def _floor(end: Any, bits: int) -> int:
@@ -42,7 +47,7 @@ def count_below(
     certain."""
     while low < high:
         word, bits = word << STEP | source.integer(STEP), bits + STEP
-        ends = [bracket(ball, bits) for ball in reals(bits + STEP)[low:high]]
+        ends = brackets(reals(bits + STEP)[low:high], bits)
         low, high = (
             low + sum(above < word for _, above in ends),
             low + sum(below <= word for below, _ in ends),

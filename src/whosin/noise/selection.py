@@ -10,6 +10,7 @@ selection costs ε = 2Δ/scale, k of them k times that; half of it if all scores
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,7 @@ def _positive_float(value: object, field: str) -> float:
     return number
 
 
+@lru_cache(maxsize=32)
 def _measurement(kind: str, k: int, scale: float, monotonic: bool, negate: bool) -> Any:
     import opendp.prelude as dp
 
