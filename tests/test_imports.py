@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "priors": {"errors", "exact", "spaces"},
     "families": {"errors", "exact", "spaces", "priors"},
     "mechanisms": {"errors", "exact", "spaces"},
+    "noise": {"errors", "exact"},
     "notions": {"errors", "exact", "spaces", "priors", "families", "mechanisms", "beliefs"},
     "theorems": {
         "errors",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from whosin import families as families
     from whosin import ledger as ledger
     from whosin import mechanisms as mechanisms
+    from whosin import noise as noise
     from whosin import notions as notions
     from whosin import priors as priors
     from whosin import references as references
@@ -57,6 +58,7 @@ _ROOMS = (
     "families",
     "ledger",
     "mechanisms",
+    "noise",
     "notions",
     "priors",
     "references",

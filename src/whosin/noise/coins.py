@@ -1,0 +1,124 @@
+"""Coins: Bernoulli draws with a rational or a certified-real probability.
+
+Contract: P(1) is the probability, exactly. A real is given as a function from a precision in bits
+to an Arb ball that contains it; `exp_minus(x)` is e^(−x) for a rational x ≥ 0. `bernoulli_exp`
+draws one coin for each of many exponents that are known as floats with a relative error, using
+nothing but IEEE arithmetic where that decides, and the exact exponent where it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, overload
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array, rational
+from whosin.noise.inversion import Inversion
+from whosin.noise.lazy import Real, exp_ball, is_below
+from whosin.noise.parameters import Shape, Size, count_of, shaped
+from whosin.noise.source import SYSTEM, Source, checked_source
+
+FEW = 64
+"""So few coins are compared one by one, without a table."""
+MARGIN = 2.0**-44
+"""More than the rounding errors of the sums below; exponents come within this relative error."""
+
+
+@overload
+def bernoulli(probability: object, size: None = None, *, source: Source = SYSTEM) -> int: ...
+@overload
+def bernoulli(probability: object, size: Shape, *, source: Source = SYSTEM) -> Array: ...
+def bernoulli(probability: object, size: Size = None, *, source: Source = SYSTEM) -> Array | int:
+    """Coins: 1 with the probability, exactly, and otherwise 0.
+
+    Args:
+        probability: a number in [0, 1] (a float is the binary fraction that it is), or a certified
+            real: a function from a precision in bits to an Arb ball, such as `exp_minus(x)`.
+        size: how many, or a shape; None for one Python integer.
+    """
+    real, count = _real(probability), count_of(size)
+    source = checked_source(source)
+    if count <= FEW:
+        coins = np.array([is_below(source, real) for _ in range(count)], dtype=np.int64)
+    else:
+        coins = _table(real).draw(source, count).astype(np.int64)
+    return shaped(coins, size)
+
+
+def exp_minus(exponent: object) -> Real:
+    """e^(−x) as a certified real, for a rational x ≥ 0."""
+    number = rational(exponent, "exponent")
+    if number < 0:
+        raise InvalidInput("exponent", "a number from 0 up", exponent)
+    return lambda precision: exp_ball(-number, precision)
+
+
+def _real(probability: object) -> Real:
+    if not callable(probability):
+        return _rational(_in_unit(rational(probability, "probability"), probability))
+    from flint import arb
+
+    ball = probability(128)
+    if not isinstance(ball, arb) or not ball.is_finite() or ball < 0 or ball > 1:
+        accepted = "between 0 and 1, or a function from a precision to an Arb ball there"
+        raise InvalidInput("probability", accepted, repr(ball))
+    return probability
+
+
+def _in_unit(number: Fraction, given: object) -> Fraction:
+    if not 0 <= number <= 1:
+        raise InvalidInput("probability", "between 0 and 1", given)
+    return number
+
+
+@lru_cache(maxsize=64)
+def _rational(number: Fraction) -> Real:
+    """The rational as a certified real; the same function each time, so that its table is kept."""
+    return lambda precision: _ratio_ball(number, precision)
+
+
+def _ratio_ball(number: Fraction, precision: int) -> Any:
+    from flint import arb, ctx, fmpq
+
+    with ctx.workprec(precision):
+        return arb(fmpq(number.numerator, number.denominator))
+
+
+@lru_cache(maxsize=32)
+def _table(real: Real) -> Inversion:
+    return Inversion(lambda precision: [real(precision)], np.array([1, 0]))
+
+
+def bernoulli_exp(exponents: Array, exact: Callable[[int], Fraction], source: Source) -> Array:
+    """For each exponent y ≥ 0 a coin with P(True) = e^(−y).
+
+    The sums 1 − y + y²/2 − … ± y^n/n! lie below e^(−y) for odd n and above it for even n (Taylor's
+    theorem), so U is certainly below or above unless it falls between the two.
+
+    Args:
+        exponents: floats within a relative error of 2^-45 of the true exponents.
+        exact: the true exponent at a position.
+    """
+    words = source.words(32, exponents.size)
+    low = _taylor(exponents * (1 + MARGIN), 7) - MARGIN
+    high = _taylor(exponents * (1 - MARGIN), 8) + MARGIN
+    # A sum is off by many times its largest term's unit: beyond 1 the exact path decides.
+    near = exponents <= 1
+    below = near & (words + 1.0 <= low * 2.0**32)
+    unsure = np.flatnonzero(~(below | (near & (words >= high * 2.0**32))))
+    for place in unsure:
+        real = exp_minus(exact(int(place)))
+        below[place] = is_below(source, real, int(words[place]), 32)
+    return below
+
+
+def _taylor(exponents: Array, order: int) -> Array:
+    """Σ_{i ≤ order} (−y)^i/i!, by Horner's rule."""
+    total = np.ones_like(exponents)
+    for step in range(order, 0, -1):
+        total = 1 - exponents / step * total
+    return total

@@ -1,0 +1,52 @@
+"""Uniform integers.
+
+Contract: each of 0, …, n − 1 has probability 1/n, exactly: words of which the n outcomes get
+equally many are kept, the few others are drawn again.
+"""
+
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array
+from whosin.noise.parameters import Shape, Size, count_of, shaped
+from whosin.noise.source import SYSTEM, Source, checked_source
+
+LARGEST = 2**63
+
+
+@overload
+def uniform(n: int, size: None = None, *, source: Source = SYSTEM) -> int: ...
+@overload
+def uniform(n: int, size: Shape, *, source: Source = SYSTEM) -> Array: ...
+def uniform(n: int, size: Size = None, *, source: Source = SYSTEM) -> Array | int:
+    """Integers from 0 to n − 1, each with probability 1/n, exactly.
+
+    Args:
+        n: how many values there are, from 1 to 2^63.
+        size: how many draws, or a shape; None for one Python integer.
+    """
+    whole = isinstance(n, int | np.integer) and not isinstance(n, bool)
+    if not whole or not 1 <= n <= LARGEST:
+        raise InvalidInput("n", "an integer from 1 to 2^63", repr(n))
+    count = count_of(size)
+    return shaped(below(int(n), count, checked_source(source)), size)
+
+
+def below(n: int, count: int, source: Source) -> Array:
+    """So many uniform integers below n."""
+    bits = next(bits for bits in (8, 16, 32, 64) if n << 4 <= 1 << bits or bits == 64)
+    fair = (1 << bits) // n * n
+    words = source.words(bits, count)
+    if fair < 1 << bits:
+        words = words.copy()
+        unfair = np.flatnonzero(words >= fair)
+        while unfair.size:
+            again = source.words(bits, unfair.size)
+            words[unfair] = again
+            unfair = unfair[again >= fair]
+    remainders: Array = (words % words.dtype.type(n)).astype(np.int64)
+    return remainders

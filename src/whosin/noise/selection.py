@@ -1,0 +1,102 @@
+"""Choosing the best of many, privately: OpenDP's noisy top-k and noisy max.
+
+Contract: only positions are released, never noisy scores. Each score gets exponential noise of the
+scale (permute-and-flip; McKenna and Sheldon 2020), drawn exactly by OpenDP from its own secure
+randomness, and the largest win. With scores that change by at most Δ each between neighbours, one
+selection costs ε = 2Δ/scale, k of them k times that; half of it if all scores move the same way
+(`monotonic`). The figure is OpenDP's own privacy map, rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array, rational, round_up
+
+
+def noisy_max(scores: npt.ArrayLike, scale: object, *, negate: bool = False) -> int:
+    """The position of (nearly) the largest score, by exponential noise.
+
+    Costs ε = 2Δ/scale for scores of sensitivity Δ each, Δ/scale if monotonic
+    (`selection_epsilon`).
+
+    Args:
+        scores: integers, or finite floats.
+        scale: of the noise, above 0.
+        negate: for the smallest instead.
+    """
+    return int(top_k(scores, 1, scale, negate=negate)[0])
+
+
+def top_k(scores: npt.ArrayLike, k: int, scale: object, *, negate: bool = False) -> Array:
+    """The positions of (nearly) the k largest scores, best first, by exponential noise.
+
+    Costs ε = 2kΔ/scale for scores of sensitivity Δ each, kΔ/scale if monotonic
+    (`selection_epsilon`).
+
+    Args:
+        scores: integers, or finite floats.
+        k: how many, from 1 to the number of scores.
+        scale: of the noise, above 0.
+        negate: for the smallest instead.
+    """
+    values = np.ascontiguousarray(scores)
+    if values.ndim != 1 or not values.size or values.dtype.kind not in "iuf":
+        raise InvalidInput("scores", "a list of integers or floats", "something else")
+    values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+    if not np.isfinite(values).all():
+        raise InvalidInput("scores", "finite", "a value that is not")
+    width = _positive_float(scale, "scale")
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= values.size:
+        raise InvalidInput("k", f"an integer from 1 to {values.size}", repr(k))
+    kind = "f64" if values.dtype.kind == "f" else "i64"
+    chosen = _measurement(kind, int(k), width, False, negate)(values)
+    return np.asarray(chosen, dtype=np.int64)
+
+
+def selection_epsilon(
+    sensitivity: object, scale: object, k: int = 1, *, monotonic: bool = False
+) -> float:
+    """The ε that `top_k` costs: 2kΔ/scale, or kΔ/scale if a neighbour never raises one score and
+    lowers another; never less.
+
+    Args:
+        sensitivity: Δ, the most that one score can change.
+        scale: of the noise.
+        k: how many positions are selected.
+        monotonic: whether all scores move the same way.
+    """
+    change = _positive_float(sensitivity, "sensitivity")
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+        raise InvalidInput("k", "an integer from 1 up", repr(k))
+    width = _positive_float(scale, "scale")
+    return float(_measurement("f64", int(k), width, monotonic, False).map(change))
+
+
+def _positive_float(value: object, field: str) -> float:
+    number = round_up(rational(value, field))
+    if not 0 < number < math.inf:
+        raise InvalidInput(field, "a number above 0", value)
+    return number
+
+
+@lru_cache(maxsize=32)
+def _measurement(kind: str, k: int, scale: float, monotonic: bool, negate: bool) -> Any:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    atom = dp.atom_domain(T=kind, nan=False) if kind == "f64" else dp.atom_domain(T=kind)
+    return dp.m.make_noisy_top_k(
+        dp.vector_domain(atom),
+        dp.linf_distance(T=kind, monotonic=monotonic),
+        dp.max_divergence(),
+        k=k,
+        scale=scale,
+        negate=negate,
+    )

@@ -1,0 +1,651 @@
+"""The samplers follow their laws exactly: by going through all words, by algebra in balls, and by
+statistics that also notice a scale that is 1% off."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import whosin as wi
+from sources import Scripted, Seeded
+from whosin.errors import InvalidInput
+from whosin.noise import choices, coins, gaussian, integers, laplace, lazy
+from whosin.noise.inversion import Inversion
+
+noise = wi.noise
+
+# ---- laws, written from their definitions, sharing no code with the samplers
+
+
+def decimal(number: object) -> Decimal:
+    ratio = Fraction(number)
+    return Decimal(ratio.numerator) / Decimal(ratio.denominator)
+
+
+def laplace_cdf(scale: object, first: int, last: int) -> list[Decimal]:
+    """P(k ≤ j) for j from first to last, of P(k) ∝ e^(−|k|/s)."""
+    ratio = (-1 / decimal(scale)).exp()
+    weight = (1 - ratio) / (1 + ratio)
+    total = sum(weight * ratio ** (-j) for j in range(first - 1, first - 3000, -1))
+    found = []
+    for j in range(first, last + 1):
+        total += weight * ratio ** abs(j)
+        found.append(total)
+    return found
+
+
+def gaussian_cdf(sigma: object, first: int, last: int) -> list[Decimal]:
+    width = decimal(sigma)
+    reach = int(width * 20) + 5
+    weights = {k: (-decimal(k * k) / (2 * width**2)).exp() for k in range(-reach, reach + 1)}
+    norm, total, found = sum(weights.values()), Decimal(0), []
+    total = sum(weight for k, weight in weights.items() if k < first)
+    for j in range(first, last + 1):
+        total += weights[j]
+        found.append(total / norm)
+    return found
+
+
+def laplace_pmf(scale: float, reach: int) -> np.ndarray:
+    return np.tanh(0.5 / scale) * np.exp(-np.abs(np.arange(-reach, reach + 1)) / scale)
+
+
+def gaussian_pmf(sigma: float, reach: int) -> np.ndarray:
+    weights = np.exp(-((np.arange(-reach, reach + 1) / sigma) ** 2) / 2)
+    return weights / weights.sum()
+
+
+def fit(draws: np.ndarray, pmf: np.ndarray) -> float:
+    """The p-value of Pearson's test; all beyond the probabilities given is one more cell."""
+    reach = len(pmf) // 2
+    seen = np.bincount(np.clip(draws, -reach - 1, reach + 1) + reach + 1, minlength=len(pmf) + 2)
+    expected = draws.size * np.concatenate([[0], pmf, [0]])
+    rest = (draws.size - expected.sum()) / 2
+    expected[0] += rest
+    expected[-1] += rest
+    keep = expected >= 10
+    seen = np.append(seen[keep], seen[~keep].sum())
+    expected = np.append(expected[keep], max(expected[~keep].sum(), 1e-9))
+    statistic = ((seen - expected) ** 2 / expected)[expected > 5].sum()
+    return float(stats.chi2.sf(statistic, (expected > 5).sum() - 1))
+
+
+# ---- every word of a small width
+
+
+def table_of(law: str, parameter: str, word_bits: int = 16) -> tuple[Inversion, list[Decimal]]:
+    """A table read with 8 and then 16 bits, and its cumulative probabilities in decimals."""
+    with localcontext() as context:
+        context.prec = 60
+        if law == "laplace":
+            sampler = laplace.DiscreteLaplace(Fraction(parameter), 8, word_bits)
+            return sampler.top, laplace_cdf(parameter, -sampler.last - 2, sampler.last)
+        if law == "gaussian":
+            wide = gaussian.DiscreteGaussian(Fraction(parameter) ** 2, 8, word_bits)
+            return wide.top, gaussian_cdf(parameter, -wide.last - 1, wide.last)
+        chances = [Fraction(part) for part in parameter.split()]
+        sums = [sum(chances[: i + 1]) for i in range(len(chances) - 1)]
+        table = choices._table(tuple(chances))
+        small = Inversion(table.thresholds, np.arange(len(chances)), 8, word_bits)
+        return small, [decimal(value) for value in sums]
+
+
+LAWS = [
+    ("laplace", "1"),
+    ("laplace", "10"),
+    ("laplace", "1/7"),
+    ("laplace", "0.001"),
+    ("gaussian", "1"),
+    ("gaussian", "7.5"),
+    ("gaussian", "0.2"),
+    ("categorical", "1/3 1/2 1/6"),
+    ("categorical", "0 1/4 0 1/2 1/4 0"),
+    ("categorical", "1/256 1/65536 65279/65536"),
+]
+
+
+@pytest.mark.parametrize(("law", "parameter"), LAWS)
+def test_every_word_is_decided_rightly_or_straddles(law, parameter):
+    """All 2^16 words: one that is decided lies within its outcome's interval; one that is not has a
+    threshold in its cell, or at its border."""
+    table, cdf = table_of(law, parameter)
+    first = np.arange(256)
+    late = np.flatnonzero(table.guide == table.undecided)
+    words = [int(w) for w in late for _ in range(256)]
+    bits = np.tile(first, late.size)
+
+    class Straddles(Scripted):
+        def integer(self, bits: int) -> int:
+            raise KeyError
+
+    with localcontext() as context:
+        context.prec = 60
+        edges = [Decimal(0), *cdf, Decimal(1)]
+        first_outcome = int(table.outcomes[0])
+        for cell in np.flatnonzero(table.guide != table.undecided):
+            place = int(table.guide[cell]) - first_outcome
+            assert edges[place] <= decimal(Fraction(int(cell), 256))
+            assert decimal(Fraction(int(cell) + 1, 256)) <= edges[place + 1]
+        undecided = 0
+        for top, rest in zip(words, bits, strict=True):
+            source = Straddles([[rest]])
+            word = Fraction(top * 256 + int(rest), 2**16)
+            low, high = decimal(word), decimal(word + Fraction(1, 2**16))
+            try:
+                place = int(table._settle(source, np.array([top]))[0]) - first_outcome
+            except KeyError:
+                undecided += 1
+                assert any(low <= edge <= high for edge in cdf)
+            else:
+                assert edges[place] <= low and high <= edges[place + 1]
+        assert undecided <= len(cdf)
+
+
+@pytest.mark.parametrize(("law", "parameter"), [*LAWS[:3], *LAWS[4:7]])
+def test_straddling_words_go_on_to_any_depth(law, parameter):
+    """The bits of a threshold itself, fed word by word, stay undecided; one unit beside them at any
+    depth decides, on the right side."""
+    table, cdf = table_of(law, parameter)
+    with localcontext() as context:
+        context.prec = 150
+        _, cdf = table_of(law, parameter)
+        for place in {0, len(cdf) // 2, len(cdf) - 1}:
+            with ctx.workprec(600):
+                ball = table.thresholds(500)[place]
+                low, high = lazy.brackets([ball], 16 + 64 * 4)[0]
+            assert low == high
+            top = low >> 256
+            script = [(low >> shift) % 2**64 for shift in (192, 128, 64, 0)]
+            for depth in range(1, 4):
+                for side in (-1, 1):
+                    fed = [*script[:depth], (script[depth] + side)]
+                    if not 0 <= fed[-1] < 2**64:
+                        continue
+                    source = Scripted([[top & 255]], fed)
+                    drawn = int(table._settle(source, np.array([top >> 8]))[0])
+                    first = int(table.outcomes[0])
+                    assert source.asked == depth + 1
+                    assert drawn == first + place + (side > 0)
+
+
+def test_the_bits_of_a_word_are_the_high_ones_first():
+    """A coin of 3/8 from words of 4 and 8 bits: exactly 3/8 of all words."""
+    table = Inversion(lambda _: [arb(3) / 8], np.array([1, 0]), 8, 16)
+    assert np.count_nonzero(table.guide[:96] == 1) == 96
+    assert table.guide[96] == table.undecided
+    assert np.count_nonzero(table.guide[97:] == 0) == 159
+
+
+# ---- splits, by algebra in balls
+
+
+def probabilities(thresholds: list[arb]) -> list[arb]:
+    return [
+        high - low for low, high in zip([arb(0), *thresholds], [*thresholds, arb(1)], strict=True)
+    ]
+
+
+@pytest.mark.parametrize("scale", ["129", "1000", "5000.5", "1e6"])
+def test_laplace_digits_multiply_to_the_law(scale):
+    sampler = laplace.DiscreteLaplace(Fraction(scale))
+    assert sampler.digits
+    with ctx.workprec(300):
+        top = probabilities(sampler.top.thresholds(200))
+        digits = [(shift, probabilities(table.thresholds(200))) for shift, table in sampler.digits]
+        ratio = lazy.exp_ball(-1 / Fraction(scale), 300)
+        norm = (1 - ratio) / (1 + ratio)
+        reach = sampler.last << sampler.low_bits
+        for k in [*range(-40, 40), *np.random.default_rng(1).integers(-reach, reach, 200).tolist()]:
+            magnitude = k if k >= 0 else -1 - k
+            high = magnitude >> sampler.low_bits
+            chance = top[(high if k >= 0 else -1 - high) + sampler.last + 2]
+            for position, (shift, table) in enumerate(digits):
+                width = (
+                    digits[position + 1][0] if position + 1 < len(digits) else sampler.low_bits
+                ) - shift
+                chance *= table[(magnitude >> shift) % 2**width]
+            true = norm * ratio ** abs(k)
+            assert abs(chance - true) < true * arb(2) ** -100
+
+
+@pytest.mark.parametrize("sigma", ["129", "1000", "33333.25"])
+def test_gaussian_blocks_and_thinning_multiply_to_the_law(sigma):
+    sampler = gaussian.DiscreteGaussian(Fraction(sigma) ** 2)
+    bits, square = sampler.low_bits, Fraction(sigma) ** 2
+    assert bits
+    with ctx.workprec(300):
+        top = probabilities(sampler.top.thresholds(200))
+        norm = top[sampler.last + 2]
+        assert abs(top[sampler.last + 1] - norm) < arb(2) ** -150
+        for k in np.random.default_rng(2).integers(0, sampler.last << bits, 200).tolist():
+            high, low = k >> bits, k % 2**bits
+            start = high << bits
+            kept = lazy.exp_ball(-Fraction(2 * start * low + low**2) / (2 * square), 300)
+            for name in (high, -1 - high):
+                chance = top[name + sampler.last + 2] * kept / norm
+                true = lazy.exp_ball(-Fraction(k * k) / (2 * square), 300)
+                assert abs(chance - true) < true * arb(2) ** -100
+
+
+def test_digits_are_put_together_rightly():
+    """Scripted words: the middle of the table, all digits known."""
+    sampler = laplace.DiscreteLaplace(Fraction(2**20))
+    cells = {}
+    for shift, table in sampler.digits:
+        cell = int(np.flatnonzero(table.guide != table.undecided)[777])
+        cells[shift] = (cell, int(table.guide[cell]))
+    for sign in (1, -1):
+        known = sampler.top.guide != sampler.top.undecided
+        cell = int(np.flatnonzero(known & (sampler.top.guide * sign > 0))[100])
+        named = int(sampler.top.guide[cell])
+        source = Scripted([[cell], *([value[0]] for value in cells.values())])
+        low = sum(digit << shift for shift, (_, digit) in cells.items())
+        magnitude = ((named if named >= 0 else -1 - named) << sampler.low_bits) + low
+        drawn = int(sampler.draw(source, 1)[0])
+        assert drawn == (magnitude if named >= 0 else -1 - magnitude)
+
+
+# ---- tails
+
+
+def test_beyond_the_table_the_geometric_starts_again():
+    sampler = laplace.DiscreteLaplace(Fraction(1))
+    end = sampler.last + 1
+    ones, zeros = [2**16 - 1], [0]
+    high, low = [2**64 - 1], [0]
+    middle = [int(np.flatnonzero(sampler.top.guide == 3)[0])]
+    source = Scripted([ones, high, zeros, low, ones, high, middle], [2**64 - 1, 0, 2**64 - 1])
+    assert int(sampler.draw(source, 1)[0]) == 3 * end + 3
+    source = Scripted([zeros, low, ones, high, middle], [0, 2**64 - 1])
+    assert int(sampler.draw(source, 1)[0]) == -1 - (2 * end + 3)
+
+
+def test_short_tables_give_the_same_law(monkeypatch):
+    """With tables of one scale the tails are drawn all the time."""
+    monkeypatch.setattr(laplace, "TAIL_SCALES", 1)
+    monkeypatch.setattr(gaussian, "TAIL_WIDTHS", 1)
+    long = laplace.DiscreteLaplace(Fraction(5)).draw(Seeded(1), 10**6)
+    assert fit(long, laplace_pmf(5, 200)) > 1e-4
+    assert fit(long, laplace_pmf(5.1, 200)) < 1e-9
+    wide = gaussian.DiscreteGaussian(Fraction(16)).draw(Seeded(2), 20_000)
+    assert np.abs(wide).max() > 12
+    assert fit(wide, gaussian_pmf(4, 60)) > 1e-4
+    assert fit(wide, gaussian_pmf(4.3, 60)) < 1e-9
+
+
+# ---- goodness of fit
+
+
+def test_laplace_fits_at_ten_million_draws():
+    """From the system's randomness: a true sampler fails this once in a thousand million runs."""
+    draws = noise.discrete_laplace(10, 10**7)
+    assert draws.dtype == np.int64
+    assert fit(draws, laplace_pmf(10, 400)) > 1e-9
+    assert fit(draws, laplace_pmf(10.1, 400)) < 1e-30
+    assert np.abs(draws).max() > 130  # e^-13 is 2·10^-6
+
+
+def test_gaussian_fits_at_ten_million_draws():
+    draws = noise.discrete_gaussian(10, 10**7)
+    assert draws.dtype == np.int64
+    assert fit(draws, gaussian_pmf(10, 200)) > 1e-9
+    assert fit(draws, gaussian_pmf(10.1, 200)) < 1e-30
+    assert np.abs(draws).max() > 47
+
+
+@pytest.mark.parametrize("scale", [0.3, 1, 100, 150, 3000])
+def test_laplace_fits(scale):
+    draws = noise.discrete_laplace(scale, 10**6, source=Seeded(3))
+    reach = int(20 * scale) + 5
+    assert fit(draws, laplace_pmf(scale, reach)) > 1e-4
+    assert fit(draws, laplace_pmf(scale * 1.05, reach)) < 1e-9
+    one_sided = noise.geometric(scale, 10**6, source=Seeded(4))
+    assert one_sided.min() == 0
+    pmf = -np.expm1(-1 / scale) * np.exp(-np.arange(reach + 1) / scale)
+    assert fit(one_sided, np.concatenate([np.zeros(reach), pmf])) > 1e-4
+
+
+@pytest.mark.parametrize("sigma", [0.4, 1, 100, 150, 3000])
+def test_gaussian_fits(sigma):
+    draws = noise.discrete_gaussian(sigma, 10**6, source=Seeded(5))
+    reach = int(10 * sigma) + 5
+    assert fit(draws, gaussian_pmf(sigma, reach)) > 1e-4
+    assert fit(draws, gaussian_pmf(sigma * 1.05, reach)) < 1e-9
+
+
+@pytest.mark.parametrize("scale", [1e9, 1e12, 2**52])
+def test_large_scales(scale):
+    """Indistinguishable from the continuous law; low bits are fair."""
+    draws = noise.discrete_laplace(scale, 200_000, source=Seeded(6))
+    assert stats.kstest(draws / scale, "laplace").pvalue > 1e-4
+    assert stats.kstest(draws / scale * 1.05, "laplace").pvalue < 1e-6
+    wide = noise.discrete_gaussian(scale, 200_000, source=Seeded(7))
+    assert stats.kstest(wide / scale, "norm").pvalue > 1e-4
+    assert stats.kstest(wide / scale * 1.05, "norm").pvalue < 1e-6
+    for found in (draws, wide):
+        for shift in (0, 7):
+            counts = np.bincount((found >> shift) & 1023, minlength=1024)
+            assert stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_tiny_scales():
+    assert not noise.discrete_laplace("1e-3", 1000).any()
+    assert not noise.discrete_laplace("1e-299", 1000).any()
+    assert not noise.discrete_gaussian("1e-299", 1000).any()
+    assert not noise.geometric(1e-300, 1000).any()
+
+
+def test_variance_instead_of_width():
+    draws = noise.discrete_gaussian(None, 10**6, variance=2, source=Seeded(8))
+    assert fit(draws, gaussian_pmf(2**0.5, 30)) > 1e-4
+
+
+# ---- OpenDP's samplers
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_agreement_with_opendp(law):
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    metric = dp.l1_distance(T=int) if law == "laplace" else dp.l2_distance(T=float)
+    make = dp.m.make_laplace if law == "laplace" else dp.m.make_gaussian
+    theirs = make(dp.vector_domain(dp.atom_domain(T=int)), metric, scale=5.0)([0] * 60_000)
+    ours = getattr(noise, f"discrete_{law}")
+
+    def same(scale: float) -> float:
+        draws = ours(scale, 10**6, source=Seeded(9))
+        counts = np.array(
+            [np.bincount(np.clip(x, -30, 30) + 30, minlength=61) for x in (theirs, draws)]
+        )
+        counts = counts[:, counts.sum(axis=0) > 200]
+        return float(stats.chi2_contingency(counts).pvalue)
+
+    assert same(5) > 1e-6
+    assert same(5.25) < 1e-6
+
+
+# ---- uniform integers and coins
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 10, 16, 100, 250, 4096])
+def test_uniform_gives_equally_many_words_to_each(n):
+    bits = 8 if n <= 16 else 16
+    words = np.arange(1 << bits)
+    spare = (1 << bits) % n
+    again = [np.zeros(spare, dtype=int)] if spare else []
+    drawn = integers.below(n, words.size, Scripted([words, *again]))
+    kept = drawn[: words.size - spare]
+    assert (np.bincount(kept, minlength=n) == (1 << bits) // n).all()
+
+
+def test_uniform_of_any_size():
+    assert noise.uniform(1) == 0
+    for n in (10, 1000, 10**6, 10**12, 2**63, 3 * 2**61):
+        draws = noise.uniform(n, 10**5, source=Seeded(10))
+        assert draws.min() >= 0 and int(draws.max()) < n
+        assert stats.kstest(draws / n, "uniform").pvalue > 1e-4 or n == 10
+
+
+def test_coins_follow_their_probability():
+    for probability, value in [("1/3", 1 / 3), (0.25, 0.25), (noise.exp_minus("1/2"), 0.60653066)]:
+        found = noise.bernoulli(probability, 10**6, source=Seeded(11)).mean()
+        assert abs(found - value) < 5 * (value * (1 - value) / 10**6) ** 0.5
+    assert noise.bernoulli(0, 1000).sum() == 0 and noise.bernoulli(1, 1000).sum() == 1000
+    assert noise.bernoulli(0) == 0 and noise.bernoulli(1) == 1
+    few = [noise.bernoulli("1/3", source=source) for source in [Seeded(12)] for _ in range(3000)]
+    assert abs(sum(few) - 1000) < 130
+
+
+def test_a_real_whose_balls_never_close_on_a_binary_fraction():
+    """e^(−ln 2) is 1/2, and no ball says so; coins are drawn all the same."""
+
+    def half(precision: int) -> arb:
+        with ctx.workprec(precision):
+            return (-arb(2).log()).exp()
+
+    source = Scripted([], [2**63, 0, 1])
+    assert lazy.is_below(source, half) is False and source.asked == 3
+    found = noise.bernoulli(half, 10**6, source=Seeded(13)).mean()
+    assert abs(found - 0.5) < 0.0025
+
+
+@given(st.floats(0, 3), st.integers(-2, 2))
+@settings(max_examples=300, deadline=None)
+def test_coins_of_an_exponent_agree_with_the_exact_comparison(exponent, beside):
+    """Words at and beside 2^32 e^(−y), where a float's last bits matter."""
+    exact = Fraction(exponent)
+    ball = lazy.exp_ball(-exact, 300)
+    low, high = lazy.brackets([ball], 96)[0]
+    word, rest = divmod(low, 2**64)
+    word = min(max(word + beside, 0), 2**32 - 1)
+    for fed in (rest - 1, rest + 1):
+        if not 0 <= fed < 2**64:
+            continue
+        source = Scripted([[word]], [fed])
+        found = coins.bernoulli_exp(np.array([exponent]), lambda _: exact, source)
+        if low == high and (low >> 64) < 2**32:
+            assert bool(found[0]) == (word * 2**64 + fed < low)
+
+
+# ---- choices
+
+
+def test_categorical_follows_its_probabilities():
+    chances = ["0.2", 0, "1/3", Fraction(7, 15), 0]
+    draws = noise.categorical(chances, (1000, 1000), dtype=np.uint8, source=Seeded(14))
+    assert draws.dtype == np.uint8 and draws.shape == (1000, 1000)
+    counts = np.bincount(draws.reshape(-1), minlength=5)
+    assert counts[1] == counts[4] == 0
+    expected = 10**6 * np.array([0.2, 1 / 3, 7 / 15])
+    assert stats.chisquare(counts[[0, 2, 3]], expected).pvalue > 1e-4
+    assert noise.categorical([1]) == 0
+
+
+def test_an_impossible_outcome_never_comes_even_at_the_extreme_words():
+    table, _ = table_of("categorical", "0 1/4 0 1/2 1/4 0")
+    for first, rest, more in [(0, 0, [0, 1]), (255, 255, [2**64 - 1, 2**64 - 2])]:
+        drawn = int(table._settle(Scripted([[rest]], more), np.array([first]))[0])
+        assert drawn == (1 if first == 0 else 4)
+
+
+def test_randomized_response():
+    rows = [["3/4", "1/4"], ["1/4", "3/4"]]
+    codes = np.tile(np.array([0, 1, 1], dtype=np.uint8), 10**5)
+    answers = noise.randomized_response(codes, rows, source=Seeded(15))
+    assert answers.dtype == np.uint8
+    assert abs(answers[codes == 0].mean() - 0.25) < 0.01
+    assert abs(answers[codes == 1].mean() - 0.75) < 0.01
+
+
+def test_selection_noise_is_exponential_and_costs_what_it_says():
+    """A score one scale below wins with probability 1/(2e) = 0.18 under exponential noise; under
+    Gumbel's it would be 1/(1 + e) = 0.27."""
+    found = np.mean([noise.noisy_max([0, 2], 2) == 0 for _ in range(1500)])
+    assert abs(found - np.exp(-1) / 2) < 0.05  # five standard deviations
+    assert noise.selection_epsilon(1, 2) == 1 and noise.selection_epsilon(1, 2, 3) == 3
+    assert noise.selection_epsilon(1, 2, 3, monotonic=True) == 1.5
+    assert noise.selection_epsilon("0.1", 1) >= Fraction(1, 5)
+    best = noise.top_k(np.arange(1000), 3, 1e-3)
+    assert best.tolist() == [999, 998, 997]
+    assert noise.top_k([5.5, 1.0, 3.0], 2, 1e-3, negate=True).tolist() == [1, 2]
+
+
+# ---- the grid
+
+
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20),
+    st.sampled_from(["1", "0.01", "1/3", "2.5", "1e-9", "1e30"]),
+)
+@settings(max_examples=200, deadline=None)
+def test_units_are_the_exact_rounding(values, step):
+    grid = noise.Grid(step)
+    for value, unit in zip(values, grid.units(values), strict=True):
+        true = (Fraction(value) / grid.step + Fraction(1, 2)).__floor__()
+        assert int(unit) == min(max(true, -(2**62)), 2**62)
+
+
+@given(
+    st.floats(-1e6, 1e6), st.fractions(0, 100), st.sampled_from(["1", "0.01", "1/3", "2.5", "7"])
+)
+@settings(max_examples=300, deadline=None)
+def test_the_grid_accounts_for_its_rounding(value, change, step):
+    grid = noise.Grid(step)
+    exact = np.array([Fraction(value), Fraction(value) + change], dtype=object)
+    low, high = grid.units(exact)
+    assert change == 0 or 0 <= high - low <= grid.sensitivity(change)
+
+
+def test_the_grid_s_sensitivity_is_attained():
+    grid = noise.Grid("0.5")
+    assert grid.sensitivity("0.6") == 2
+    low, high = grid.units(np.array([Fraction("0.2"), Fraction("0.8")], dtype=object))
+    assert high - low == 2
+    # Two coordinates that move by 0.3 each: one step each, though 0.6 alone is two.
+    assert grid.sensitivity("0.6", coordinates=2) == 3
+
+
+def test_noise_on_a_grid():
+    grid = noise.Grid("0.01")
+    units = grid.add_laplace(np.zeros(10**5, dtype=np.int64), grid.sensitivity(1), "1/2")
+    assert units.dtype == np.int64
+    assert abs(np.abs(units).mean() - 200) < 5
+    points = grid.values(units)
+    assert (points == units / 100).all()
+    assert grid.exact(units[:3]).tolist() == [Fraction(int(unit), 100) for unit in units[:3]]
+    wide = grid.add_gaussian(np.zeros(10**5, dtype=np.int64), 100, "1/2")
+    assert abs(wide.std() - 100) < 2
+    ends = grid.add_laplace(np.array([2**63 - 1, -(2**63)]), 1, 1)
+    assert abs(ends.astype(float)).max() <= 2.0**62
+    assert grid.units(np.array([3, 2**64 - 1], dtype=np.uint64))[0] == 300
+
+
+# ---- randomness discipline
+
+
+def test_other_rooms_never_pass_a_source():
+    """A source can only be given by keyword, and nobody outside `noise` does."""
+    root = Path(wi.__file__).parent
+    for path in root.rglob("*.py"):
+        if path.parent.name == "noise":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and "noise" in ast.unparse(node.func):
+                assert "source" not in [keyword.arg for keyword in node.keywords], path
+
+
+def test_the_package_has_no_seed():
+    for path in (Path(wi.__file__).parent / "noise").glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "default_rng" not in text and "environ" not in text and "np.random" not in text
+    with pytest.raises(InvalidInput, match="source"):
+        noise.discrete_laplace(1, 5, source=np.random.default_rng(0))
+
+
+def test_a_fork_does_not_repeat_its_parent():
+    code = (
+        "import os, whosin as wi\n"
+        "wi.noise.discrete_laplace(1e6, 10)\n"
+        "reader, writer = os.pipe()\n"
+        "child = os.fork()\n"
+        "draws = wi.noise.discrete_laplace(1e6, 8).tobytes()\n"
+        "if child == 0: os.write(writer, draws); os._exit(0)\n"
+        "assert os.read(reader, 64) != draws\n"
+        "os.waitpid(child, 0)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- shapes and bad input
+
+
+def test_sizes():
+    assert isinstance(noise.discrete_laplace(3), int)
+    assert isinstance(noise.discrete_gaussian(3), int)
+    assert noise.discrete_laplace(3, 0).shape == (0,)
+    assert noise.discrete_laplace(3, (2, 0, 3)).shape == (2, 0, 3)
+    assert noise.discrete_gaussian(300, np.int64(4)).shape == (4,)
+
+
+@pytest.mark.parametrize("sampler", [noise.discrete_laplace, noise.discrete_gaussian])
+@pytest.mark.parametrize(
+    "scale",
+    [0, -1, float("nan"), float("inf"), 1e16, 2**52 + 1, "x", None, [1], True, b"1", "1e9999", 1j],
+)
+def test_bad_scales(sampler, scale):
+    with pytest.raises(InvalidInput, match=r"(scale|sigma) must be"):
+        sampler(scale, 3)
+
+
+@pytest.mark.parametrize("size", [-1, 1.5, "3", (2, -1), True, [None], 2**70, {}])
+def test_bad_sizes(size):
+    for sampler in (
+        noise.discrete_laplace,
+        noise.discrete_gaussian,
+        noise.geometric,
+        noise.uniform,
+    ):
+        with pytest.raises(InvalidInput, match="size must be"):
+            sampler(3, size)
+    with pytest.raises(InvalidInput, match="size must be"):
+        noise.bernoulli("1/2", size)
+
+
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        (lambda: noise.uniform(0), "n"),
+        (lambda: noise.uniform(2**63 + 1), "n"),
+        (lambda: noise.uniform(1.5), "n"),
+        (lambda: noise.bernoulli(1.5), "probability"),
+        (lambda: noise.bernoulli("x"), "probability"),
+        (lambda: noise.bernoulli(lambda precision: 0.5), "probability"),
+        (lambda: noise.bernoulli(lambda precision: arb(2)), "probability"),
+        (lambda: noise.exp_minus(-1), "exponent"),
+        (lambda: noise.categorical([0.5, 0.4]), "probabilities"),
+        (lambda: noise.categorical([]), "probabilities"),
+        (lambda: noise.categorical("11"), "probabilities"),
+        (lambda: noise.categorical([2, -1]), "probabilities"),
+        (lambda: noise.categorical([1], dtype=float), "dtype"),
+        (lambda: noise.categorical(["1/300"] * 300, 3, dtype=np.uint8), "dtype"),
+        (lambda: noise.randomized_response([0, 2], [[1], [1]]), "codes"),
+        (lambda: noise.randomized_response([0.5], [[1]]), "codes"),
+        (lambda: noise.discrete_gaussian(), "sigma"),
+        (lambda: noise.discrete_gaussian(1, 1, variance=1), "sigma"),
+        (lambda: noise.discrete_gaussian(None, 1, variance=-1), "variance"),
+        (lambda: noise.top_k([1, 2], 3, 1), "k"),
+        (lambda: noise.top_k([1, 2], 0, 1), "k"),
+        (lambda: noise.top_k([], 1, 1), "scores"),
+        (lambda: noise.top_k([1, float("nan")], 1, 1), "scores"),
+        (lambda: noise.top_k(["a"], 1, 1), "scores"),
+        (lambda: noise.noisy_max([1, 2], 0), "scale"),
+        (lambda: noise.selection_epsilon(-1, 1), "sensitivity"),
+        (lambda: noise.Grid(0), "step"),
+        (lambda: noise.Grid(-1), "step"),
+        (lambda: noise.Grid("nan"), "step"),
+        (lambda: noise.Grid(1).units([float("nan")]), "values"),
+        (lambda: noise.Grid(1).units(["a"]), "values"),
+        (lambda: noise.Grid(1).sensitivity(0), "sensitivity"),
+        (lambda: noise.Grid(1).add_laplace([1.5], 1, 1), "units"),
+        (lambda: noise.Grid(1).add_laplace([1], 0.5, 1), "sensitivity"),
+        (lambda: noise.Grid(1).add_laplace([1], 1, 0), "epsilon"),
+        (lambda: noise.Grid(1).add_laplace([1], 1, 1e-30), "epsilon"),
+        (lambda: noise.Grid(1).add_gaussian([1], 1, 1e-40), "rho"),
+    ],
+)
+def test_bad_input(call, field):
+    with pytest.raises(InvalidInput, match="must be") as caught:
+        call()
+    assert caught.value.field.startswith(field)
