@@ -36,6 +36,17 @@ MAY_IMPORT = {
     },
     "calibration": {"errors", "exact", "beliefs", "priors", "families"},
     "distortion": {"errors", "exact", "spaces", "priors", "mechanisms", "notions"},
+    "release": {
+        "errors",
+        "exact",
+        "spaces",
+        "priors",
+        "families",
+        "calibration",
+        "distortion",
+        "noise",
+        "ledger",
+    },
     "ledger": {"errors", "exact", "beliefs", "calibration"},
     "report": {
         "distortion",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from whosin import notions as notions
     from whosin import priors as priors
     from whosin import references as references
+    from whosin import release as release
     from whosin import spaces as spaces
     from whosin import theorems as theorems
     from whosin.calibration import Advantage as Advantage
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from whosin.mechanisms import Channel as Channel
     from whosin.notions import Level as Level
     from whosin.notions import Witness as Witness
+    from whosin.release import Session as Session
+    from whosin.release import Table as Table
     from whosin.spaces import Count as Count
     from whosin.spaces import Histogram as Histogram
     from whosin.spaces import Max as Max
@@ -62,6 +65,7 @@ _ROOMS = (
     "notions",
     "priors",
     "references",
+    "release",
     "spaces",
     "theorems",
 )
@@ -81,8 +85,10 @@ _NAMES = {
     "Query": "calibration",
     "Records": "spaces",
     "Rho": "calibration",
+    "Session": "release",
     "Subsets": "spaces",
     "Sum": "spaces",
+    "Table": "release",
     "Witness": "notions",
     "calibrate": "calibration",
 }

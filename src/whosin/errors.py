@@ -69,6 +69,10 @@ class StoreFailed(WhosinError):
     """The ledger's store cannot be read or written: a full disk, a lock, a lost connection."""
 
 
+class ScanFailed(WhosinError):
+    """The engine failed while it scanned a table, after the debit, which stands."""
+
+
 class BrokenHistory(WhosinError):
     """The ledger's history is not the one that was written; `dataset` names where it breaks."""
 

@@ -43,16 +43,22 @@ def _options(version: bool = typer.Option(False, "--version", help="Print the ve
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    from whosin.errors import BrokenHistory, BudgetRefused, StoreFailed, WhosinError
+    from whosin.errors import (
+        BrokenHistory,
+        BudgetRefused,
+        ScanFailed,
+        StoreFailed,
+        WhosinError,
+    )
 
     try:
         result = app(args=arguments, prog_name="whosin", standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except (typer.Abort, KeyboardInterrupt):
-        return _fail("interrupted", 130)
+    except (typer.Abort, KeyboardInterrupt) as error:
+        return _fail(str(error) or "interrupted", 130)
     except (BrokenHistory, BudgetRefused) as error:
         return _fail(str(error), 1)
-    except StoreFailed as error:
+    except (ScanFailed, StoreFailed) as error:
         return _fail(str(error), 3)
     except WhosinError as error:
         return _fail(str(error), 2)

@@ -1,0 +1,49 @@
+"""Answers from real tables, on DuckDB or Spark, each debited in a ledger before it is shown."""
+
+from whosin.release.answer import Answer, Release
+from whosin.release.domains import Range, Values
+from whosin.release.engines import DuckDB, Engine, Spark
+from whosin.release.pricing import Offer
+from whosin.release.queries import (
+    QUERIES,
+    Count,
+    Histogram,
+    Keys,
+    Maximum,
+    Mean,
+    Quantile,
+    Query,
+    Rows,
+    Sum,
+    Synthetic,
+    Top,
+    Variance,
+)
+from whosin.release.session import Session
+from whosin.release.table import Table
+
+__all__ = [
+    "QUERIES",
+    "Answer",
+    "Count",
+    "DuckDB",
+    "Engine",
+    "Histogram",
+    "Keys",
+    "Maximum",
+    "Mean",
+    "Offer",
+    "Quantile",
+    "Query",
+    "Range",
+    "Release",
+    "Rows",
+    "Session",
+    "Spark",
+    "Sum",
+    "Synthetic",
+    "Table",
+    "Top",
+    "Values",
+    "Variance",
+]

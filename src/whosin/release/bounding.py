@@ -1,0 +1,153 @@
+"""No entity counts for more than its share: bounding inside the engine, rows chosen at random.
+
+Contract: what these expressions return changes with one entity by no more than `Part.sensitivity`
+says, because each entity's rows are chosen by looking at that entity alone. A random column is made
+first and ordered by afterwards, since engines refuse, or repeat, random numbers inside a window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from whosin.exact import rational
+from whosin.release.cells import Cells
+from whosin.release.domains import Range
+from whosin.release.predicate import condition, number
+from whosin.release.table import Table
+
+ENTITY = "entity"
+LOT = "lot"
+RANK = "rank"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much of an entity counts: so many rows in each of so many cells."""
+
+    rows: int
+    groups: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """A number summed over rows, in whole units.
+
+    Attributes:
+        unit: what one unit is worth.
+        low, high: the least and the most that one row can add, in units.
+    """
+
+    name: str
+    unit: Fraction
+    low: int
+    high: int
+
+    def sensitivity(self, relation: str, bounds: Bounds, grouped: bool) -> int:
+        """L1 (THEORY 8): how far one entity can move all cells together, in units."""
+        most, width = self._reach()
+        if relation == "replace":
+            return bounds.rows * (2 * bounds.groups * most if grouped else width)
+        return bounds.rows * most * (bounds.groups if grouped else 1)
+
+    def squared(self, relation: str, bounds: Bounds, grouped: bool) -> int:
+        """L2, squared. Replaced entities share no cell, or all of them, whichever is worse."""
+        most, width = self._reach()
+        if not grouped:
+            return self.sensitivity(relation, bounds, grouped) ** 2
+        worst = max(2 * most**2, width**2) if relation == "replace" else most**2
+        return bounds.groups * bounds.rows**2 * worst
+
+    def _reach(self) -> tuple[int, int]:
+        return max(abs(self.low), abs(self.high)), max(self.high, 0) - min(self.low, 0)
+
+
+PEOPLE = Part("people", Fraction(1), 1, 1)
+ROWS = Part("rows", Fraction(1), 1, 1)
+
+
+def eligible(table: Table, where: str | None) -> Any:
+    """The rows that have an entity and meet the condition."""
+    rows = table.data.filter(table.data[table.entity].notnull())
+    return rows if where is None else rows.filter(condition(where, rows))
+
+
+def units(value: Any, domain: Range, centre: int = 0) -> Any:
+    """A number clamped and rounded to whole steps, less a centre; missing stays missing.
+
+    floor(x + ½) on doubles is the same on every engine, which their rounding functions are not.
+    """
+    low, high = domain.units
+    step = domain.unit
+    ends = domain.bounds
+    clamped = number(value).clip(float(ends[0]), float(ends[1]))
+    scaled = clamped * float(step.denominator) / float(step.numerator)
+    whole = (scaled + 0.5).floor().cast("int64").clip(low, high)
+    return whole - centre
+
+
+def people(rows: Any, table: Table, cells: Cells, bounds: Bounds) -> Any:
+    """For each cell the number of entities; each entity in a few cells."""
+    if not cells.columns:
+        return rows.aggregate(people=rows[table.entity].nunique())
+    pairs = rows.select(**{ENTITY: rows[table.entity]}, **cells.keys(rows)).distinct()
+    chosen = _choose(pairs, cells, bounds)
+    return chosen.group_by(list(cells.names)).aggregate(people=chosen.count())
+
+
+def totals(
+    rows: Any, table: Table, cells: Cells, bounds: Bounds, values: dict[str, Any], counted: bool
+) -> Any:
+    """For each cell the sums of some values, and the number of rows where `counted`.
+
+    Args:
+        values: what to sum; rows where one is missing must have been dropped.
+    """
+    import ibis
+
+    one = {ROWS.name: ibis.literal(1, "int64")} if counted else {}
+    base = rows.select(**{ENTITY: rows[table.entity]}, **cells.keys(rows), **values, **one)
+    home = [ENTITY, *cells.names]
+    if values:
+        base = first(base, home, bounds.rows)
+        each = base.group_by(home).aggregate(**{name: base[name].sum() for name in (*values, *one)})
+    else:  # rows are alike: no need to choose among them
+        each = base.group_by(home).aggregate(rows=ibis.least(base.count(), bounds.rows))
+    each = _choose(each, cells, bounds)
+    sums = {name: each[name].sum().cast("int64") for name in (*values, *one)}
+    if not cells.columns:
+        return each.aggregate(**sums)
+    return each.group_by(list(cells.names)).aggregate(**sums)
+
+
+def _choose(each: Any, cells: Cells, bounds: Bounds) -> Any:
+    """A few cells of each entity, at random; all of them where there are no more."""
+    if bounds.groups >= cells.count:
+        return each
+    return first(each, [ENTITY], bounds.groups)
+
+
+def first(base: Any, home: Sequence[str], most: int) -> Any:
+    """At most so many rows of each home, at random."""
+    import ibis
+
+    drawn = base.mutate(**{LOT: ibis.random()})
+    rank = ibis.row_number().over(group_by=list(home), order_by=LOT)
+    ranked = drawn.mutate(**{RANK: rank})
+    return ranked.filter(ranked[RANK] < most)
+
+
+def centred(domain: Range) -> tuple[int, Part]:
+    """(the middle of a range in units, the part that sums distances from it)."""
+    low, high = domain.units
+    centre = (low + high) // 2
+    return centre, Part("sum", domain.unit, low - centre, high - centre)
+
+
+def square_part(domain: Range) -> tuple[float, Part]:
+    """(half the range, the part that sums squares of distances from its middle)."""
+    low, high = domain.bounds
+    half = rational(high - low) / 2
+    return float(half), Part("squares", half**2 / 10**6, 0, 10**6)

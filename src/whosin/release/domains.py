@@ -1,0 +1,149 @@
+"""Public domains: what a column may hold, declared before anyone looks at the rows.
+
+Contract: answers have the shape that the domains say, whatever the rows hold. A value outside its
+domain goes to the cell "other" (`Values`), or is clamped (`Range`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+from whosin.errors import InvalidInput, UnknownName
+from whosin.exact import rational
+
+OTHER = "other"
+MOST_CELLS = 10**7
+FINEST = 10**6
+"""How many steps a range has by default, at the most; sums of 10^12 rows still fit 64 bits."""
+
+
+@dataclass(frozen=True)
+class Values:
+    """A column with finitely many public values; anything else is in the cell "other"."""
+
+    values: tuple[str | int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(self.values))
+        if not self.values:
+            raise InvalidInput("values", "a list of at least one value", "an empty one")
+        kinds = {type(value) for value in self.values}
+        if kinds not in ({str}, {int}, {bool}):
+            raise InvalidInput("values", "all texts, or all whole numbers", repr(self.values[:5]))
+        if len(set(self.values)) != len(self.values):
+            raise InvalidInput("values", "different from each other", repr(self.values[:5]))
+
+    @property
+    def labels(self) -> tuple[str | int, ...]:
+        """The cells, in the declared order, with "other" at the end."""
+        name = OTHER
+        while name in self.values:
+            name += "_"
+        return (*self.values, name)
+
+
+@dataclass(frozen=True)
+class Range:
+    """A numeric column, clamped to [lower, upper], rounded to multiples of a step.
+
+    Args:
+        step: sums and means are computed in whole multiples of it; by default the power of ten
+            that gives up to a million steps.
+        edges: where bins end, for histograms and group-by: bins are [a, b), the last one [a, b].
+    """
+
+    lower: object
+    upper: object
+    step: object = None
+    edges: tuple[object, ...] = ()
+
+    def __post_init__(self) -> None:
+        low, high = self.bounds
+        if low >= high:
+            raise InvalidInput("lower", f"below upper ({self.upper})", self.lower)
+        object.__setattr__(self, "edges", tuple(self.edges))
+        edges = [rational(edge, "edges") for edge in self.edges]
+        if edges and (len(edges) < 2 or edges != sorted(set(edges))):
+            raise InvalidInput("edges", "at least two numbers, rising", list(self.edges))
+        if self.step is not None and rational(self.step, "step") <= 0:
+            raise InvalidInput("step", "above 0", self.step)
+        if (high - low) / self.unit > 10**9:
+            raise InvalidInput("step", "at least a billionth of the range", self.step)
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        """The clamp, exactly."""
+        return rational(self.lower, "lower"), rational(self.upper, "upper")
+
+    @property
+    def unit(self) -> Fraction:
+        """The step, exactly."""
+        if self.step is not None:
+            return rational(self.step, "step")
+        low, high = self.bounds
+        unit = Fraction(1)
+        while (high - low) / unit > FINEST:
+            unit *= 10
+        while (high - low) / (unit / 10) <= FINEST:
+            unit /= 10
+        return unit
+
+    @property
+    def units(self) -> tuple[int, int]:
+        """The clamp in whole steps: the multiples of the step inside [lower, upper]."""
+        low, high = self.bounds
+        return -(-low // self.unit), high // self.unit
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The bins, as texts, with "other" at the end for what is in none of them."""
+        ends = [f"{float(rational(edge)):g}" for edge in self.edges]
+        return (*(f"{a}..{b}" for a, b in pairwise(ends)), OTHER)
+
+
+Domain: TypeAlias = Values | Range
+
+
+def read_domain(column: str, data: object) -> Domain:
+    """A domain as people write it: a list of values, (lower, upper), "0..120", or keys."""
+    if isinstance(data, Values | Range):
+        return data
+    if isinstance(data, str) and ".." in data:
+        low, _, high = data.partition("..")
+        return Range(low, high)
+    if isinstance(data, tuple) and len(data) == 2 and not any(isinstance(x, str) for x in data):
+        return Range(*data)
+    if isinstance(data, list | tuple | range):
+        return Values(tuple(data))
+    if isinstance(data, Mapping):
+        return _from_keys(column, data)
+    accepted = "a list of values, or a range such as 0..120"
+    raise InvalidInput(f"domain of {column}", accepted, repr(data))
+
+
+def _from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
+    known = ("values", "lower", "upper", "step", "edges")
+    for key in data:
+        if key not in known:
+            raise UnknownName(f"key of the domain of {column}", str(key), known)
+    if "values" in data:
+        if len(data) > 1:
+            raise InvalidInput(f"domain of {column}", "values, or a range, not both", "both")
+        return Values(_listed(data["values"], f"values of {column}"))
+    edges = _listed(data.get("edges", ()), f"edges of {column}")
+    if edges:
+        data = {"lower": edges[0], "upper": edges[-1], **data}
+    for key in ("lower", "upper"):
+        if key not in data:
+            raise InvalidInput(f"domain of {column}", f"an object with {key!r}", "none")
+    return Range(data["lower"], data["upper"], data.get("step"), edges)
+
+
+def _listed(data: object, field: str) -> tuple[Any, ...]:
+    if not isinstance(data, list | tuple):
+        raise InvalidInput(field, "a list", repr(data))
+    return tuple(data)

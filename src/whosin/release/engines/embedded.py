@@ -1,0 +1,175 @@
+"""DuckDB inside this process: the default engine.
+
+A table larger than the memory limit spills to a folder of its own, which is removed at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from whosin.errors import InvalidInput, UnknownName
+from whosin.release.engines.base import Progress, kind_of
+
+POLL = 0.2
+
+
+class DuckDB:
+    """DuckDB, embedded.
+
+    Args:
+        memory: the most memory to use, such as "4GB"; what does not fit spills.
+        threads: how many threads; all cores by default.
+        spill: where to spill; the system's temporary folder by default.
+    """
+
+    name = "duckdb"
+
+    def __init__(
+        self, memory: str | None = None, threads: int | None = None, spill: object = None
+    ) -> None:
+        import ibis
+
+        self._folder = TemporaryDirectory(prefix="whosin-spill-", dir=_folder(spill))
+        self._ibis = ibis.duckdb.connect()
+        self._connection = self._ibis.con
+        self._set("temp_directory", self._folder.name)
+        self._set("enable_progress_bar", False)
+        # Rows need no order, and keeping it would cost memory.
+        self._set("preserve_insertion_order", False)
+        for name, value in (("memory_limit", memory), ("threads", threads)):
+            if value is not None:
+                self._set(name, value)
+
+    def open(self, source: object) -> Any:
+        """A path, a pattern of paths, `database.duckdb::table`, or a frame in memory."""
+        if isinstance(source, Path):
+            source = str(source)
+        if not isinstance(source, str):
+            return self._frame(source)
+        if "::" in source:
+            return self._catalogue(source)
+        kind = kind_of(source)
+        if not any(letter in source for letter in "*?[") and not Path(source).exists():
+            raise FileNotFoundError(2, "no such file or directory", source)
+        path = _inside(source, kind)
+        try:
+            if kind == "arrow":
+                return self._arrow(path)
+            if kind == "parquet":
+                return self._ibis.read_parquet(path)
+            return self._ibis.sql(f"SELECT * FROM {_csv(path)}")
+        except OSError:
+            raise
+        except Exception as error:
+            raise _unreadable(source, kind, error) from None
+
+    def run(self, expression: Any, progress: Progress | None = None) -> Any:
+        """Run an aggregate; Ctrl-C stops it."""
+        done = threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(progress, done), daemon=True)
+        if progress is not None:
+            watcher.start()
+        try:
+            return expression.to_pyarrow()
+        finally:
+            done.set()
+            if progress is not None:
+                watcher.join()
+
+    def batches(self, expression: Any, rows: int) -> Iterator[Any]:
+        """Stream the rows."""
+        yield from expression.to_pyarrow_batches(chunk_size=rows)
+
+    def close(self) -> None:
+        """Let go of the database and the spill folder."""
+        self._ibis.disconnect()
+        self._folder.cleanup()
+
+    def _watch(self, progress: Progress, done: threading.Event) -> None:
+        while not done.wait(POLL):
+            with contextlib.suppress(Exception):
+                share = self._connection.query_progress()
+                if share >= 0:
+                    progress(min(1.0, share / 100))
+
+    def _set(self, name: str, value: object) -> None:
+        try:
+            self._connection.execute(f"SET {name} = {_literal(value)}")
+        except Exception:
+            raise InvalidInput(name.replace("_limit", ""), "a size such as 4GB", value) from None
+
+    def _frame(self, source: Any) -> Any:
+        import ibis
+        import pyarrow as pa
+
+        if isinstance(source, ibis.Table):
+            return source
+        if not isinstance(source, pa.Table | pa.RecordBatch):
+            converter = getattr(source, "__arrow_c_stream__", None)
+            if converter is None:
+                accepted = "a path, a pyarrow Table, or a pandas or Polars frame"
+                raise InvalidInput("table", accepted, type(source).__name__)
+            source = pa.table(source)
+        if isinstance(source, pa.RecordBatch):
+            source = pa.Table.from_batches([source])
+        return self._ibis.read_in_memory(source)
+
+    def _arrow(self, path: str) -> Any:
+        import pyarrow.dataset as ds
+
+        return self._ibis.read_in_memory(ds.dataset(path, format="ipc").scanner().to_reader())
+
+    def _catalogue(self, source: str) -> Any:
+        path, _, name = source.partition("::")
+        if not Path(path).exists():
+            raise FileNotFoundError(2, "no such file or directory", path)
+        alias = "data"
+        try:
+            self._connection.execute(f"ATTACH {_literal(path)} AS {alias} (READ_ONLY)")
+        except Exception as error:
+            raise _unreadable(path, "DuckDB database", error) from None
+        schema, _, table = name.rpartition(".")
+        known = self._ibis.list_tables(database=(alias, schema or "main"))
+        if table not in known:
+            raise UnknownName("table", name, known)
+        return self._ibis.table(table, database=(alias, schema or "main"))
+
+
+def _folder(spill: object) -> str | None:
+    if spill is None:
+        return None
+    if not Path(str(spill)).is_dir():
+        raise InvalidInput("spill", "an existing folder", Path(str(spill)).name)
+    return str(spill)
+
+
+def _inside(source: str, kind: str) -> str:
+    """A folder means all files of its kind in it."""
+    if Path(source).is_dir():
+        return f"{source.rstrip('/')}/**/*.{kind}"
+    return source
+
+
+def _csv(path: str) -> str:
+    """A CSV of texts. Nothing about the rows may raise: bad lines are dropped or padded."""
+    return (
+        f"read_csv({_literal(path)}, header = true, all_varchar = true, ignore_errors = true, "
+        "null_padding = true, strict_mode = false, parallel = false)"
+    )
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, bool | int):
+        return str(value).lower()
+    text = str(value).replace("'", "''")
+    return f"'{text}'"
+
+
+def _unreadable(source: str, kind: str, error: Exception) -> InvalidInput:
+    # Only the file's format is named: the engine's own words may quote rows.
+    return InvalidInput("table", f"a readable {kind} file", Path(source).name)

@@ -1,0 +1,155 @@
+"""From a share of the budget to noise, and from noise to its price under each relation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any
+
+from whosin.calibration import Plan
+from whosin.exact import Array, round_up
+from whosin.ledger.charge import RELATIONS, Charge, Cost
+from whosin.noise import discrete_gaussian, discrete_laplace
+from whosin.release.bounding import Bounds, Part
+
+CONFIDENCE = 0.95
+SLIGHTLY_MORE = 1 + Fraction(1, 2**40)
+"""Noise of a selection, so that its price, a float rounded up, stays within the share."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one query may spend, between neighbours of the plan's relation.
+
+    Attributes:
+        epsilon: pure ε, for exact Laplace noise and selections.
+        rho: ρ of zCDP, for exact Gaussian noise; 0 for none.
+        delta: δ, for queries that may fail.
+    """
+
+    plan: Plan
+    epsilon: Fraction
+    rho: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+
+    @property
+    def relation(self) -> str:
+        """Between which worlds."""
+        return self.plan.relation
+
+
+@dataclass(frozen=True)
+class NoisyPart:
+    """A part with its noise, in units.
+
+    Attributes:
+        scale: of discrete Laplace noise, or the standard deviation of discrete Gaussian noise.
+    """
+
+    part: Part
+    kind: str
+    scale: Fraction
+
+    def draw(self, size: int) -> Array:
+        """Exact noise."""
+        if self.kind == "gaussian":
+            return discrete_gaussian(self.scale, size)
+        return discrete_laplace(self.scale, size)
+
+    def within(self, confidence: float = CONFIDENCE) -> int:
+        """So many units, or fewer, from 0 with this probability."""
+        if self.kind == "gaussian":
+            # The tails are below the continuous ones' (Canonne, Kamath and Steinke 2020).
+            return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * float(self.scale))
+        a = math.exp(-1 / float(self.scale))
+        # Pr[|X| > w] = 2 a^(w+1) / (1 + a), where Pr[X = k] is proportional to a^|k|
+        needed = math.log((1 - confidence) * (1 + a) / 2) / math.log(a) - 1 if a > 0 else 0.0
+        return max(0, math.ceil(needed - 1e-9))
+
+    @property
+    def error(self) -> float:
+        """The expected distance from 0, in units."""
+        if self.kind == "gaussian":
+            return float(self.scale) * math.sqrt(2 / math.pi)
+        return 1 / math.sinh(1 / float(self.scale)) if self.scale > Fraction(1, 700) else 0.0
+
+    def reach(self, confidence: float = CONFIDENCE) -> float:
+        """`within` in the part's own measure."""
+        return float(self.within(confidence) * self.part.unit)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A query with its price and what to expect, before anything runs.
+
+    Attributes:
+        error: the expected absolute error of each number, if that is known beforehand.
+        within: 95% of the numbers will be within this distance, likewise.
+        noise: what noise, in words.
+        parts: the noise of each summed part.
+        details: what the query itself needs to answer, such as a threshold.
+    """
+
+    query: Any
+    share: Share
+    charge: Charge
+    noise: str
+    error: float | None
+    within: float | None
+    parts: tuple[NoisyPart, ...] = ()
+    details: Mapping[str, Any] | None = None
+
+
+def noisy_parts(
+    parts: Sequence[Part], share: Share, bounds: Bounds, grouped: bool
+) -> tuple[NoisyPart, ...]:
+    """The share split evenly over the parts of a query."""
+    found = []
+    for part in parts:
+        if share.rho:
+            square = Fraction(part.squared(share.relation, bounds, grouped))
+            variance = square * len(parts) / (2 * share.rho)
+            found.append(NoisyPart(part, "gaussian", Fraction(_root_up(variance))))
+        else:
+            reach = part.sensitivity(share.relation, bounds, grouped)
+            found.append(NoisyPart(part, "laplace", reach * len(parts) / share.epsilon))
+    return tuple(found)
+
+
+def costs(parts: Sequence[NoisyPart], bounds: Bounds, grouped: bool) -> dict[str, Cost]:
+    """What noise of these scales costs under each relation."""
+    found = {}
+    for relation in RELATIONS:
+        if parts[0].kind == "gaussian":
+            rho = sum(
+                (
+                    each.part.squared(relation, bounds, grouped) / (2 * each.scale**2)
+                    for each in parts
+                ),
+                Fraction(0),
+            )
+            found[relation] = Cost.gaussian(rho)
+        else:
+            epsilon = sum(
+                (each.part.sensitivity(relation, bounds, grouped) / each.scale for each in parts),
+                Fraction(0),
+            )
+            found[relation] = Cost.pure(epsilon)
+    return found
+
+
+def noise_words(part: NoisyPart) -> str:
+    """The noise of a part in words."""
+    kind = "Gaussian noise, σ" if part.kind == "gaussian" else "Laplace noise, scale"
+    return f"{kind} {float(part.scale * part.part.unit):.4g}"
+
+
+def _root_up(value: Fraction) -> float:
+    """√value, rounded up."""
+    root = math.sqrt(round_up(value))
+    while Fraction(root) ** 2 < value:
+        root = math.nextafter(root, math.inf)
+    return root

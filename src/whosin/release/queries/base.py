@@ -1,0 +1,94 @@
+"""What every query has, and what a query must do.
+
+A query is data. `offer` reads the schema and a share of the budget and says what it will cost and
+how good the answer will be; `answer` scans the rows, draws the noise and returns JSON data whose
+shape the domains fix. Between the two stands the ledger's debit.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar
+
+from whosin.errors import InvalidInput, UnknownName
+from whosin.exact import rational
+from whosin.release.engines.base import Progress
+from whosin.release.pricing import Offer, Share
+from whosin.release.table import Table
+
+LONGEST_NAME = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query(ABC):
+    """A question to a table.
+
+    Args:
+        name: what to call the answer.
+        where: a condition on rows, such as "age >= 65 and ward = 'A'".
+        weight: how much of a batch's budget this query gets, relative to the others.
+        magnitude: how large the answer is thought to be, for splitting a budget by relative error.
+            Say what is publicly known: it must not come from the data.
+    """
+
+    kind: ClassVar[str]
+    name: str = ""
+    where: str | None = None
+    weight: object = 1
+    magnitude: object = None
+
+    def __post_init__(self) -> None:
+        name = self.name
+        if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
+            raise InvalidInput("name of a query", f"a text of at most {LONGEST_NAME}", repr(name))
+        if rational(self.weight, "weight") <= 0:
+            raise InvalidInput("weight", "above 0", self.weight)
+        if self.magnitude is not None and rational(self.magnitude, "magnitude") <= 0:
+            raise InvalidInput("magnitude", "above 0", self.magnitude)
+
+    @abstractmethod
+    def offer(self, table: Table, share: Share) -> Offer:
+        """The price and the expected error. Raises for a query that does not fit the schema."""
+
+    @abstractmethod
+    def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
+        """Scan, add noise, and return JSON data: {"columns": […], "rows": [[…], …], …}."""
+
+    @property
+    def title(self) -> str:
+        """What to call the answer."""
+        return self.name or self.kind
+
+    def question(self) -> dict[str, Any]:
+        """The query as JSON data: what was asked."""
+        data: dict[str, Any] = {"query": self.kind}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name not in ("weight", "magnitude") and value != field.default:
+                data[field.name] = _json(value)
+        return data
+
+
+def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
+    """A query from the keys of a scenario file."""
+    if not isinstance(data, Mapping):
+        raise InvalidInput("query", "a table of keys", repr(data))
+    kind = data.get("kind")
+    if not isinstance(kind, str) or kind not in kinds:
+        raise UnknownName("kind of a query", str(kind), kinds)
+    known = {field.name: field for field in fields(kinds[kind])}
+    for key in data:
+        if key != "kind" and key not in known:
+            raise UnknownName(f"key of a {kind} query", str(key), [*known, "kind"])
+    missing = [name for name, each in known.items() if each.default is MISSING and name not in data]
+    if missing:
+        raise InvalidInput(f"{kind} query", f"given with {', '.join(missing)}", "nothing")
+    return kinds[kind](**{key: value for key, value in data.items() if key != "kind"})
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_json(each) for each in value]
+    return value if isinstance(value, str | int | bool | None) else str(value)

@@ -1,0 +1,58 @@
+"""Counts: of entities, of rows, and histograms of a column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from whosin.release import bounding
+from whosin.release.bounding import PEOPLE, ROWS, Bounds, Part, eligible
+from whosin.release.cells import Cells
+from whosin.release.queries.linear import Linear
+from whosin.release.table import Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count(Linear):
+    """How many entities have a row that meets the condition; by cell, each in a few cells."""
+
+    kind: ClassVar[str] = "count"
+
+    def parts(self, table: Table) -> tuple[Part, ...]:
+        return (PEOPLE,)
+
+    def bounds(self, table: Table) -> Bounds:
+        return Bounds(1, super().bounds(table).groups)
+
+    def exact(self, table: Table, cells: Cells) -> Any:
+        return bounding.people(eligible(table, self.where), table, cells, self.bounds(table))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows(Linear):
+    """How many rows meet the condition, a few rows an entity."""
+
+    kind: ClassVar[str] = "rows"
+
+    def parts(self, table: Table) -> tuple[Part, ...]:
+        return (ROWS,)
+
+    def exact(self, table: Table, cells: Cells) -> Any:
+        rows = eligible(table, self.where)
+        return bounding.totals(rows, table, cells, self.bounds(table), {}, True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram(Count):
+    """How many entities are in each bin, or have each value, of one declared column.
+
+    Args:
+        column: the column; a range needs edges.
+    """
+
+    kind: ClassVar[str] = "histogram"
+    column: str
+
+    def cells(self, table: Table) -> Cells:
+        by = (self.by,) if isinstance(self.by, str) else tuple(self.by)
+        return Cells.of(table, (*by, self.column))

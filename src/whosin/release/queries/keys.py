@@ -1,0 +1,98 @@
+"""Counts by keys that were not declared: a key shows only if many entities have it.
+
+Each entity is in at most g keys. Noise a^|k| is added to each count that is not 0, and keys with a
+noisy count of at least τ are shown. That is (ε, δ)-DP with δ = g·a^(τ−1): a key that one entity has
+is shown with probability a^(τ−1)/(1+a), and one that nobody has would be with a^τ/(1+a), which
+is how far the release is from pure noise on all keys; g keys of each kind, at most, differ.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import exp_up
+from whosin.ledger.charge import RELATIONS, Charge, Cost
+from whosin.release import bounding
+from whosin.release.bounding import PEOPLE, Bounds, eligible
+from whosin.release.engines.base import Progress
+from whosin.release.pricing import NoisyPart, Offer, Share, noise_words
+from whosin.release.queries.base import Query
+from whosin.release.table import Table, positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keys(Query):
+    """How many entities have each value of a column whose values were not declared.
+
+    Args:
+        column: any column of texts or whole numbers.
+        groups: how many values of an entity count; the table's own bound by default.
+    """
+
+    kind: ClassVar[str] = "keys"
+    column: str
+    groups: int | None = None
+
+    def offer(self, table: Table, share: Share) -> Offer:
+        if not share.delta:
+            raise InvalidInput("keys", "asked under a plan with a delta, which they need", "none")
+        kind = table.type(table.column(self.column))
+        if not (kind.is_string() or kind.is_integer() or kind.is_boolean()):
+            raise InvalidInput(f"column {self.column}", "texts or whole numbers", str(kind))
+        bounds = self._bounds(table)
+        self._expression(table)
+        reach = PEOPLE.sensitivity(share.relation, bounds, True)
+        noisy = NoisyPart(PEOPLE, "laplace", reach / share.epsilon)
+        threshold = _threshold(noisy.scale, bounds.groups, share.delta)
+        failing = bounds.groups * exp_up(-(threshold - 1) / noisy.scale)
+        costs = {
+            relation: Cost.pure(PEOPLE.sensitivity(relation, bounds, True) / noisy.scale, failing)
+            for relation in RELATIONS
+        }
+        return Offer(
+            self,
+            share,
+            Charge(self.question() | {"groups": bounds.groups}, costs),
+            f"{noise_words(noisy)}; shown from {threshold}",
+            noisy.error,
+            noisy.reach(),
+            (noisy,),
+            details={"threshold": threshold},
+        )
+
+    def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
+        assert offer.details is not None
+        result = table.engine.run(self._expression(table), progress)
+        counts = result.column("people").to_numpy().astype(np.int64)
+        noisy = counts + offer.parts[0].draw(len(counts))
+        shown = np.flatnonzero(noisy >= offer.details["threshold"])
+        keys = result.column("key").take(shown).to_pylist()
+        within = offer.parts[0].within()
+        # In the order of the keys: the engine's own order would say something about the rows.
+        pairs = sorted(zip(keys, noisy[shown].tolist(), strict=True))
+        rows = [[key, count, count - within, count + within] for key, count in pairs]
+        return {"columns": [self.column, "value", "low", "high"], "rows": rows}
+
+    def _bounds(self, table: Table) -> Bounds:
+        return Bounds(1, table.groups if self.groups is None else positive(self.groups, "groups"))
+
+    def _expression(self, table: Table) -> Any:
+        rows = eligible(table, self.where)
+        pairs = rows.select(**{bounding.ENTITY: rows[table.entity], "key": rows[self.column]})
+        pairs = pairs.filter(pairs["key"].notnull()).distinct()
+        chosen = bounding.first(pairs, [bounding.ENTITY], self._bounds(table).groups)
+        return chosen.group_by("key").aggregate(people=chosen.count())
+
+
+def _threshold(scale: Fraction, groups: int, delta: Fraction) -> int:
+    """The least τ with groups · e^(−(τ−1)/scale) ≤ δ, certified."""
+    found = max(1, math.ceil(1 + float(scale) * math.log(groups / float(delta))) - 1)
+    while groups * exp_up(-(found - 1) / scale) > delta:
+        found += 1
+    return found

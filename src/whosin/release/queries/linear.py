@@ -1,0 +1,113 @@
+"""What queries that sum over rows have in common: cells, bounds, parts, noise, intervals."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array
+from whosin.ledger.charge import Charge
+from whosin.release.bounding import Bounds, Part, eligible
+from whosin.release.cells import Cells
+from whosin.release.engines.base import Progress
+from whosin.release.predicate import number
+from whosin.release.pricing import NoisyPart, Offer, Share, costs, noise_words, noisy_parts
+from whosin.release.queries.base import Query
+from whosin.release.table import Table, positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linear(Query):
+    """Sums over rows in cells.
+
+    Args:
+        by: declared columns to group by.
+        rows: how many rows of an entity count in a cell; the table's own bound by default.
+        groups: how many cells an entity may be in; likewise.
+    """
+
+    by: Sequence[str] | str = ()
+    rows: int | None = None
+    groups: int | None = None
+
+    @abstractmethod
+    def parts(self, table: Table) -> tuple[Part, ...]:
+        """What is summed."""
+
+    @abstractmethod
+    def exact(self, table: Table, cells: Cells) -> Any:
+        """The bounded sums, as an expression with one column a part. Never shown."""
+
+    def finish(
+        self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyPart]
+    ) -> tuple[Array, Array, Array]:
+        """(values, lower ends, upper ends) from the noisy sums in units."""
+        values = sums[0] * float(noisy[0].part.unit)
+        return values, values - noisy[0].reach(), values + noisy[0].reach()
+
+    def bounds(self, table: Table) -> Bounds:
+        """How much of an entity counts."""
+        rows = table.rows if self.rows is None else positive(self.rows, "rows")
+        groups = table.groups if self.groups is None else positive(self.groups, "groups")
+        return Bounds(rows, groups)
+
+    def cells(self, table: Table) -> Cells:
+        """What the answer is grouped by."""
+        by = (self.by,) if isinstance(self.by, str) else self.by
+        if not isinstance(by, Sequence) or not all(isinstance(each, str) for each in by):
+            raise InvalidInput("by", "a list of columns", repr(self.by))
+        return Cells.of(table, by)
+
+    def offer(self, table: Table, share: Share) -> Offer:
+        cells, bounds = self.cells(table), self.bounds(table)
+        grouped = bool(cells.columns)
+        noisy = noisy_parts(self.parts(table), share, bounds, grouped)
+        self.exact(table, cells)  # builds the expression: all is checked on the schema
+        known = noisy[0] if len(noisy) == 1 else None
+        return Offer(
+            self,
+            share,
+            Charge(self.question() | {"bounds": vars(bounds)}, costs(noisy, bounds, grouped)),
+            "; ".join(f"{each.part.name}: {noise_words(each)}" for each in noisy),
+            None if known is None else known.error * float(known.part.unit),
+            None if known is None else known.reach(),
+            noisy,
+        )
+
+    def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
+        cells = self.cells(table)
+        result = table.engine.run(self.exact(table, cells), progress)
+        exact = cells.dense(result, [each.part.name for each in offer.parts])
+        pairs = zip(exact, offer.parts, strict=True)
+        sums = [one + each.draw(cells.count) for one, each in pairs]
+        values, low, high = self.finish(table, sums, offer.parts)
+        rows = [
+            [*label, plain(value), plain(least), plain(most)]
+            for label, value, least, most in zip(cells.labels(), values, low, high, strict=True)
+        ]
+        return {"columns": [*cells.columns, "value", "low", "high"], "rows": rows}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numeric(Linear):
+    """A query about a column of numbers with a declared range.
+
+    Args:
+        column: the column. Rows without a number there do not count.
+    """
+
+    column: str
+
+    def present(self, table: Table) -> Any:
+        """The rows that have a number there."""
+        rows = eligible(table, self.where)
+        return rows.filter(number(rows[table.column(self.column)]).notnull())
+
+
+def plain(value: Any) -> int | float:
+    """A number for JSON, whole where it is."""
+    found = float(value)
+    return int(found) if found.is_integer() and abs(found) < 2**53 else found

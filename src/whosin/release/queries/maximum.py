@@ -1,0 +1,101 @@
+"""The largest public value among those present, by the repaired k-Max (Li13 5.3, erratum E1).
+
+Against someone who knows nothing (D_N) it raises no belief by more than (2^k−1)/(2^k−2). Against
+anyone else it promises nothing, and its level does not add: it is a release of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from whosin import families
+from whosin.errors import InvalidInput
+from whosin.exact import rational
+from whosin.ledger.charge import RELATIONS, Charge, Cost
+from whosin.noise import uniform
+from whosin.release.bounding import eligible
+from whosin.release.engines.base import Progress
+from whosin.release.pricing import Offer, Share
+from whosin.release.queries.base import Query
+from whosin.release.queries.linear import plain
+from whosin.release.table import Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maximum(Query):
+    """The largest value among entities that are in the data, off by up to k places.
+
+    Args:
+        universe: everyone who could be in, with a public value each: a list of (entity, value).
+    """
+
+    kind: ClassVar[str] = "maximum"
+    universe: Sequence[Sequence[Any]]
+
+    def offer(self, table: Table, share: Share) -> Offer:
+        if not isinstance(share.plan.family, families.Uninformed):
+            accepted = "asked under a plan against uninformed adversaries only"
+            raise InvalidInput("maximum", accepted, share.plan.family.symbol)
+        ranked = self._ranked()
+        k = _places(Fraction(share.plan.gamma))
+        if len(ranked) < 2 * k:
+            raise InvalidInput("universe", f"at least {2 * k} entities for this γ", len(ranked))
+        self._expression(table)
+        costs = {relation: Cost.pure(share.epsilon) for relation in RELATIONS}
+        gamma = f"γ = {2**k - 1}/{2**k - 2} against D_N"
+        return Offer(
+            self,
+            share,
+            Charge(self.question(), costs, f"repaired k-Max, k = {k}: {gamma}", alone=True),
+            f"one of {k} places",
+            None,
+            None,
+            details={"k": k},
+        )
+
+    def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
+        assert offer.details is not None
+        k, ranked = offer.details["k"], self._ranked()
+        top = table.engine.run(self._expression(table), progress).column("place")[0].as_py()
+        lowest = min(max(1 if top is None else top, k), len(ranked) - k + 1)
+        place = lowest + uniform(k)
+        value = plain(float(ranked[place - 1][1]))
+        return {"columns": ["value", "places"], "rows": [[value, k]]}
+
+    def _ranked(self) -> list[tuple[Any, Fraction]]:
+        """Everyone by value, the smallest first; ties by name, so that ranks are public."""
+        pairs = []
+        for each in self.universe:
+            if not isinstance(each, Sequence) or isinstance(each, str) or len(each) != 2:
+                raise InvalidInput("universe", "a list of (entity, value)", repr(each))
+            pairs.append((each[0], rational(each[1], "value in the universe")))
+        if len({entity for entity, _ in pairs}) != len(pairs):
+            raise InvalidInput("universe", "a list of different entities", "one twice")
+        return sorted(pairs, key=lambda pair: (pair[1], str(pair[0])))
+
+    def _expression(self, table: Table) -> Any:
+        import ibis
+
+        rows = eligible(table, self.where)
+        kind = table.type(table.entity)
+        names = [entity for entity, _ in self._ranked()]
+        if not kind.is_string() and not all(isinstance(name, int) for name in names):
+            raise InvalidInput("universe", f"entities of the column's type, {kind}", "others")
+        known = [str(name) if kind.is_string() else name for name in names]
+        ranks = ibis.memtable(
+            {"name": known, "place": list(range(1, len(known) + 1))},
+            schema={"name": kind, "place": "int64"},
+        )
+        present = rows.join(ranks, rows[table.entity] == ranks["name"])
+        return present.aggregate(place=present["place"].max())
+
+
+def _places(gamma: Fraction) -> int:
+    """The least k with (2^k−1)/(2^k−2) ≤ γ."""
+    for k in range(2, 64):
+        if Fraction(2**k - 1, 2**k - 2) <= gamma:
+            return k
+    raise InvalidInput("gamma", "above 1 by more than 2^-60", float(gamma))

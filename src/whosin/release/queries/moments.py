@@ -1,0 +1,117 @@
+"""Sums, means and variances of a column clamped to its declared range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from whosin.exact import Array
+from whosin.release import bounding
+from whosin.release.bounding import ROWS, Part, centred, units
+from whosin.release.cells import Cells
+from whosin.release.predicate import number
+from whosin.release.pricing import CONFIDENCE, NoisyPart
+from whosin.release.queries.linear import Numeric
+from whosin.release.table import Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sum(Numeric):
+    """The sum of a column."""
+
+    kind: ClassVar[str] = "sum"
+
+    def parts(self, table: Table) -> tuple[Part, ...]:
+        domain = table.range(self.column)
+        return (Part("sum", domain.unit, *domain.units),)
+
+    def exact(self, table: Table, cells: Cells) -> Any:
+        rows = self.present(table)
+        values = {"sum": units(rows[self.column], table.range(self.column))}
+        return bounding.totals(rows, table, cells, self.bounds(table), values, False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mean(Numeric):
+    """The mean of a column: the middle of its range, plus a noisy sum of distances from it over a
+    noisy number of rows. The budget is split evenly; the interval allows for both noises."""
+
+    kind: ClassVar[str] = "mean"
+
+    def parts(self, table: Table) -> tuple[Part, ...]:
+        return (centred(table.range(self.column))[1], ROWS)
+
+    def exact(self, table: Table, cells: Cells) -> Any:
+        rows, domain = self.present(table), table.range(self.column)
+        values = {"sum": units(rows[self.column], domain, centred(domain)[0])}
+        return bounding.totals(rows, table, cells, self.bounds(table), values, True)
+
+    def finish(
+        self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyPart]
+    ) -> tuple[Array, Array, Array]:
+        domain = table.range(self.column)
+        low, high = (float(end) for end in domain.bounds)
+        middle = float(centred(domain)[0] * domain.unit)
+        found = _quotient(sums[0], sums[1], noisy, 2)
+        value, least, most = (np.clip(middle + each, low, high) for each in found)
+        return value, least, most
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variance(Numeric):
+    """The variance of a column: the mean square distance from the middle of its range, less the
+    square of the mean distance. The budget is split over sum, squares and number of rows."""
+
+    kind: ClassVar[str] = "variance"
+
+    def parts(self, table: Table) -> tuple[Part, ...]:
+        domain = table.range(self.column)
+        return (centred(domain)[1], ROWS, bounding.square_part(domain)[1])
+
+    def exact(self, table: Table, cells: Cells) -> Any:
+        rows, domain = self.present(table), table.range(self.column)
+        low, high = (float(end) for end in domain.bounds)
+        half, part = bounding.square_part(domain)
+        distance = (number(rows[self.column]).clip(low, high) - (low + high) / 2) / half
+        squares = (distance * distance * float(part.high) + 0.5).floor().cast("int64")
+        values = {
+            "sum": units(rows[self.column], domain, centred(domain)[0]),
+            part.name: squares.clip(part.low, part.high),
+        }
+        return bounding.totals(rows, table, cells, self.bounds(table), values, True)
+
+    def finish(
+        self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyPart]
+    ) -> tuple[Array, Array, Array]:
+        domain = table.range(self.column)
+        most = float((domain.bounds[1] - domain.bounds[0]) / 2) ** 2
+        mean = _quotient(sums[0], sums[1], noisy[:2], 3)
+        square = _quotient(sums[2], sums[1], (noisy[2], noisy[1]), 3)
+        # The sum's middle is a whole number of steps, the squares' the exact one.
+        shift = float(centred(domain)[0] * domain.unit - sum(domain.bounds) / 2)
+        centre, low, high = (each + shift for each in mean)
+        far = np.maximum(np.abs(low), np.abs(high)) ** 2
+        near = np.where(low * high <= 0, 0, np.minimum(low**2, high**2))
+        found = square[0] - centre**2, square[1] - far, square[2] - near
+        value, least, greatest = (np.clip(each, 0, most) for each in found)
+        return value, least, greatest
+
+
+def _quotient(
+    top: Array, bottom: Array, noisy: Sequence[NoisyPart], parts: int
+) -> tuple[Array, Array, Array]:
+    """A noisy sum over a noisy number of rows, with an interval.
+
+    Each of the `parts` noisy numbers of a query is within its reach but for a share of 5%, so all
+    are but for 5% together, and the true quotient is between the extreme ones.
+    """
+    confidence = 1 - (1 - CONFIDENCE) / parts
+    unit, reach = float(noisy[0].part.unit), noisy[0].reach(confidence)
+    slack = noisy[1].reach(confidence)
+    total = top * unit
+    least, most = np.maximum(bottom - slack, 1.0), np.maximum(bottom + slack, 1.0)
+    ends = [(total + sign * reach) / count for sign in (-1, 1) for count in (least, most)]
+    return total / np.maximum(bottom, 1.0), np.minimum.reduce(ends), np.maximum.reduce(ends)

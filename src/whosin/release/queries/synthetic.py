@@ -1,0 +1,100 @@
+"""A synthetic table: one randomised row for each entity (THEORY 8).
+
+Its length is the number of entities, so it exists only where that is known: between neighbours that
+replace one entity. Each row is answered on its own: E_d keeps a cell with probability g/(g+m−1),
+g ≤ e^ε, else it is one of the m−1 others; E_i is the better mechanism for a declared prior. What is
+charged is the measured DP level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar
+
+from whosin.errors import InvalidInput
+from whosin.ledger.charge import Charge, Cost
+from whosin.release import bounding
+from whosin.release.bounding import eligible
+from whosin.release.cells import Cells
+from whosin.release.engines.base import Progress
+from whosin.release.pricing import Offer, Share
+from whosin.release.queries.base import Query
+from whosin.release.queries.responses import Response, prior_response, uniform_response
+from whosin.release.table import Table
+
+BATCH = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Synthetic(Query):
+    """A table with one randomised row for each entity, written to a Parquet file.
+
+    Args:
+        columns: declared columns.
+        path: the file to write.
+        prior: what is publicly believed about a row, for E_i: the probability of each combination
+            of values, in the order of the declared domains, "other" last in each column.
+    """
+
+    kind: ClassVar[str] = "synthetic"
+    columns: Sequence[str]
+    path: str
+    prior: Sequence[object] | None = None
+
+    def offer(self, table: Table, share: Share) -> Offer:
+        if share.relation != "replace":
+            accepted = "asked under a plan whose size is known (replace): its length shows the size"
+            raise InvalidInput("synthetic", accepted, share.relation)
+        if self.where is not None:
+            raise InvalidInput("where", "left out: it would show how many meet it", self.where)
+        if Path(self.path).suffix != ".parquet":
+            raise InvalidInput("path", "a file ending in .parquet", Path(self.path).name)
+        cells = self._cells(table)
+        response = self._response(cells, share.epsilon)
+        self._expression(table, cells)
+        return Offer(
+            self,
+            share,
+            Charge(self.question(), {"replace": Cost.pure(response.epsilon)}),
+            f"{response.name} over {cells.count} cells, keeps {float(response.kept):.1%}",
+            None,
+            None,
+            details={"response": response},
+        )
+
+    def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
+        assert offer.details is not None
+        from whosin.release.queries.writing import write_parquet
+
+        cells = self._cells(table)
+        response: Response = offer.details["response"]
+        expression = self._expression(table, cells)
+        rows, digest = write_parquet(table, expression, cells, response, Path(self.path))
+        return {
+            "columns": ["file", "rows", "digest"],
+            "rows": [[Path(self.path).name, rows, digest]],
+        }
+
+    def _cells(self, table: Table) -> Cells:
+        columns = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
+        if not columns:
+            raise InvalidInput("columns", "at least one column", "none")
+        return Cells.of(table, columns)
+
+    def _response(self, cells: Cells, epsilon: Fraction) -> Response:
+        if self.prior is None:
+            return uniform_response(cells.count, epsilon)
+        return prior_response(cells.count, self.prior, epsilon)
+
+    def _expression(self, table: Table, cells: Cells) -> Any:
+        rows = eligible(table, None)
+        base = rows.select(**{bounding.ENTITY: rows[table.entity]}, **cells.keys(rows))
+        one = bounding.first(base, [bounding.ENTITY], 1)
+        sizes = [len(domain.labels) for domain in cells.domains]
+        code = one[cells.names[0]]
+        for name, size in zip(cells.names[1:], sizes[1:], strict=True):
+            code = code * size + one[name]
+        return one.select(code=code)

@@ -1,0 +1,90 @@
+"""The most frequent cells: OpenDP's noisy top-k on counts of entities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.ledger.charge import Charge, Cost
+from whosin.noise import selection_epsilon, top_k
+from whosin.release import bounding
+from whosin.release.bounding import Bounds, eligible
+from whosin.release.cells import Cells
+from whosin.release.engines.base import Progress
+from whosin.release.pricing import CONFIDENCE, SLIGHTLY_MORE, Offer, Share
+from whosin.release.queries.base import Query
+from whosin.release.table import Table, positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class Top(Query):
+    """Which k values, or combinations of values, most entities have, best first.
+
+    One entity moves each count by at most 1, whatever the number of cells it is in, and all counts
+    the same way when it is added or removed. Only the order is released, no counts.
+
+    Args:
+        by: declared columns.
+        k: how many.
+    """
+
+    kind: ClassVar[str] = "top"
+    by: Sequence[str] | str
+    k: int = 10
+
+    def offer(self, table: Table, share: Share) -> Offer:
+        cells = self._cells(table)
+        choices = len(self._named(cells))
+        if positive(self.k, "k") > choices:
+            raise InvalidInput("k", f"at most {choices}, the number of declared cells", self.k)
+        self._expression(table, cells)
+        times = self.k * (2 if share.relation == "replace" else 1)
+        scale = times / share.epsilon * SLIGHTLY_MORE
+        costs = {
+            "add-remove": Cost.pure(selection_epsilon(1, scale, self.k, monotonic=True)),
+            "replace": Cost.pure(selection_epsilon(1, scale, self.k)),
+        }
+        within = float(scale) * math.log(choices * self.k / (1 - CONFIDENCE))
+        return Offer(
+            self,
+            share,
+            Charge(self.question(), costs),
+            f"selection among {choices} cells",
+            None,
+            within,
+            details={"scale": scale},
+        )
+
+    def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
+        assert offer.details is not None
+        cells = self._cells(table)
+        result = table.engine.run(self._expression(table, cells), progress)
+        counts, named = cells.dense(result, ["people"])[0], self._named(cells)
+        chosen = top_k(counts[np.asarray(named)], self.k, offer.details["scale"])
+        labels = cells.labels()
+        rows = [[rank, *labels[named[place]]] for rank, place in enumerate(chosen, 1)]
+        return {"columns": ["rank", *cells.columns], "rows": rows}
+
+    def _cells(self, table: Table) -> Cells:
+        by = (self.by,) if isinstance(self.by, str) else tuple(self.by)
+        if not by:
+            raise InvalidInput("by", "at least one column", "none")
+        return Cells.of(table, by)
+
+    def _named(self, cells: Cells) -> list[int]:
+        """The cells without "other", which is no name."""
+        others = [domain.labels[-1] for domain in cells.domains]
+        return [
+            place
+            for place, label in enumerate(cells.labels())
+            if not any(key == other for key, other in zip(label, others, strict=True))
+        ]
+
+    def _expression(self, table: Table, cells: Cells) -> Any:
+        everywhere = Bounds(1, cells.count)
+        return bounding.people(eligible(table, self.where), table, cells, everywhere)

@@ -1,0 +1,181 @@
+"""`Session`: questions to a table under a plan, paid for in a ledger.
+
+Contract: a query is checked against the schema, priced, debited, and only then scanned; its answer
+is stored before it is returned. No error, message or refusal depends on the rows.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+
+from whosin.calibration import Plan
+from whosin.errors import BudgetRefused, InvalidInput, ScanFailed, WhosinError
+from whosin.exact import rational
+from whosin.ledger import Ledger, Standing
+from whosin.ledger.budget import Budget
+from whosin.ledger.charge import Cost
+from whosin.release.answer import Answer, Release
+from whosin.release.engines.base import Progress
+from whosin.release.pricing import Offer
+from whosin.release.queries import Query
+from whosin.release.splitting import Purse, shares
+from whosin.release.table import Table
+
+Watch = Callable[[str], Progress | None]
+"""Told a query's title when its scan begins; returns whom to tell how far it is."""
+
+
+class Session:
+    """A session on one table.
+
+    Args:
+        table: the data.
+        plan: whom to protect from whom; its ε is what this session may spend, and the dataset's
+            total if the ledger does not know the dataset yet.
+        ledger: a file, a database URL, or a `Ledger`.
+        dataset: the name in the ledger; the table's own by default.
+        who: in whose name.
+        request: an id for this session's questions. A session that was interrupted is continued
+            under the same id: what was paid is not paid again, what was answered stays the same.
+
+    Raises:
+        BudgetRefused: the plan does not fit what is left of the dataset's budget.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        plan: Plan,
+        ledger: object,
+        *,
+        dataset: str | None = None,
+        who: str | None = None,
+        request: str | None = None,
+    ) -> None:
+        if not isinstance(table, Table):
+            raise InvalidInput("table", "a Table", type(table).__name__)
+        if not isinstance(plan, Plan):
+            raise InvalidInput("plan", "a Plan, such as calibrate(…) makes", type(plan).__name__)
+        self.table, self.plan = table, plan
+        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, who=who)
+        self.dataset = dataset if dataset is not None else table.name
+        self.request = request if request is not None else uuid.uuid4().hex
+        self._budget = Budget.of(plan)
+        self._spent, self._asked = Cost(0, 0), 0
+        if request is None or not self._paid():
+            self.ledger.admit(self.dataset, plan)
+
+    @property
+    def standing(self) -> Standing:
+        """Where the dataset stands."""
+        return self.ledger.standing(self.dataset)
+
+    def dry_run(
+        self,
+        queries: Query | Sequence[Query],
+        *,
+        share: object = None,
+        split: str = "weights",
+        noise: str = "laplace",
+    ) -> list[Offer]:
+        """What a batch would cost and how good it would be; nothing is spent, no row is read.
+
+        Args:
+            share: the part of the session's budget for this batch; by default all that is left.
+            split: "weights" or "relative-error" (see `splitting.shares`).
+            noise: "laplace" or "gaussian".
+        """
+        asked = [queries] if isinstance(queries, Query) else list(queries)
+        if not asked or not all(isinstance(query, Query) for query in asked):
+            raise InvalidInput("queries", "one query or more, such as Count()", repr(queries)[:80])
+        purse = self._purse(share)
+        found = shares(asked, self.table, purse, split, noise)
+        offers = [query.offer(self.table, each) for query, each in zip(asked, found, strict=True)]
+        if len(offers) > 1 and any(offer.charge.alone for offer in offers):
+            raise InvalidInput("queries", "only one, where a promise does not add", len(offers))
+        return offers
+
+    def release(
+        self,
+        queries: Query | Sequence[Query],
+        *,
+        share: object = None,
+        split: str = "weights",
+        noise: str = "laplace",
+        watch: Watch | None = None,
+    ) -> Release:
+        """Answer a batch: each query is debited, scanned, noised, stored, and then returned.
+
+        Raises:
+            BudgetRefused: the batch does not fit; nothing was spent.
+            ScanFailed: the engine failed; the debits of this request stand and can be used again.
+        """
+        offers = self.dry_run(queries, share=share, split=split, noise=noise)
+        names = [f"{self.request}/{self._asked + place}" for place in range(len(offers))]
+        paid = self._paid()
+        unpaid = [o.charge for name, o in zip(names, offers, strict=True) if name not in paid]
+        if unpaid:
+            self.ledger.check(self.dataset, unpaid)
+        answers = []
+        for name, offer in zip(names, offers, strict=True):
+            answers.append(self._answer(name, offer, watch))
+            self._spent += offer.charge.cost(self.plan.relation)
+            self._asked += 1
+        return Release(self.request, tuple(answers), self.standing)
+
+    def ask(self, query: Query, *, share: object = None, noise: str = "laplace") -> Answer:
+        """Answer one query."""
+        return self.release(query, share=share, noise=noise)[0]
+
+    def _answer(self, request: str, offer: Offer, watch: Watch | None) -> Answer:
+        def draw() -> object:
+            progress = watch(offer.query.title) if watch is not None else None
+            return offer.query.answer(self.table, offer, progress)
+
+        stands = f"the debit stands; request {self.request} continues without paying again"
+        try:
+            data = self.ledger.answer(self.dataset, offer.charge, draw, request)
+        except WhosinError:
+            raise
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"interrupted: {stands}") from None
+        except Exception:
+            # The engine's own words may quote rows, so they are not repeated, not even as a cause.
+            raise ScanFailed(f"the engine failed: {stands}") from None
+        return Answer(
+            offer.query.title,
+            dict(offer.charge.what),
+            tuple(data["columns"]),
+            tuple(tuple(row) for row in data["rows"]),
+            offer.noise,
+            offer.charge.cost(self.plan.relation),
+        )
+
+    def _purse(self, share: object) -> Purse:
+        budget, spent = self._budget, self._spent
+        left = [
+            max(0, budget.epsilon - spent.epsilon),
+            max(0, budget.rho - spent.rho),
+            max(0, budget.delta - spent.delta),
+        ]
+        if share is not None:
+            part = rational(share, "share")
+            if not 0 < part <= 1:
+                raise InvalidInput("share", "above 0 and at most 1", share)
+            wanted = [int(part * whole) for whole in (budget.epsilon, budget.rho, budget.delta)]
+            left = [min(each, most) for each, most in zip(wanted, left, strict=True)]
+        if not left[0] and not left[1]:
+            raise BudgetRefused("this session has spent all of its plan's budget")
+        return Purse(self.plan, *left)
+
+    def _paid(self) -> set[str]:
+        """The requests of this session that were debited before."""
+        if self.dataset not in self.ledger.datasets():
+            return set()
+        start = f"{self.request}/"
+        return {
+            entry.request
+            for entry in self.ledger.history(self.dataset)
+            if entry.kind == "debit" and entry.request and entry.request.startswith(start)
+        }

@@ -1,0 +1,109 @@
+"""`Table`: rows with an entity column and declared public domains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from whosin.errors import InvalidInput, UnknownName
+from whosin.release.domains import Domain, Range, Values, read_domain
+from whosin.release.engines import DuckDB, Engine
+
+NUMBERS = ("int", "uint", "float", "decimal", "bool", "string")
+
+
+class Table:
+    """A table whose rows belong to entities.
+
+    Args:
+        source: a Parquet, CSV or Arrow file (or a folder or pattern of them), a frame in memory, or
+            `database.duckdb::table`; on Spark a path, or `::table` for one of the catalogue.
+        entity: the column that says whose row it is. Rows without one are dropped.
+        domains: what columns may hold: a list of values, (lower, upper), `Range(…)`, `Values(…)`.
+            Queries may use only declared columns, except in `where`.
+        rows: how many rows of an entity count, at most (in each cell, for a group-by).
+        groups: how many cells of a group-by an entity may be in.
+        name: the dataset's name in a ledger; by default the file's, without its ending.
+        engine: where it runs: DuckDB in this process by default.
+
+    Everything that is checked here is read from the schema, never from the rows.
+    """
+
+    def __init__(
+        self,
+        source: object,
+        entity: str,
+        domains: Mapping[str, object] | None = None,
+        *,
+        rows: int = 1,
+        groups: int = 1,
+        name: str | None = None,
+        engine: Engine | None = None,
+    ) -> None:
+        self.rows, self.groups = positive(rows, "rows"), positive(groups, "groups")
+        self.engine = engine if engine is not None else DuckDB()
+        self.data = self.engine.open(source)
+        self.name = name if name is not None else _name(source)
+        self.entity = self.column(entity, "entity")
+        self.domains: dict[str, Domain] = {}
+        for column, domain in (domains or {}).items():
+            self.domains[self.column(column, "column")] = self._fitting(column, domain)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of all columns."""
+        return tuple(self.data.columns)
+
+    def column(self, name: object, field: str = "column") -> str:
+        """A column that exists."""
+        if not isinstance(name, str) or name not in self.columns:
+            raise UnknownName(field, str(name), self.columns)
+        return name
+
+    def type(self, column: str) -> Any:
+        """The Ibis type of a column."""
+        return self.data.schema()[column]
+
+    def range(self, column: object) -> Range:
+        """The declared range of a numeric column."""
+        domain = self.domain(column)
+        if not isinstance(domain, Range):
+            raise InvalidInput(f"domain of {column}", "a range, for numbers", "a list of values")
+        return domain
+
+    def domain(self, column: object) -> Domain:
+        """The declared domain of a column."""
+        name = self.column(column)
+        if name not in self.domains:
+            raise InvalidInput("column", "one with a declared domain", repr(name))
+        return self.domains[name]
+
+    def _fitting(self, column: str, declared: object) -> Domain:
+        domain, kind = read_domain(column, declared), self.type(column)
+        numeric = kind.is_numeric() or kind.is_boolean() or kind.is_string()
+        if isinstance(domain, Range) and not numeric:
+            raise InvalidInput(f"column {column}", "a column of numbers, for a range", str(kind))
+        if isinstance(domain, Values):
+            texts = isinstance(domain.values[0], str)
+            fits = kind.is_string() or (not texts and (kind.is_integer() or kind.is_boolean()))
+            if not fits:
+                accepted = "texts" if texts else "whole numbers"
+                raise InvalidInput(f"column {column}", f"a column of {accepted}", str(kind))
+        return domain
+
+
+def positive(value: object, field: str) -> int:
+    """A whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidInput(field, "a whole number of at least 1", repr(value))
+    return value
+
+
+def _name(source: object) -> str:
+    if not isinstance(source, str | Path):
+        raise InvalidInput("name", "given for a table in memory: the dataset's name", "nothing")
+    text = str(source)
+    if "::" in text:
+        return text.rpartition("::")[2]
+    return Path(text.rstrip("/*")).stem or text
