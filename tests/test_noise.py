@@ -571,15 +571,24 @@ def test_noise_on_a_grid():
 # ---- randomness discipline
 
 
+def sourced_calls(code: str) -> list[str]:
+    """Calls of samplers, by whatever way to their name, that pass a source or hide keywords."""
+    return [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] in noise.__all__
+        and {keyword.arg for keyword in node.keywords} & {"source", None}
+    ]
+
+
 def test_other_rooms_never_pass_a_source():
     """A source can only be given by keyword, and nobody outside `noise` does."""
     root = Path(wi.__file__).parent
     for path in root.rglob("*.py"):
-        if path.parent.name == "noise":
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and "noise" in ast.unparse(node.func):
-                assert "source" not in [keyword.arg for keyword in node.keywords], path
+        if path.parent.name != "noise":
+            assert sourced_calls(path.read_text(encoding="utf-8")) == [], path
+    assert sourced_calls("wi.noise.uniform(3, source=mine)") and sourced_calls("geometric(1, **a)")
 
 
 def test_the_package_has_no_seed():
