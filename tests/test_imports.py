@@ -121,6 +121,7 @@ def test_every_room_has_a_rule():
     [
         ("import whosin", {"numpy", "flint", "rich", "typer", "scipy", "pandas"}),
         ("import whosin.notions", {"rich", "typer", "scipy", "pandas"}),
+        ("import whosin.noise", {"flint", "opendp", "rich", "typer", "scipy", "pandas"}),
         ("import whosin.app.cli.main", {"numpy", "flint", "scipy", "pandas"}),
     ],
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +20,7 @@ from scipy import stats
 
 import whosin as wi
 from sources import Scripted, Seeded
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, Unsupported
 from whosin.noise import choices, coins, gaussian, integers, laplace, lazy
 from whosin.noise.inversion import Inversion
 
@@ -36,12 +37,15 @@ def decimal(number: object) -> Decimal:
 def laplace_cdf(scale: object, first: int, last: int) -> list[Decimal]:
     """P(k ≤ j) for j from first to last, of P(k) ∝ e^(−|k|/s)."""
     ratio = (-1 / decimal(scale)).exp()
-    weight = (1 - ratio) / (1 + ratio)
-    total = sum(weight * ratio ** (-j) for j in range(first - 1, first - 3000, -1))
-    found = []
+    reach = max(-first, last) + int(decimal(scale) * 150) + 2  # e^-150 is 10^-65
+    weights = [Decimal(1)]
+    for _ in range(reach):
+        weights.append(weights[-1] * ratio)
+    norm = 2 * sum(weights) - 1
+    total, found = sum(weights[-first + 1 :]), []
     for j in range(first, last + 1):
-        total += weight * ratio ** abs(j)
-        found.append(total)
+        total += weights[abs(j)]
+        found.append(total / norm)
     return found
 
 
@@ -179,6 +183,23 @@ def test_straddling_words_go_on_to_any_depth(law, parameter):
                     assert drawn == first + place + (side > 0)
 
 
+@given(st.fractions("0.01", 200, max_denominator=1000))
+@settings(max_examples=30, deadline=None)
+def test_thresholds_enclose_the_law_of_any_scale(scale):
+    """The balls of the table hold cumulative sums made in decimals, and are narrow."""
+    sampler = laplace.DiscreteLaplace(scale)
+    narrow = gaussian.DiscreteGaussian((scale / 10) ** 2)
+    with localcontext() as context, ctx.workprec(400):
+        context.prec = 60
+        cdfs = [(narrow, gaussian_cdf(scale / 10, -narrow.last - 1, narrow.last))]
+        if not sampler.digits:
+            cdfs.append((sampler, laplace_cdf(scale, -sampler.last - 2, sampler.last)))
+        for tables, cdf in cdfs:
+            for ball, true in zip(tables.top.thresholds(160), cdf, strict=True):
+                assert ball.rad() < arb(2) ** -160
+                assert abs(ball - arb(f"{true:f}")) < arb("1e-50")
+
+
 def test_the_bits_of_a_word_are_the_high_ones_first():
     """A coin of 3/8 from words of 4 and 8 bits: exactly 3/8 of all words."""
     table = Inversion(lambda _: [arb(3) / 8], np.array([1, 0]), 8, 16)
@@ -282,6 +303,21 @@ def test_short_tables_give_the_same_law(monkeypatch):
     assert np.abs(wide).max() > 12
     assert fit(wide, gaussian_pmf(4, 60)) > 1e-4
     assert fit(wide, gaussian_pmf(4.3, 60)) < 1e-9
+
+
+class AllOnes(Scripted):
+    """Every word is the largest: the tail of the tail."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+
+    def words(self, bits: int, count: int) -> np.ndarray:
+        return np.full(count, 2**bits - 1, dtype=f"<u{bits // 8}")
+
+
+def test_a_draw_beyond_64_bits_is_an_error():
+    with pytest.raises(Unsupported, match="64 bits"):
+        noise.discrete_laplace(2**52, 3, source=AllOnes())
 
 
 # ---- goodness of fit
@@ -535,15 +571,24 @@ def test_noise_on_a_grid():
 # ---- randomness discipline
 
 
+def sourced_calls(code: str) -> list[str]:
+    """Calls of samplers, by whatever way to their name, that pass a source or hide keywords."""
+    return [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] in noise.__all__
+        and {keyword.arg for keyword in node.keywords} & {"source", None}
+    ]
+
+
 def test_other_rooms_never_pass_a_source():
     """A source can only be given by keyword, and nobody outside `noise` does."""
     root = Path(wi.__file__).parent
     for path in root.rglob("*.py"):
-        if path.parent.name == "noise":
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and "noise" in ast.unparse(node.func):
-                assert "source" not in [keyword.arg for keyword in node.keywords], path
+        if path.parent.name != "noise":
+            assert sourced_calls(path.read_text(encoding="utf-8")) == [], path
+    assert sourced_calls("wi.noise.uniform(3, source=mine)") and sourced_calls("geometric(1, **a)")
 
 
 def test_the_package_has_no_seed():
@@ -566,6 +611,18 @@ def test_a_fork_does_not_repeat_its_parent():
         "os.waitpid(child, 0)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_threads_share_the_samplers():
+    """FLINT's precision is global to the process: a thread that changes it only widens balls."""
+
+    def work(seed: int) -> float:
+        scale = 1 + Fraction(seed, 7)
+        draws = noise.discrete_laplace(scale, 50_000, source=Seeded(seed))
+        return fit(draws, laplace_pmf(float(scale), 100))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert min(pool.map(work, range(40))) > 1e-5
 
 
 # ---- shapes and bad input

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import typer
 
-from whosin import calibration, priors
+from whosin import calibration, noise, priors
 from whosin.app.cli.main import app
 from whosin.families import FAMILIES
 from whosin.mechanisms import MECHANISMS
@@ -26,18 +26,19 @@ def markdown() -> str:
         _section("Mechanisms", "wi.mechanisms", MECHANISMS.values()),
         _section("Notions", "wi.notions", NOTIONS.values()),
         _section("Targets", "wi", calibration.TARGETS.values()),
+        _section("Noise", "wi.noise", [*noise.SAMPLERS, *noise.SELECTIONS, noise.Grid]),
         _commands(),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _section(title: str, where: str, kinds: Iterable[type]) -> str:
+def _section(title: str, where: str, kinds: Iterable[Callable[..., object]]) -> str:
     blocks = [f"## {title}"]
     for kind in kinds:
         fields = [
             name
             for name, parameter in inspect.signature(kind).parameters.items()
-            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD and name != "source"
         ]
         text = inspect.getdoc(kind) or ""
         blocks.append(f"### `{where}.{kind.__name__}({', '.join(fields)})`\n\n```text\n{text}\n```")

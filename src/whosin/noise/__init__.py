@@ -25,7 +25,7 @@ SAMPLERS = (
     categorical,
     randomized_response,
 )
-SELECTIONS = (noisy_max, top_k)
+SELECTIONS = (noisy_max, top_k, selection_epsilon)
 
 __all__ = [
     "Grid",

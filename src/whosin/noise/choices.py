@@ -74,7 +74,7 @@ def randomized_response(
     if values.dtype.kind not in "iu" or not len(rows):
         raise InvalidInput("codes", "an array of integers, and rows not empty", values.dtype)
     if values.size and not 0 <= values.min() <= values.max() < len(rows):
-        raise InvalidInput("codes", f"integers from 0 to {len(rows) - 1}", "others")
+        raise InvalidInput("codes", f"integers from 0 to {len(rows) - 1}", "another one")
     read = [_read(row, f"rows[{code}]") for code, row in enumerate(rows)]
     _code_type(values.dtype, max(len(row) for row in read))
     answers = np.empty_like(values)

@@ -4,6 +4,9 @@ Contract: `word` of `bits` bits says U ∈ [word, word + 1) / 2^bits. A real T i
 of any precision. `brackets` encloses ⌊2^bits T⌋; T ≤ U is certain once the upper end is below the
 word, and T > U once the lower end is above it. Neither: draw more bits. U = T has probability 0,
 so this ends with probability 1 even if T is a binary fraction that its balls never pin down.
+
+FLINT's precision is global to the process. Another thread that lowers it makes a ball wider, never
+wrong: the next round draws more bits at the right precision.
 """
 
 from __future__ import annotations
