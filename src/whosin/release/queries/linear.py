@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from whosin.errors import InvalidInput
@@ -45,8 +46,9 @@ class Linear(Query):
         self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyPart]
     ) -> tuple[Array, Array, Array]:
         """(values, lower ends, upper ends) from the noisy sums in units."""
-        values = sums[0] * float(noisy[0].part.unit)
-        return values, values - noisy[0].reach(), values + noisy[0].reach()
+        part, within = noisy[0].part, noisy[0].within()
+        value, low, high = (worth(sums[0] + side, part.unit) for side in (0, -within, within))
+        return value, low, high
 
     def bounds(self, table: Table) -> Bounds:
         """How much of an entity counts."""
@@ -105,6 +107,11 @@ class Numeric(Linear):
         """The rows that have a number there."""
         rows = eligible(table, self.where)
         return rows.filter(number(rows[table.column(self.column)]).notnull())
+
+
+def worth(whole: Array, unit: Fraction) -> Array:
+    """Whole units as numbers, each correctly rounded where the unit is a simple ratio."""
+    return whole * float(unit.numerator) / float(unit.denominator)
 
 
 def plain(value: Any) -> int | float:
