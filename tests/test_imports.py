@@ -59,6 +59,7 @@ MAY_IMPORT = {
         "notions",
         "priors",
         "references",
+        "release",
         "spaces",
         "theorems",
         "calibration",

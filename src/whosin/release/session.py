@@ -10,16 +10,14 @@ import uuid
 from collections.abc import Callable, Sequence
 
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, ScanFailed, WhosinError
-from whosin.exact import rational
+from whosin.errors import InvalidInput, ScanFailed, WhosinError
 from whosin.ledger import Ledger, Standing
-from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Cost
 from whosin.release.answer import Answer, Release
+from whosin.release.batch import price
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer
 from whosin.release.queries import Query
-from whosin.release.splitting import Purse, shares
 from whosin.release.table import Table
 
 Watch = Callable[[str], Progress | None]
@@ -61,7 +59,6 @@ class Session:
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, who=who)
         self.dataset = dataset if dataset is not None else table.name
         self.request = request if request is not None else uuid.uuid4().hex
-        self._budget = Budget.of(plan)
         self._spent, self._asked = Cost(0, 0), 0
         if request is None or not self._paid():
             self.ledger.admit(self.dataset, plan)
@@ -86,15 +83,9 @@ class Session:
             split: "weights" or "relative-error" (see `splitting.shares`).
             noise: "laplace" or "gaussian".
         """
-        asked = [queries] if isinstance(queries, Query) else list(queries)
-        if not asked or not all(isinstance(query, Query) for query in asked):
-            raise InvalidInput("queries", "one query or more, such as Count()", repr(queries)[:80])
-        purse = self._purse(share)
-        found = shares(asked, self.table, purse, split, noise)
-        offers = [query.offer(self.table, each) for query, each in zip(asked, found, strict=True)]
-        if len(offers) > 1 and any(offer.charge.alone for offer in offers):
-            raise InvalidInput("queries", "only one, where a promise does not add", len(offers))
-        return offers
+        return price(
+            self.table, self.plan, queries, self._spent, share=share, split=split, noise=noise
+        )
 
     def release(
         self,
@@ -151,23 +142,6 @@ class Session:
             offer.noise,
             offer.charge.cost(self.plan.relation),
         )
-
-    def _purse(self, share: object) -> Purse:
-        budget, spent = self._budget, self._spent
-        left = [
-            max(0, budget.epsilon - spent.epsilon),
-            max(0, budget.rho - spent.rho),
-            max(0, budget.delta - spent.delta),
-        ]
-        if share is not None:
-            part = rational(share, "share")
-            if not 0 < part <= 1:
-                raise InvalidInput("share", "above 0 and at most 1", share)
-            wanted = [int(part * whole) for whole in (budget.epsilon, budget.rho, budget.delta)]
-            left = [min(each, most) for each, most in zip(wanted, left, strict=True)]
-        if not left[0] and not left[1]:
-            raise BudgetRefused("this session has spent all of its plan's budget")
-        return Purse(self.plan, *left)
 
     def _paid(self) -> set[str]:
         """The requests of this session that were debited before."""

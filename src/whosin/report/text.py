@@ -157,50 +157,6 @@ def print_references(theorems: Sequence[Theorem], papers: Sequence[Paper]) -> No
         console.print(escape(str(paper)))
 
 
-def print_demo(
-    plan: Plan,
-    levels: Sequence[tuple[str, Family, Level]],
-    claim: tuple[Level, Level, Fraction],
-) -> None:
-    """The story of `whosin demo`."""
-    console = Console(highlight=False)
-    console.print("[bold]How sure can anyone be that you are in the data?[/bold]\n")
-    assert plan.noise is not None
-    console.print(
-        "You want to publish how many people are in your data. Someone may know everything about "
-        "everyone else and be 5% to 50% sure of one person; they must not become more than 60% "
-        "sure.\n"
-    )
-    console.print(
-        f"[bold]plan[/bold]    ε = {plan.epsilon:.4f}: Laplace noise of scale "
-        f"{plan.noise.scale:.3f}, and 95% of answers are within ±{plan.noise.within:.1f}."
-    )
-    console.print(
-        "[bold]verify[/bold]  the exact leakage of that count for 20 people, by adversary:\n"
-    )
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("an adversary who …")
-    table.add_column("family")
-    table.add_column("beliefs move at most", justify="right")
-    for words, family, level in levels:
-        table.add_row(words, family.symbol, f"× {short(level.value)}")
-    console.print(table)
-    published, repaired, claimed = claim
-    case = published.witness
-    assert case is not None
-    console.print(
-        f"\nThe 3-Max mechanism was published with the claim γ = {claimed} against an adversary "
-        "who knows nothing. "
-        f"whosin refutes it: seeing {case.output} takes the belief in person {case.entity} "
-        f"from {percent(case.prior)} to {percent(case.posterior)}.\n"
-        f"Repaired, it attains γ = {repaired.value} exactly.\n"
-    )
-    console.print(
-        "Next, in .venv/bin: [bold]whosin plan --help[/bold], [bold]whosin explain --epsilon 1"
-        "[/bold], [bold]whosin verify --help[/bold]; and docs/plan.md"
-    )
-
-
 def print_plan(plan: Plan) -> None:
     """A plan's card, its theorems and its chart."""
     console = Console(highlight=False)
@@ -217,8 +173,14 @@ def print_sections(sections: Sequence[card.Section]) -> None:
     for section in sections:
         console.print(f"[bold]{escape(section.title)}[/bold]")
         for line in section.lines:
-            wrapped = fill(line, console.width, initial_indent="  ", subsequent_indent="  ")
-            console.print(escape(wrapped))
+            print_wrapped(line)
+
+
+def print_wrapped(line: str) -> None:
+    """A sentence, indented and wrapped to the terminal."""
+    console = Console(highlight=False)
+    wrapped = fill(line, console.width, initial_indent="  ", subsequent_indent="  ")
+    console.print(escape(wrapped), soft_wrap=True)
 
 
 def print_standings(

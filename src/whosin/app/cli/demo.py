@@ -1,62 +1,55 @@
-"""`whosin demo`: the main job, on data made up on the spot."""
+"""`whosin demo`: the main job, on a hospital made up on the spot."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
 
 def demo(
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep the table, scenario, ledger and report here.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Plan a noisy count, measure it against many adversaries, and refute a published claim."""
-    from fractions import Fraction
+    """Plan, price and release statistics of a generated hospital, with a report and a ledger."""
+    from whosin.errors import InvalidInput
 
-    from whosin import families, mechanisms
-    from whosin.app.cli.output import print_json
-    from whosin.calibration import Posterior, Query, calibrate
-    from whosin.notions import PositiveMembership
-    from whosin.report import text
-    from whosin.report.data import level_data
-    from whosin.spaces import Count, Subsets
-
-    people = Subsets(20)
-    bounded = families.Independent(Fraction(1, 20), Fraction(1, 2))
-    plan = calibrate(Posterior(Fraction(3, 5)), bounded, query=Query("count"))
-    assert plan.noise is not None
-    count = mechanisms.Laplace(Count(), plan.noise.scale).channel(people)
-    adversaries: list[tuple[str, families.Family]] = [
-        ("knows nothing at all", families.Uninformed()),
-        ("knows everyone else; 5% to 50% sure of this person", bounded),
-        ("knows everyone else, any belief about this person", families.Independent()),
-        ("knows how many are in the data", families.FixedSize()),
-        ("knows that up to 3 come and go together", families.Cliques(3)),
-        ("may believe anything whatsoever", families.AnyPrior()),
-    ]
-    levels = [
-        (words, family, PositiveMembership(family).measure(count)) for words, family in adversaries
-    ]
-    uninformed = PositiveMembership(families.Uninformed())
-    small = Subsets(8)
-    claimed = Fraction(7, 6)
-    published = uninformed.measure(mechanisms.KMaxAsPublished(3), small)
-    repaired = uninformed.measure(mechanisms.KMax(3), small)
-    if json:
-        print_json(
-            {
-                "plan": plan.to_dict(),
-                "count": [
-                    {"adversary": words, **level_data(level, PositiveMembership(family))}
-                    for words, family, level in levels
-                ],
-                "published": level_data(
-                    published, uninformed, claim=claimed, holds=published.holds(claimed)
-                ),
-                "repaired": level_data(
-                    repaired, uninformed, claim=claimed, holds=repaired.holds(claimed)
-                ),
-            }
-        )
+    if keep is None:
+        with TemporaryDirectory(prefix="whosin-demo-") as folder:
+            _tell(Path(folder), json=json, kept=False)
         return
-    text.print_demo(plan, levels, (published, repaired, claimed))
+    if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        raise InvalidInput("--keep", "a new or empty folder", keep.name)
+    _tell(keep, json=json, kept=True)
+
+
+def _tell(folder: Path, *, json: bool, kept: bool) -> None:
+    from whosin.app.cli.output import print_json
+    from whosin.app.hospital import write_hospital
+    from whosin.errors import BudgetRefused
+    from whosin.release.scenario import load_scenario
+    from whosin.report import html, releases, story
+
+    scenario = load_scenario(write_hospital(folder))
+    session = scenario.open_session()
+    offers = session.dry_run(scenario.queries, **scenario.budget)
+    made = session.release(scenario.queries, **scenario.budget)
+    html.save_report(scenario.title, scenario.plan, made, folder / "report.html")
+    try:
+        scenario.open_session()
+    except BudgetRefused as error:
+        refusal = str(error)
+    if json:
+        data = {"offers": [releases.offer_data(offer) for offer in offers], **made.to_dict()}
+        print_json({"title": scenario.title, **data, "second": refusal})
+        return
+    story.print_demo(scenario.title, scenario.plan, offers, made, refusal)
+    if kept:
+        print(f"Kept in {folder}: hospital.parquet, hospital.toml, ledger.db, report.html")
+    else:
+        print("whosin demo --keep demo   keeps the table, the scenario, the ledger and the report")
+    print("whosin release demo/hospital.toml --dry-run   and the same with your own table")

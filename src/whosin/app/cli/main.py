@@ -12,7 +12,18 @@ from collections.abc import Sequence
 
 import typer
 
-from whosin.app.cli import cite, demo, explain, ledger, notions, plan, tradeoff, verify
+from whosin.app.cli import (
+    cite,
+    demo,
+    explain,
+    ledger,
+    notions,
+    plan,
+    release,
+    table,
+    tradeoff,
+    verify,
+)
 
 app = typer.Typer(
     name="whosin",
@@ -27,6 +38,8 @@ app.command("explain")(explain.explain)
 app.command("verify")(verify.verify)
 app.command("notions")(notions.notions)
 app.command("tradeoff")(tradeoff.tradeoff)
+app.command("release")(release.release)
+app.add_typer(table.app, name="table")
 app.add_typer(ledger.app, name="ledger")
 app.command("demo")(demo.demo)
 app.command("cite")(cite.cite)

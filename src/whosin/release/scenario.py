@@ -1,0 +1,202 @@
+"""A scenario: the adversary, the target, the table, the queries, in one TOML file.
+
+Contract: an unknown key is an error that names the nearest known one; everything is checked before
+a row is read. Paths in a scenario are relative to its file.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from whosin import calibration, families
+from whosin.calibration import Plan, Target, calibrate
+from whosin.errors import InvalidInput, UnknownName
+from whosin.exact import rational
+from whosin.release.batch import price
+from whosin.release.engines import DuckDB, Engine, Spark
+from whosin.release.pricing import Offer
+from whosin.release.queries import QUERIES, Query, Synthetic, read_query
+from whosin.release.session import Session
+from whosin.release.table import Table
+
+KEYS = {
+    "scenario": ("adversary", "target", "table", "domains", "ledger", "budget", "queries", "title"),
+    "adversary": ("prior", "size-known", "linked", "known", "uninformed"),
+    "target": ("posterior", "gamma", "gain", "epsilon", "rho", "candidates", "delta"),
+    "table": ("source", "entity", "rows", "groups", "name", "engine", "memory", "spill", "master"),
+    "ledger": ("url", "dataset"),
+    "budget": ("split", "noise", "share"),
+}
+ENGINES = ("duckdb", "spark")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What a scenario file says, checked."""
+
+    title: str
+    plan: Plan
+    table: Mapping[str, Any]
+    domains: Mapping[str, Any]
+    queries: tuple[Query, ...]
+    ledger: str
+    dataset: str | None
+    budget: Mapping[str, Any]
+
+    def open_table(self) -> Table:
+        """The table on its engine; only the schema is read."""
+        data = self.table
+        return Table(
+            data["source"],
+            data["entity"],
+            self.domains,
+            rows=data.get("rows", 1),
+            groups=data.get("groups", 1),
+            name=data.get("name"),
+            engine=_engine(data),
+        )
+
+    def price(self) -> list[Offer]:
+        """What the queries cost and how good the answers will be; nothing is written or spent."""
+        return price(self.open_table(), self.plan, self.queries, **self.budget)
+
+    def open_session(self, ledger: object = None, request: str | None = None) -> Session:
+        """A session on the table, in the scenario's ledger or another one."""
+        where = ledger if ledger is not None else self.ledger
+        table = self.open_table()
+        return Session(table, self.plan, where, dataset=self.dataset, request=request)
+
+
+def load_scenario(path: str | Path) -> Scenario:
+    """Read a scenario file."""
+    file = Path(path)
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "not text"
+        raise InvalidInput(file.name, "a TOML file", reason) from None
+    return read_scenario(data, file.parent, title=file.stem)
+
+
+def read_scenario(data: Mapping[str, Any], folder: Path, title: str = "release") -> Scenario:
+    """A scenario from its keys; paths are relative to the folder."""
+    _check(data, "scenario")
+    for key in ("target", "table", "queries"):
+        if key not in data:
+            raise InvalidInput("scenario", f"one with [{key}]", "none")
+    parts = {key: _part(data, key) for key in ("adversary", "target", "table", "ledger", "budget")}
+    target = _target(parts["target"])
+    delta = float(rational(parts["target"].get("delta", 0), "delta"))
+    plan = calibrate(target, _family(parts["adversary"], target), delta)
+    table = dict(parts["table"])
+    for key in ("source", "entity"):
+        if not isinstance(table.get(key), str):
+            raise InvalidInput(f"{key} of the table", "given as a text", repr(table.get(key)))
+    table["source"] = _beside(folder, table["source"])
+    listed = data["queries"]
+    if not isinstance(listed, list) or not listed:
+        raise InvalidInput("queries", "one [[queries]] or more", "none")
+    queries = tuple(_placed(read_query(each, QUERIES), folder) for each in listed)
+    domains = data.get("domains", {})
+    if not isinstance(domains, Mapping):
+        raise InvalidInput("domains", "a table of columns", repr(domains))
+    url = parts["ledger"].get("url", "ledger.db")
+    if not isinstance(url, str):
+        raise InvalidInput("url of the ledger", "a file or a database URL", repr(url))
+    name = data.get("title", title)
+    if not isinstance(name, str):
+        raise InvalidInput("title", "a text", repr(name))
+    return Scenario(
+        name,
+        plan,
+        table,
+        domains,
+        queries,
+        url if "://" in url else _beside(folder, url),
+        parts["ledger"].get("dataset"),
+        parts["budget"],
+    )
+
+
+def _part(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    part = data.get(key, {})
+    if not isinstance(part, Mapping):
+        raise InvalidInput(key, f"a table: [{key}]", repr(part))
+    _check(part, key)
+    return part
+
+
+def _check(data: Mapping[str, Any], part: str) -> None:
+    for key in data:
+        if key not in KEYS[part]:
+            raise UnknownName(f"key of the {part}", str(key), KEYS[part])
+
+
+def _target(data: Mapping[str, Any]) -> Target:
+    chosen = [key for key in data if key not in ("delta", "candidates")]
+    if len(chosen) != 1:
+        names = "posterior, gamma, gain, epsilon, rho"
+        raise InvalidInput("target", f"exactly one of {names}", f"{len(chosen)} of them")
+    name = chosen[0]
+    if name == "rho":
+        if not isinstance(data.get("candidates"), int):
+            raise InvalidInput("candidates", "given with rho, a whole number", "nothing")
+        return calibration.Rho(rational(data[name], name), data["candidates"])
+    if "candidates" in data:
+        raise InvalidInput("candidates", f"left out with {name}", data["candidates"])
+    return calibration.TARGETS[name](rational(data[name], name))  # type: ignore[call-arg]
+
+
+def _family(data: Mapping[str, Any], target: Target) -> families.Family:
+    special = [key for key in ("linked", "known", "uninformed") if data.get(key)]
+    if len(special) > 1:
+        raise InvalidInput("adversary", f"one of {', '.join(special)}", "several")
+    if data.get("uninformed"):
+        if len(data) > 1:
+            raise InvalidInput("uninformed", "given alone", ", ".join(data))
+        return families.Uninformed()
+    low, high = _range(data["prior"]) if "prior" in data else (0, 1)
+    if data.get("linked"):
+        if "prior" in data or data.get("size-known"):
+            raise InvalidInput("linked", "given without prior and size-known", data["linked"])
+        return families.Cliques(data["linked"])
+    if data.get("known") is not None:
+        return families.AtMostKnown(data["known"], low, high)
+    if isinstance(target, calibration.Rho) and "prior" not in data:
+        return families.OneOf(target.m)
+    sized = families.FixedSize if data.get("size-known") else families.Independent
+    return sized(low, high)
+
+
+def _range(value: object) -> tuple[Any, Any]:
+    if isinstance(value, str) and ".." in value:
+        low, _, high = value.partition("..")
+        return rational(low, "prior"), rational(high, "prior")
+    if isinstance(value, list) and len(value) == 2:
+        return rational(value[0], "prior"), rational(value[1], "prior")
+    return rational(value, "prior"), rational(value, "prior")
+
+
+def _engine(data: Mapping[str, Any]) -> Engine:
+    name = data.get("engine", "duckdb")
+    if name not in ENGINES:
+        raise UnknownName("engine", str(name), ENGINES)
+    if name == "spark":
+        return Spark(data.get("master", "local[*]"))
+    return DuckDB(memory=data.get("memory"), spill=data.get("spill"))
+
+
+def _beside(folder: Path, name: str) -> str:
+    """A path of a scenario, relative to its folder; a catalogue's table stays as it is."""
+    return name if name.startswith("::") or Path(name).is_absolute() else str(folder / name)
+
+
+def _placed(query: Query, folder: Path) -> Query:
+    """A query whose output lies beside the scenario too."""
+    if isinstance(query, Synthetic) and isinstance(query.path, str):
+        return replace(query, path=_beside(folder, query.path))
+    return query

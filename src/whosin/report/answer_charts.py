@@ -1,0 +1,35 @@
+"""Answers with error bars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whosin.release import Answer
+from whosin.report.charts import COLOURS
+
+MOST_CELLS = 40
+
+
+def answer_chart(answer: Answer) -> Any | None:
+    """Values by cell with their 95% intervals; None where there is nothing to draw."""
+    if "low" not in answer.columns or not 2 <= len(answer.rows) <= MOST_CELLS:
+        return None
+    import altair
+
+    keys = [name for name in answer.columns if name not in ("value", "low", "high")]
+    rows = []
+    for row in answer.rows:
+        data = dict(zip(answer.columns, row, strict=True))
+        cell = ", ".join(str(data[key]) for key in keys)
+        rows.append(
+            {"cell": cell, "value": data["value"], "low": data["low"], "high": data["high"]}
+        )
+    base = altair.Chart(altair.Data(values=rows)).encode(
+        y=altair.Y("cell:N", sort=None, title=", ".join(keys))
+    )
+    bars = base.mark_bar(color=COLOURS[0], opacity=0.35).encode(
+        x=altair.X("value:Q", title="with noise; bars: 95% interval")
+    )
+    errors = base.mark_rule(color=COLOURS[1], strokeWidth=2).encode(x="low:Q", x2="high:Q")
+    height = max(120, 22 * len(rows))
+    return altair.layer(bars, errors).properties(width=460, height=height)

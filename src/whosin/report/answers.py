@@ -1,0 +1,57 @@
+"""Answers as files: JSON with everything, CSV or Parquet with the numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from whosin.errors import InvalidInput
+from whosin.release import Answer, Release
+
+SUFFIXES = (".json", ".csv", ".parquet")
+
+
+def check_path(path: Path | None) -> None:
+    """Refuse a file that could not be written, before anything is spent."""
+    if path is None:
+        return
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidInput("--save", "a file ending in .json, .csv or .parquet", path.name)
+    if not path.resolve().parent.is_dir():
+        raise InvalidInput("--save", "in a folder that exists", str(path))
+
+
+def save(release: Release, path: Path) -> list[Path]:
+    """Write the answers; CSV and Parquet take one file for each, named after it."""
+    check_path(path)
+    kind = path.suffix.lower()
+    if kind == ".json":
+        text = json.dumps(release.to_dict(), ensure_ascii=False, indent=2)
+        path.write_text(text + "\n", encoding="utf-8")
+        return [path]
+    files = _names(release, path)
+    for answer, file in zip(release.answers, files, strict=True):
+        _write(answer, file, kind)
+    return files
+
+
+def _write(answer: Answer, file: Path, kind: str) -> None:
+    if kind == ".csv":
+        from pyarrow import csv
+
+        csv.write_csv(answer.to_arrow(), file)
+    else:
+        from pyarrow import parquet
+
+        parquet.write_table(answer.to_arrow(), file)
+
+
+def _names(release: Release, path: Path) -> list[Path]:
+    if len(release) == 1:
+        return [path]
+    files: list[Path] = []
+    for number, answer in enumerate(release.answers, 1):
+        plain = re.sub(r"[^\w-]+", "-", answer.title).strip("-").lower() or "answer"
+        files.append(path.with_name(f"{path.stem}-{number}-{plain}{path.suffix}"))
+    return files

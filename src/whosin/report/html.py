@@ -1,0 +1,147 @@
+"""A report that stands alone: one HTML file, no scripts, no outside address, charts as SVG."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from whosin.calibration import Plan
+from whosin.errors import InvalidInput
+from whosin.references import THEOREMS
+from whosin.release import Answer, Release
+from whosin.report import card, charts
+from whosin.report.answer_charts import answer_chart
+from whosin.report.budget import standing_card
+from whosin.report.releases import cost_words
+
+STYLE = """
+:root { color-scheme: light; --ink: #1c2733; --soft: #5b6875; --line: #d8dfe6; --mark: #1b6ca8; }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); margin: 0 auto; max-width: 52rem;
+  padding: 2rem 1.25rem 4rem; background: #fff; }
+h1 { font-size: 1.7rem; margin: 0 0 .25rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .5rem; }
+h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; } p { margin: .3rem 0; } .soft { color: var(--soft); }
+table { border-collapse: collapse; margin: .5rem 0; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; padding: .25rem 1rem .25rem 0; border-bottom: 1px solid var(--line); }
+td.number, th.number { text-align: right; } code { font-size: .8rem; word-break: break-all; }
+svg { max-width: 100%; height: auto; } .wide { overflow-x: auto; }
+"""
+MOST_ROWS = 200
+
+
+def check_path(path: Path | None) -> None:
+    """Refuse a file that could not be written, before anything is spent."""
+    if path is None:
+        return
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInput("--report", "a file ending in .html", path.name)
+    if not path.resolve().parent.is_dir():
+        raise InvalidInput("--report", "in a folder that exists", str(path))
+
+
+def save_report(title: str, plan: Plan, release: Release, path: Path) -> None:
+    """Write the report of a release."""
+    check_path(path)
+    path.write_text(release_report(title, plan, release), encoding="utf-8")
+
+
+def release_report(title: str, plan: Plan, release: Release) -> str:
+    """What was asked, whom it protects from whom, the answers, the ledger, the theorems."""
+    bounds = getattr(plan.family, "bounds", (0, 1))
+    beliefs = charts.belief_chart(
+        card.curves(plan), (float(bounds[0]), float(bounds[1])), "How sure anyone can become"
+    )
+    body = [
+        f"<p class=soft>Released under a promise about what anyone can learn; request "
+        f"<code>{escape(release.request)}</code>.</p>",
+        heading("Whom it protects from whom"),
+        sections(card.card(plan)[:2]),
+        drawing(beliefs),
+        heading("Answers"),
+        "<p class=soft>Each number has noise; the interval holds the answer without noise in 95 of "
+        "100 cases. What clamping and limiting a person's rows leave out is not in it.</p>",
+        *(_answer(answer) for answer in release),
+        heading("What all answers together allow, and the ledger"),
+        sections(standing_card(release.standing)),
+        heading("If they know more than assumed"),
+        sections([part for part in card.card(plan) if part.title.startswith("If they know")]),
+        heading("Why this holds"),
+        theorems(plan.theorems),
+    ]
+    return page(title, body)
+
+
+def page(title: str, body: Iterable[str]) -> str:
+    """A whole page."""
+    return (
+        "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
+        '<meta name=viewport content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{escape(title)}</h1>\n" + "\n".join(body) + "\n</body>\n</html>\n"
+    )
+
+
+def heading(text: str) -> str:
+    """A heading."""
+    return f"<h2>{escape(text)}</h2>"
+
+
+def sections(parts: Sequence[card.Section]) -> str:
+    """Sections of a card."""
+    return "\n".join(
+        f"<h3>{escape(part.title)}</h3>\n" + "\n".join(f"<p>{escape(x)}</p>" for x in part.lines)
+        for part in parts
+    )
+
+
+def theorems(numbers: Sequence[str]) -> str:
+    """The theorems a promise rests on."""
+    return "<ul>" + "".join(f"<li>{escape(str(THEOREMS[n]))}</li>" for n in numbers) + "</ul>"
+
+
+def rows_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A table of values, cut after many rows."""
+    numeric = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
+    kinds = [" class=number" if right else "" for right in numeric]
+    head = "".join(f"<th{k}>{escape(c)}</th>" for c, k in zip(columns, kinds, strict=True))
+    lines = [
+        "".join(f"<td{k}>{escape(_text(v))}</td>" for v, k in zip(row, kinds, strict=True))
+        for row in rows[:MOST_ROWS]
+    ]
+    more = f"<p class=soft>… {len(rows) - MOST_ROWS} more</p>" if len(rows) > MOST_ROWS else ""
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<div class=wide><table><tr>{head}</tr>{body}</table></div>{more}"
+
+
+def drawing(chart: Any) -> str:
+    """A chart as SVG inside the page."""
+    import vl_convert
+
+    svg = vl_convert.vegalite_to_svg(chart.to_json())
+    return "<div class=wide>" + re.sub(r"^<\?xml.*?\?>", "", svg) + "</div>"
+
+
+def _answer(answer: Answer) -> str:
+    paid = f"{cost_words(answer.cost)}; {answer.noise}"
+    asked = ", ".join(
+        f"{key} {' and '.join(map(str, value)) if isinstance(value, list) else value}"
+        for key, value in answer.question.items()
+        if key not in ("bounds", "name", "universe", "prior")
+    )
+    chart = answer_chart(answer)
+    return "\n".join(
+        [
+            f"<h3>{escape(answer.title)}</h3>",
+            f"<p class=soft>{escape(asked)} — {escape(paid)}</p>",
+            "" if chart is None else drawing(chart),
+            rows_table(answer.columns, answer.rows),
+        ]
+    )
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,118 @@
+"""Offers and releases as text in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from whosin.calibration import Plan
+from whosin.ledger import units
+from whosin.ledger.charge import Cost
+from whosin.release import Answer, Offer, Release
+from whosin.report.budget import allowed, standing_card
+from whosin.report.card import who
+from whosin.report.text import print_sections
+
+MOST_SHOWN = 30
+
+
+def offer_data(offer: Offer) -> dict[str, Any]:
+    """An offer as plain data."""
+    return {
+        "title": offer.query.title,
+        "question": dict(offer.charge.what),
+        "costs": {relation: vars(cost) for relation, cost in offer.charge.costs.items()},
+        "noise": offer.noise,
+        "error": offer.error,
+        "within": offer.within,
+    }
+
+
+def print_offers(
+    title: str, plan: Plan, offers: Sequence[Offer], remaining: float | None = None
+) -> None:
+    """What a batch would cost and how good it would be."""
+    console = Console(highlight=False)
+    console.print(f"[bold]{escape(title)}[/bold]: a dry run. Nothing is spent, no row is read.")
+    console.print(f"{escape(who(plan.family))} Whoever that is {escape(plan.target.words())}.")
+    console.print(offer_table(plan, offers))
+    total = sum((offer.charge.cost(plan.relation) for offer in offers), Cost(0, 0))
+    console.print(f"In all {cost_words(total)} of ε = {plan.epsilon:.6g} ({plan.relation}).")
+    if remaining is not None:
+        console.print(f"The dataset has ε = {remaining:.6g} left in its ledger.")
+
+
+def offer_table(plan: Plan, offers: Sequence[Offer]) -> Table:
+    """Queries with their costs and expected errors."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("query", "cost", "expected error", "95% within", "noise"):
+        table.add_column(name, overflow="fold")
+    for offer in offers:
+        table.add_row(
+            escape(offer.query.title),
+            cost_words(offer.charge.cost(plan.relation)),
+            _number(offer.error),
+            "" if offer.within is None else f"±{offer.within:.6g}",
+            escape(offer.noise),
+        )
+    return table
+
+
+def print_release(title: str, plan: Plan, release: Release) -> None:
+    """Answers with their errors and costs, then what they allow anyone to believe."""
+    console = Console(highlight=False)
+    console.print(f"[bold]{escape(title)}[/bold]")
+    for answer in release:
+        paid = cost_words(answer.cost)
+        console.print(f"\n[bold]{escape(answer.title)}[/bold]  [dim]{paid}; {answer.noise}[/dim]")
+        console.print(answer_table(answer))
+    console.print()
+    print_sections(standing_card(release.standing))
+
+
+def answer_table(answer: Answer) -> Table:
+    """An answer's rows; an interval becomes one column."""
+    columns = [name for name in answer.columns if name not in ("low", "high")]
+    ranged = "low" in answer.columns
+    table = Table(box=None, padding=(0, 2, 0, 2), show_header=True)
+    for name in columns:
+        table.add_column(escape(name), justify="right" if name == "value" else "left")
+    if ranged:
+        table.add_column("95% interval")
+    for row in answer.rows[:MOST_SHOWN]:
+        data = dict(zip(answer.columns, row, strict=True))
+        cells = [_cell(data[name]) for name in columns]
+        if ranged:
+            cells.append(f"{_cell(data['low'])} to {_cell(data['high'])}")
+        table.add_row(*(escape(cell) for cell in cells))
+    if len(answer.rows) > MOST_SHOWN:
+        table.add_row(f"… {len(answer.rows) - MOST_SHOWN} more")
+    return table
+
+
+def cost_words(cost: Cost) -> str:
+    """A cost in a few letters."""
+    if cost.epsilon < units.INFINITE:
+        text = f"ε = {cost.epsilon / units.EPSILON_UNITS:.4g}"
+    else:
+        text = f"ρ = {cost.rho / units.EPSILON_UNITS:.4g}"
+    return text if not cost.delta else f"{text}, δ = {cost.delta / units.DELTA_UNITS:.2g}"
+
+
+def belief_words(release: Release) -> str:
+    """What all answers so far allow, in one paragraph."""
+    return " ".join(allowed(release.standing))
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
