@@ -6,10 +6,12 @@ A table larger than the memory limit spills to a folder of its own, which is rem
 from __future__ import annotations
 
 import contextlib
+import shutil
+import tempfile
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
@@ -34,10 +36,11 @@ class DuckDB:
     ) -> None:
         import ibis
 
-        self._folder = TemporaryDirectory(prefix="whosin-spill-", dir=_folder(spill))
+        self._folder = tempfile.mkdtemp(prefix="whosin-spill-", dir=_folder(spill))
+        self._clean = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._ibis = ibis.duckdb.connect()
         self._connection = self._ibis.con
-        self._set("temp_directory", self._folder.name)
+        self._set("temp_directory", self._folder)
         self._set("enable_progress_bar", False)
         # Rows need no order, and keeping it would cost memory.
         self._set("preserve_insertion_order", False)
@@ -88,7 +91,7 @@ class DuckDB:
     def close(self) -> None:
         """Let go of the database and the spill folder."""
         self._ibis.disconnect()
-        self._folder.cleanup()
+        self._clean()
 
     def _watch(self, progress: Progress, done: threading.Event) -> None:
         while not done.wait(POLL):
