@@ -73,6 +73,10 @@ class ScanFailed(WhosinError):
     """The engine failed while it scanned a table, after the debit, which stands."""
 
 
+class Interrupted(WhosinError):
+    """Someone stopped the work; the message says what stands."""
+
+
 class BrokenHistory(WhosinError):
     """The ledger's history is not the one that was written; `dataset` names where it breaks."""
 

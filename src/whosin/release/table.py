@@ -48,7 +48,7 @@ class Table:
         self.entity = self.column(entity, "entity")
         self.domains: dict[str, Domain] = {}
         for column, domain in (domains or {}).items():
-            self.domains[self.column(column, "column")] = self._fitting(column, domain)
+            self.domains[self.column(column)] = self._fitting(self.column(column), domain)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -59,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from whosin.errors import (
         BrokenHistory,
         BudgetRefused,
+        Interrupted,
         ScanFailed,
         StoreFailed,
         WhosinError,
@@ -67,8 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         result = app(args=arguments, prog_name="whosin", standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except (typer.Abort, KeyboardInterrupt) as error:
-        return _fail(str(error) or "interrupted", 130)
+    except (typer.Abort, KeyboardInterrupt):
+        return _fail("interrupted", 130)
+    except Interrupted as error:
+        return _fail(str(error), 130)
     except (BrokenHistory, BudgetRefused) as error:
         return _fail(str(error), 1)
     except (ScanFailed, StoreFailed) as error:

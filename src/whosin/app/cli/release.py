@@ -85,6 +85,8 @@ def _run(session: Session, scenario: Scenario, *, quiet: bool) -> Release:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from whosin.errors import Interrupted
+
     console = Console(stderr=True)
     bar = Progress(
         TextColumn("{task.description}"),
@@ -100,4 +102,7 @@ def _run(session: Session, scenario: Scenario, *, quiet: bool) -> Release:
             task = bar.add_task(title, total=1.0)
             return lambda share: bar.update(task, completed=share)
 
-        return session.release(scenario.queries, watch=watch, **scenario.budget)
+        try:
+            return session.release(scenario.queries, watch=watch, **scenario.budget)
+        except KeyboardInterrupt as stop:
+            raise Interrupted(str(stop) or "interrupted: nothing was spent") from None

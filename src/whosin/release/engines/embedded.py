@@ -9,6 +9,7 @@ import contextlib
 import shutil
 import tempfile
 import threading
+import uuid
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,7 +66,9 @@ class DuckDB:
                 return self._arrow(path)
             if kind == "parquet":
                 return self._ibis.read_parquet(path)
-            return self._ibis.sql(f"SELECT * FROM {_csv(path)}")
+            view = f"whosin_{uuid.uuid4().hex}"
+            self._connection.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM {_csv(path)}")
+            return self._ibis.table(view)
         except OSError:
             raise
         except Exception as error:

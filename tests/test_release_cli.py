@@ -1,0 +1,206 @@
+"""`whosin release` and `whosin table check`: scenarios, dry runs, files, retries, refusals."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from whosin.app.cli.main import main
+from whosin.app.hospital import write_hospital
+from whosin.errors import InvalidInput
+from whosin.release import DuckDB
+from whosin.release.scenario import load_scenario, read_scenario
+
+SMALL = {
+    "adversary": {"prior": "0.05..0.5"},
+    "target": {"posterior": 0.6},
+    "table": {"source": "t.csv", "entity": "who"},
+    "domains": {"ward": ["a", "b"], "age": "0..100"},
+    "queries": [{"kind": "count"}],
+}
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*words: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        streams = capsys.readouterr()
+        return code, streams.out, streams.err
+
+    return call
+
+
+@pytest.fixture
+def hospital(tmp_path):
+    return write_hospital(tmp_path, patients=300)
+
+
+@pytest.fixture
+def small(tmp_path):
+    (tmp_path / "t.csv").write_text("who,ward,age\nx,a,3\ny,b,50\n", encoding="utf-8")
+    return tmp_path
+
+
+def changed(**parts: object) -> dict:
+    return {**SMALL, **parts}
+
+
+def test_a_dry_run_spends_and_writes_nothing(run, hospital):
+    before = sorted(path.name for path in hospital.parent.iterdir())
+    code, out, err = run("release", hospital, "--dry-run")
+    assert (code, err) == (0, "") and "Nothing is spent" in out and "visits by ward" in out
+    code, out, _err = run("release", hospital, "--dry-run", "--json")
+    offers = json.loads(out)["offers"]
+    assert code == 0 and len(offers) == 4
+    total = sum(offer["costs"]["add-remove"]["epsilon"] for offer in offers)
+    assert total <= 405465108108 < total + 10
+    assert sorted(path.name for path in hospital.parent.iterdir()) == before
+
+
+def test_the_whole_round(run, hospital):
+    folder = hospital.parent
+    report, answers = folder / "out.html", folder / "out.json"
+    code, out, err = run("release", hospital, "--report", report, "--save", answers)
+    assert (code, err) == (0, "")
+    out = " ".join(out.split())
+    assert "patients" in out and "from 50.0% to at most 60.0%" in out
+    page = report.read_text(encoding="utf-8")
+    for part in ("Whom it protects", "<svg", "patients over 40 by age", "T11", "head "):
+        assert part in page
+    assert "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page
+    data = json.loads(answers.read_text(encoding="utf-8"))
+    assert [answer["title"] for answer in data["answers"]][0] == "patients"
+    head = data["standing"]["head"]
+    assert head in page and f"head {head}" in out
+    code, out, _err = run("ledger", "verify", folder / "ledger.db", "hospital", "--head", head)
+    assert code == 0 and "whole" in out
+
+
+def test_a_spent_budget_is_refused_and_nothing_more_is_written(run, hospital):
+    assert run("release", hospital)[0] == 0
+    entries = sqlite3.connect(hospital.parent / "ledger.db")
+    count = entries.execute("select count(*) from whosin_entries").fetchone()
+    code, out, err = run("release", hospital, "--report", hospital.parent / "second.html")
+    assert (code, out) == (1, "") and "left" in err
+    assert entries.execute("select count(*) from whosin_entries").fetchone() == count
+    entries.close()
+    assert not (hospital.parent / "second.html").exists()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_answers_as_files(run, hospital, kind):
+    path = hospital.parent / f"answers.{kind}"
+    assert run("release", hospital, "--save", path)[0] == 0
+    names = sorted(each.name for each in hospital.parent.glob(f"answers-*.{kind}"))
+    assert names[1] == f"answers-2-visits-by-ward.{kind}" and len(names) == 4
+
+
+def test_an_interrupted_release_goes_on_under_its_request(run, hospital, monkeypatch):
+    whole = DuckDB.run
+    calls = []
+
+    def interrupted(self, expression, progress=None):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return whole(self, expression, progress)
+
+    monkeypatch.setattr(DuckDB, "run", interrupted)
+    code, _out, err = run("release", hospital, "--request", "monday")
+    assert code == 130 and "the debit stands" in err and "monday" in err
+    monkeypatch.setattr(DuckDB, "run", whole)
+    code, out, _err = run("release", hospital, "--request", "monday", "--json")
+    first = json.loads(out)
+    assert code == 0 and first["standing"]["debits"] == 4
+    code, out, _err = run("release", hospital, "--request", "monday", "--json")
+    assert code == 0 and json.loads(out)["answers"] == first["answers"]
+
+
+def test_a_failing_engine_says_nothing_of_its_own(run, hospital, monkeypatch):
+    def failing(self, expression, progress=None):
+        raise RuntimeError("row P17 is not a number")
+
+    monkeypatch.setattr(DuckDB, "run", failing)
+    code, out, err = run("release", hospital)
+    assert (code, out) == (3, "") and "the debit stands" in err and "P17" not in err
+
+
+def test_the_curators_look_is_marked(run, hospital):
+    code, out, _err = run("table", "check", hospital)
+    assert code == 0 and "not for publication" in out and "entities" in out
+    code, out, _err = run("table", "check", hospital, "--json")
+    data = json.loads(out)
+    assert data["private"] is True
+    assert {"what": "entities", "rows": 300} in data["findings"]
+    assert not (hospital.parent / "ledger.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"tabel": {}}, ["tabel", "'table'"]),
+        ({"target": {"posteriour": 0.6}}, ["posteriour", "'posterior'"]),
+        ({"target": {}}, ["exactly one of"]),
+        ({"target": {"posterior": 0.6, "gamma": 2}}, ["exactly one of"]),
+        ({"target": {"posterior": "much"}}, ["posterior", "number"]),
+        ({"adversary": {"prior": "0.9..0.1"}}, ["low"]),
+        ({"adversary": {"linked": 3, "prior": 0.5}}, ["linked"]),
+        ({"adversary": {"uninformed": True, "known": 3}}, ["adversary"]),
+        ({"table": {"source": "t.csv"}}, ["entity"]),
+        ({"table": {"source": "t.csv", "entity": "who", "engine": "duck"}}, ["'duckdb'"]),
+        ({"queries": []}, ["queries"]),
+        ({"queries": [{"kind": "cuont"}]}, ["'count'"]),
+        ({"queries": [{"kind": "sum"}]}, ["sum query", "column"]),
+        ({"queries": [{"kind": "count", "wher": "x"}]}, ["wher", "'where'"]),
+        ({"queries": [{"kind": "count", "weight": 0}]}, ["weight"]),
+        ({"domains": {"age": {"lower": 5, "uper": 7}}}, ["uper", "'upper'"]),
+        ({"domains": {"age": "9..1"}}, ["lower", "below upper"]),
+        ({"domains": {"agee": "0..1"}}, ["agee", "'age'"]),
+        ({"ledger": {"url": 3}}, ["ledger"]),
+        ({"budget": {"split": "fair"}}, ["split"]),
+        ({"budget": {"noise": "gaussian"}}, ["without a delta"]),
+    ],
+)
+def test_wrong_scenarios(small, parts, words):
+    """Each is refused from its text and the schema alone, naming the field."""
+    with pytest.raises(InvalidInput) as caught:
+        read_scenario(changed(**parts), small).price()
+    for word in words:
+        assert word in str(caught.value)
+    assert not (small / "ledger.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("[table", "TOML"), ("x = 1", "scenario"), ("\x00", "TOML")],
+)
+def test_files_that_are_no_scenario(run, tmp_path, text, word):
+    path = tmp_path / "s.toml"
+    path.write_text(text, encoding="utf-8")
+    code, out, err = run("release", path)
+    assert (code, out) == (2, "") and word in err and "Traceback" not in err
+
+
+def test_other_wrong_calls(run, small, hospital):
+    assert run("release", small / "missing.toml")[0] == 2
+    assert run("release", hospital, "--save", "x.xls")[0] == 2
+    assert run("release", hospital, "--report", "x.pdf")[0] == 2
+    assert run("release", hospital, "--report", small / "nowhere" / "x.html")[0] == 2
+    assert not (hospital.parent / "ledger.db").exists()
+    text = hospital.read_text(encoding="utf-8").replace("hospital.parquet", "gone.parquet")
+    other = hospital.with_name("other.toml")
+    other.write_text(text, encoding="utf-8")
+    code, _out, err = run("release", other)
+    assert code == 2 and "no such file" in err
+
+
+def test_paths_are_relative_to_the_scenario(hospital, monkeypatch, tmp_path_factory):
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    loaded = load_scenario(hospital)
+    assert loaded.table["source"] == str(hospital.parent / "hospital.parquet")
+    assert loaded.ledger == str(hospital.parent / "ledger.db")
+    assert list(Path().iterdir()) == []
