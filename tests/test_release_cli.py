@@ -73,7 +73,7 @@ def test_the_whole_round(run, hospital):
         assert part in page
     assert "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page
     data = json.loads(answers.read_text(encoding="utf-8"))
-    assert [answer["title"] for answer in data["answers"]][0] == "patients"
+    assert data["answers"][0]["title"] == "patients"
     head = data["standing"]["head"]
     assert head in page and f"head {head}" in out
     code, out, _err = run("ledger", "verify", folder / "ledger.db", "hospital", "--head", head)
