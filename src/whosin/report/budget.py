@@ -52,7 +52,7 @@ def allowed(standing: Standing) -> list[str]:
     lines = [who(plan.family)]
     if not standing.debits:
         return [*lines, "So far they have learned nothing from here."]
-    if standing.budget.alone:
+    if standing.state == "complete" and math.isinf(standing.ratio):
         return [*lines, f"Whoever that is {plan.target.words()}.", *_failing(standing)]
     if math.isinf(standing.ratio):
         return [*lines, "Nothing is promised."]
@@ -66,7 +66,7 @@ def allowed(standing: Standing) -> list[str]:
 
 
 def _failing(standing: Standing) -> list[str]:
-    if not standing.plan.delta:
+    if not standing.plan.delta or standing.certain:
         return []
     return [f"That may fail with probability {standing.plan.delta:g}, given that a person is in."]
 
