@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import getpass
 import json
-import unicodedata
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,11 +23,10 @@ from whosin.ledger import chain, clock, refusal, rows
 from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Charge
 from whosin.ledger.entries import Debit, Entry
+from whosin.ledger.names import read_name
 from whosin.ledger.schema import answers, datasets, entries
 from whosin.ledger.standing import Standing
 from whosin.ledger.store import WAIT, Store
-
-LONGEST_NAME = 200
 
 
 class Ledger:
@@ -43,7 +41,7 @@ class Ledger:
     def __init__(
         self, url: object, *, who: str | None = None, create: bool = True, wait: float = WAIT
     ) -> None:
-        self.who = _name(who if who is not None else _user(), "who")
+        self.who = read_name(who if who is not None else _user(), "who")
         self._store = Store(url, wait, create)
 
     @property
@@ -64,7 +62,7 @@ class Ledger:
     def datasets(self) -> list[str]:
         """The names of all datasets."""
         with self._store.reading() as connection:
-            return sorted(connection.scalars(select(datasets.c.name)))
+            return sorted(map(str, connection.scalars(select(datasets.c.name))))
 
     def register(self, dataset: str, plan: Plan) -> Standing:
         """Set a dataset's budget, once: the plan's ε is the total.
@@ -72,7 +70,7 @@ class Ledger:
         Raises:
             BudgetRefused: it is registered already.
         """
-        name, budget = _name(dataset, "dataset"), _budget(plan)
+        name, budget = read_name(dataset, "dataset"), _budget(plan)
         with self._store.writing() as connection:
             if not self._register(connection, name, plan, budget):
                 raise BudgetRefused(
@@ -90,7 +88,7 @@ class Ledger:
         Raises:
             BudgetRefused: the plan does not fit the remainder, or is for another relation.
         """
-        name, budget = _name(dataset, "dataset"), _budget(plan)
+        name, budget = read_name(dataset, "dataset"), _budget(plan)
         with self._store.writing() as connection:
             self._register(connection, name, plan, budget)
             standing = rows.standing(rows.dataset_row(connection, name))
@@ -119,7 +117,7 @@ class Ledger:
         Raises:
             BudgetRefused: it would exceed the budget, or the request was used for another question.
         """
-        key = _name(request, "request")
+        key = read_name(request, "request")
         if not isinstance(charge, Charge):
             raise InvalidInput("charge", "a Charge", repr(charge))
         with self._store.writing() as connection:
@@ -223,7 +221,10 @@ class Ledger:
             "last": "",
             "plan": chain.canonical(plan.to_dict()),
         }
-        made = connection.execute(adding(datasets).values(start).on_conflict_do_nothing())
+        made = connection.execute(
+            adding(datasets).values(start).on_conflict_do_nothing(),
+            execution_options={"preserve_rowcount": True},
+        )
         if made.rowcount != 1:
             return False
         body = {"plan": plan.to_dict(), "budget": vars(budget)}
@@ -231,10 +232,10 @@ class Ledger:
         return True
 
     def _find(self, connection: Connection, dataset: object, lock: bool = False) -> Any:
-        name = _name(dataset, "dataset")
+        name = read_name(dataset, "dataset")
         row = rows.dataset_row(connection, name, lock)
         if row is None:
-            known = list(connection.scalars(select(datasets.c.name)))
+            known = [str(each) for each in connection.scalars(select(datasets.c.name))]
             if not known:
                 raise InvalidInput("dataset", "registered first; the ledger is empty", repr(name))
             raise UnknownName("dataset", name, known)
@@ -278,14 +279,3 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return "unknown"
-
-
-def _name(value: object, field: str) -> str:
-    """A name that can be printed, in one spelling: letters that look alike are alike."""
-    if isinstance(value, str) and len(value) > LONGEST_NAME:
-        raise InvalidInput(field, f"at most {LONGEST_NAME} letters", f"{len(value)}")
-    if not isinstance(value, str) or not value or value != value.strip():
-        raise InvalidInput(field, "a name without spaces around it", repr(value))
-    if not value.isprintable():
-        raise InvalidInput(field, "a name of printable letters", repr(value))
-    return unicodedata.normalize("NFC", value)

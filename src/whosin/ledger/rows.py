@@ -84,7 +84,9 @@ def stored_answers(connection: Connection, dataset: str) -> dict[str, str]:
 def _entry(row: Any) -> Entry:
     try:
         body = json.loads(row.body)
-        if isinstance(body, dict) and chain.canonical(body) == row.body:
+        types = (type(row.number), type(row.kind), type(row.head), type(row.request or ""))
+        sound = isinstance(body, dict) and types == (int, str, str, str)
+        if sound and chain.canonical(body) == row.body:
             return Entry(row.dataset, row.number, row.kind, row.request, body, row.head)
     except (WhosinError, ValueError, TypeError, RecursionError):
         pass

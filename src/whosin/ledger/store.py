@@ -25,6 +25,7 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    true,
 )
 from sqlalchemy.engine import URL, make_url
 
@@ -87,8 +88,10 @@ class Store:
     @property
     def name(self) -> str:
         """Where the ledger is, for people, without a password."""
-        shown = self.url.set(drivername="postgresql", query={})
-        return str(self.url.database) if self.sqlite else shown.render_as_string()
+        if self.sqlite:
+            return str(self.url.database)
+        place = {key: value for key, value in self.url.query.items() if key in ("host", "port")}
+        return self.url.set(drivername="postgresql", query=place).render_as_string()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -97,9 +100,7 @@ class Store:
             if self.sqlite:
                 connection.execution_options(whosin_read=True)
             else:
-                connection.execution_options(
-                    isolation_level="REPEATABLE READ", postgresql_readonly=True
-                )
+                connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
 
     @contextmanager
@@ -108,9 +109,9 @@ class Store:
         with self._reporting(), self._engine().begin() as connection:
             if not self.sqlite:
                 # A server set to answer before its disk does must not do so here.
-                connection.exec_driver_sql("SET LOCAL synchronous_commit TO on")
-                milliseconds = math.ceil(self.wait * 1000)
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout TO {milliseconds}")
+                wait = f"{math.ceil(self.wait * 1000)}ms"
+                durable = func.set_config("synchronous_commit", "on", true())
+                connection.execute(select(durable, func.set_config("lock_timeout", wait, true())))
             yield connection
 
     def now(self, connection: Connection) -> str:
@@ -132,8 +133,10 @@ class Store:
         return self._made
 
     def _make(self) -> Engine:
+        if self.sqlite:
+            return sqlite_engine(self.url, self.wait)
         try:
-            return sqlite_engine(self.url, self.wait) if self.sqlite else self._postgres_engine()
+            return self._postgres_engine()
         except ImportError:
             raise StoreFailed(
                 "a ledger on PostgreSQL needs the package psycopg: pip install 'whosin[postgres]'"
@@ -203,7 +206,7 @@ class Store:
     def _reporting(self) -> Iterator[None]:
         try:
             yield
-        except (exc.SQLAlchemyError, OSError) as error:
+        except (exc.SQLAlchemyError, OSError, UnicodeError) as error:
             reason = trouble.words(error)
             raise StoreFailed(f"the ledger cannot be used: {reason}; no answer was given") from None
 

@@ -35,6 +35,18 @@ POSTGRES = {
 }
 """By SQLSTATE, or the beginning of one; see the PostgreSQL manual, appendix A."""
 
+CONNECTING = {
+    "password authentication failed": "the server refused the user or password",
+    "no password supplied": "the server wants a password",
+    "does not exist": "the server has no such database or user",
+    "connection refused": "the server cannot be reached",
+    "no such file or directory": "the server cannot be reached",
+    "could not translate host name": "the server's name is not known",
+    "failed to resolve host": "the server's name is not known",
+    "timeout": "the server does not answer",
+}
+"""By PostgreSQL's words, since a connection that was never made has no SQLSTATE."""
+
 SYSTEM = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk is full",
@@ -55,9 +67,15 @@ def words(error: BaseException) -> str:
     for sign, reason in POSTGRES.items():
         if state and state.startswith(sign):
             return reason
+    if isinstance(cause, UnicodeError):
+        return "the file is damaged"
     if isinstance(cause, OSError) and cause.errno in SYSTEM:
         return SYSTEM[cause.errno]
     if type(error).__name__ == "TimeoutError":
         return "too many threads are using it"
+    low = str(cause).lower()
+    for sign, reason in CONNECTING.items():
+        if state is None and name is None and sign in low:
+            return reason
     lines = str(cause).strip().splitlines() or [type(cause).__name__]
     return "".join(letter if letter.isprintable() else " " for letter in lines[0])[:200]

@@ -90,7 +90,13 @@ def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
     elif entry.kind == "registered":
         plan = entry.body["plan"]
         cost = f"ε ≤ {plan['epsilon']:.6g}"
-    return str(entry.number), entry.body["when"][:19], entry.body["who"], what, cost
+    return (
+        str(entry.number),
+        entry.body["when"][:19].replace("T", " "),
+        entry.body["who"],
+        what,
+        cost,
+    )
 
 
 def _question(entry: Entry) -> str:
