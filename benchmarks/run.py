@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import chains
 import distortion
 import engine
+import ledger
 import planning
 from measuring import HOME, Row
 
@@ -29,6 +30,7 @@ GROUPS = {
     "planning": planning.rows,
     "chains": chains.rows,
     "distortion": distortion.rows,
+    "ledger": ledger.rows,
 }
 
 

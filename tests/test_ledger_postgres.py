@@ -226,6 +226,7 @@ def test_a_server_set_to_other_habits(url, admin):
     with wi.Ledger(url, wait=5) as ledger:
         ledger.register("d", PLAN)
         with ledger._store.writing() as connection:
+            ledger._store.stamp(connection)
             shown = [
                 connection.exec_driver_sql(f"SHOW {setting}").scalar()
                 for setting in ("synchronous_commit", "transaction_isolation", "lock_timeout")

@@ -250,7 +250,7 @@ class Ledger:
         body: dict[str, Any],
         **changes: object,
     ) -> None:
-        time = clock.after(row.last, self._store.now(connection))
+        time = clock.after(row.last, self._store.stamp(connection))
         full = {"who": self.who, "when": time, **body}
         entry = Entry(row.name, row.entries + 1, kind, request, full, "")
         head = chain.link(row.head, entry.linked())

@@ -107,19 +107,17 @@ class Store:
     def writing(self) -> Iterator[Connection]:
         """One durable transaction."""
         with self._reporting(), self._engine().begin() as connection:
-            if not self.sqlite:
-                # A server set to answer before its disk does must not do so here.
-                wait = f"{math.ceil(self.wait * 1000)}ms"
-                durable = func.set_config("synchronous_commit", "on", true())
-                connection.execute(select(durable, func.set_config("lock_timeout", wait, true())))
             yield connection
 
-    def now(self, connection: Connection) -> str:
-        """The time: the server's where there is one, since machines' clocks differ."""
+    def stamp(self, connection: Connection) -> str:
+        """The time of an entry: the server's where there is one, since machines' clocks differ.
+
+        A server set to answer before its disk does is told not to, for this transaction.
+        """
         if self.sqlite:
             return now()
-        stamp = connection.execute(select(func.clock_timestamp())).scalar_one()
-        return now(stamp)
+        durable = func.set_config("synchronous_commit", "on", true())
+        return now(connection.execute(select(func.clock_timestamp(), durable)).scalar_one())
 
     def dispose(self) -> None:
         """Close all connections."""
@@ -152,7 +150,7 @@ class Store:
             "tcp_user_timeout": math.ceil(self.wait * 1000),
         }
         given = {key: value for key, value in options.items() if key not in self.url.query}
-        return create_engine(
+        engine = create_engine(
             self.url,
             connect_args=given,
             pool_pre_ping=True,
@@ -160,6 +158,13 @@ class Store:
             # A writer waits for the row's lock and then sees what the last one wrote.
             isolation_level="READ COMMITTED",
         )
+
+        @event.listens_for(engine, "connect")
+        def _connect(connection: Any, record: Any) -> None:
+            connection.execute(f"SET lock_timeout TO {math.ceil(self.wait * 1000)}")
+            connection.commit()
+
+        return engine
 
     def _check_file(self, create: bool) -> None:
         path = Path(str(self.url.database))

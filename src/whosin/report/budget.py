@@ -100,7 +100,8 @@ def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
 
 
 def _question(entry: Entry) -> str:
-    what = entry.body["what"]
+    asked = entry.body["what"]
+    what = {key: asked[key] for key in ("query",) if key in asked} | asked
     parts = [str(value) for value in what.values() if isinstance(value, str | int | float)]
     return " ".join(parts)[:80] or str(entry.request)
 
