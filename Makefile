@@ -4,17 +4,22 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test bench docs reference format clean
+.PHONY: demo test soak bench docs reference format clean
 
 demo: $(STAMP)
 	@$(BIN)/whosin demo
 
 test: $(STAMP)
+	@sh tests/system.sh
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/mkdocs build --quiet --strict --site-dir .venv/site
 	@$(BIN)/python -m pytest --numprocesses 2 $(PYTEST)
+
+soak: $(STAMP)
+	@sh tests/system.sh
+	@$(BIN)/python -m pytest -m soak $(PYTEST)
 
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py $(BENCH)

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import chains
 import distortion
 import engine
+import ledger
 import noise
 import planning
 from measuring import HOME, Row
@@ -31,6 +32,7 @@ GROUPS = {
     "chains": chains.rows,
     "distortion": distortion.rows,
     "noise": noise.rows,
+    "ledger": ledger.rows,
 }
 
 

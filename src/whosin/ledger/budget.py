@@ -30,10 +30,8 @@ class Budget:
     @classmethod
     def of(cls, plan: Plan) -> Budget:
         """The plan's ε is the total."""
-        epsilon = units.allowed(plan.epsilon, "epsilon of the plan")
-        delta = units.allowed(plan.dp_delta, "delta of the plan", units.DELTA_UNITS)
-        half = conversion_delta(delta)
-        rho = composition.concentrated_budget(epsilon, half) if half else 0
+        epsilon, delta = _total(plan)
+        rho = composition.concentrated_budget(epsilon, conversion_delta(delta))
         return cls(plan.relation, epsilon, rho, delta // 4, not plan.composes)
 
     def holds(self, cost: Cost) -> bool:
@@ -42,14 +40,34 @@ class Budget:
         concentrated = self.rho > 0 and cost.rho <= self.rho
         return cost.delta <= self.delta and (pure or concentrated)
 
+    def proved(self, plan: Plan) -> bool:
+        """Whether this total, which may have been written elsewhere, keeps the plan."""
+        epsilon, delta = _total(plan)
+        limit = composition.concentrated_limit(epsilon, conversion_delta(delta))
+        exact = (plan.relation, epsilon, delta // 4, not plan.composes)
+        return (
+            exact == (self.relation, self.epsilon, self.delta, self.alone)
+            and 0 <= self.rho <= limit
+        )
+
 
 def conversion_delta(delta: int) -> Fraction:
-    """The half of δ that pays for reading ρ as ε."""
-    return Fraction(delta, 2 * units.DELTA_UNITS)
+    """The half of δ that pays for reading the whole ρ as ε."""
+    return Fraction(delta, units.DELTA_UNITS) * composition.level_share(0)
 
 
-def reading(cost: Cost, plan: Plan) -> tuple[int, str]:
-    """(ε, in units; which reading gave it) of a history: the better of the two."""
-    delta = units.allowed(plan.dp_delta, "delta of the plan", units.DELTA_UNITS)
-    found = composition.epsilon_of(cost.rho, conversion_delta(delta)) if delta else units.INFINITE
-    return min((cost.epsilon, "pure"), (found, "concentrated"))
+def reading(cost: Cost, budget: Budget, plan: Plan) -> tuple[int, str]:
+    """(ε, in units; which reading gave it) of a history at any time: the better of the two."""
+    found = units.INFINITE
+    if 0 < cost.rho <= budget.rho:
+        number, end = composition.level(cost.rho, budget.rho)
+        share = Fraction(_total(plan)[1], units.DELTA_UNITS) * composition.level_share(number)
+        found = min(budget.epsilon, composition.epsilon_of(end, share))
+    return min((cost.epsilon, "pure"), (found, "concentrated"), key=lambda pair: pair[0])
+
+
+def _total(plan: Plan) -> tuple[int, int]:
+    return (
+        units.allowed(plan.epsilon, "epsilon of the plan"),
+        units.allowed(plan.dp_delta, "delta of the plan", units.DELTA_UNITS),
+    )

@@ -12,16 +12,20 @@ from whosin.errors import InvalidInput
 START = "0" * 64
 
 
-def canonical(data: object) -> str:
+def canonical(data: object, field: str = "entry") -> str:
     """JSON in one spelling, so that equal data have equal digests."""
     try:
         return json.dumps(
             data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
         )
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            "entry", "plain JSON data with finite numbers", "something else"
-        ) from None
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInput(field, "plain JSON data with finite numbers", "something else") from None
+
+
+def plain(data: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """A copy as a file would give it back: text as keys, lists for tuples."""
+    copy: dict[str, Any] = json.loads(canonical(dict(data), field))
+    return copy
 
 
 def digest(text: str) -> str:

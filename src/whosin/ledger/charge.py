@@ -20,20 +20,25 @@ class Cost:
     Attributes:
         epsilon: pure ε; `INFINITE` where there is none.
         rho: ρ of zero-concentrated DP.
-        delta: δ of an answer that is only (ε, δ)-DP.
+        delta: δ of an answer that is only (ε, δ)-DP, or δ-approximately ρ-zCDP.
     """
 
     epsilon: int
     rho: int
     delta: int = 0
 
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if type(value) is not int or not 0 <= value <= units.INFINITE:
+                raise InvalidInput(f"{name} of a cost", "a whole number of units", repr(value))
+
     @classmethod
     def pure(cls, epsilon: object, delta: object = 0) -> Cost:
-        """An ε-DP answer, or an (ε, δ)-DP one."""
-        if isinstance(epsilon, float) and math.isinf(epsilon) and epsilon > 0:
-            return cls(units.INFINITE, units.INFINITE)
-        level = units.spent(epsilon, "epsilon")
+        """An ε-DP answer, or an (ε, δ)-DP one, which is δ-approximately ε²/2-zCDP."""
         failing = units.spent(delta, "delta", units.DELTA_UNITS)
+        if isinstance(epsilon, float) and math.isinf(epsilon) and epsilon > 0:
+            return cls(units.INFINITE, units.INFINITE, failing)
+        level = units.spent(epsilon, "epsilon")
         return cls(level, units.concentrated(level), failing)
 
     @classmethod
@@ -58,7 +63,9 @@ class Charge:
         what: the question, as plain JSON data; a retry must ask the same.
         costs: the cost under each relation; one that is missing means: no finite cost.
         guarantee: what kind of promise the answer has, such as "pure" or "k-max".
-        alone: a promise that does not add (THEORY 9): nothing else may be asked of the data.
+        alone: a promise that does not add (THEORY 9): nothing else may be asked of the data. Where
+            it has no cost under the dataset's relation, whoever asks must have seen that the
+            promise itself keeps the dataset's plan.
     """
 
     what: Mapping[str, Any]
@@ -67,13 +74,30 @@ class Charge:
     alone: bool = field(default=False)
 
     def __post_init__(self) -> None:
-        chain.canonical(self.what)
+        if not isinstance(self.what, Mapping) or not isinstance(self.costs, Mapping):
+            raise InvalidInput("charge", "a question and its costs as mappings", repr(self.what))
         for relation, cost in self.costs.items():
             if relation not in RELATIONS:
                 raise UnknownName("relation of a cost", str(relation), RELATIONS)
             if not isinstance(cost, Cost):
                 raise InvalidInput("cost", "a Cost", repr(cost))
+        if not isinstance(self.guarantee, str) or not isinstance(self.alone, bool):
+            raise InvalidInput(
+                "guarantee", "a text, with alone true or false", repr(self.guarantee)
+            )
+        # A copy in the ledger's own spelling: what is debited later is what was asked now.
+        object.__setattr__(self, "what", chain.plain(self.what, "question"))
+        object.__setattr__(self, "costs", dict(self.costs))
 
     def cost(self, relation: str) -> Cost:
         """The cost between neighbours of this relation."""
         return self.costs.get(relation, Cost(units.INFINITE, units.INFINITE))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as a debit's entry holds it."""
+        return {
+            "what": self.what,
+            "costs": {relation: vars(cost) for relation, cost in self.costs.items()},
+            "guarantee": self.guarantee,
+            "alone": self.alone,
+        }

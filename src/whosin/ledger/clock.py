@@ -32,4 +32,9 @@ def after(last: str, current: str) -> str:
 
 
 def _read(text: str) -> datetime:
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ")
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ")
+    except ValueError:
+        raise StoreFailed(
+            "the ledger's last entry has no readable time; see `whosin ledger verify`"
+        ) from None

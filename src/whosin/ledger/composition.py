@@ -5,100 +5,128 @@ A dataset has a total (ε, δ). Two readings of a history count, and one of them
 * *pure*: Σ εᵢ ≤ ε. Adding is right for adaptive analysts.
 * *concentrated*: Σ ρᵢ ≤ ρ(ε, δ/2), where an ε-DP answer has ρ = ε²/2 and Gaussian noise of
   standard deviation σ has ρ = Δ²/(2σ²). Stopping before Σ ρᵢ exceeds a bound fixed in advance is
-  ρ-zCDP for adaptive analysts (Feldman and Zrnic 2021; Whitehouse et al. 2023).
+  ρ-zCDP for adaptive analysts (Feldman and Zrnic 2021; Whitehouse et al. 2023, Theorem 1).
 
-Answers that are themselves only (εᵢ, δᵢ)-DP may use Σ δᵢ ≤ δ/4.
+Answers that are themselves only (εᵢ, δᵢ)-DP may use Σ δᵢ ≤ δ/4 in all.
 
-*Why "one of them" is enough.* Let A be the transcripts on which the pure reading holds and B the
-others, on which the concentrated one does. The mechanism that stops where the pure reading ends is
-(ε, δ/4)-DP and agrees with ours on A, since readings only grow; the one that stops where the
-concentrated reading ends is (ε, δ/2 + δ/4)-DP and agrees with ours on B. For every event S,
-P[S] = P[S∩A] + P[S∩B] ≤ e^ε Q[S∩A] + δ/4 + e^ε Q[S∩B] + 3δ/4 = e^ε Q[S] + δ.
+*Why "one of them" is enough.* Fix two neighbours; P and Q are the distributions of the whole
+transcript. An (εᵢ, δᵢ)-DP answer is, with probability 1 − δᵢ, one of an εᵢ-DP pair (Bun and Steinke
+2016, section 8), so P = P' + a part of mass at most δ/4, and P' = w·P₀, Q ≥ w·Q₀ with the same
+weight w(transcript) ≤ 1, where P₀ and Q₀ have no δᵢ. Readings only grow, so a transcript on which a
+reading holds at the end is one on which it held throughout. Let A be the transcripts on which the
+pure reading holds and B the others. On A, P₀ ≤ e^ε Q₀ at every transcript. On B our mechanism
+agrees with the one that stops where the concentrated reading ends, which is (ε, δ/2)-DP. For every
+event S, P[S] ≤ δ/4 + P'[S∩A] + P'[S∩B] ≤ δ/4 + e^ε Q[S∩A] + e^ε Q[S∩B] + δ/2 ≤ e^ε Q[S] + δ.
+
+*What was spent so far* is a stronger claim: it is made at a time that the analyst chose, about an ε
+that depends on the answers. The pure sum may be read at any time, since the argument for A holds at
+every transcript with that transcript's own Σ εᵢ. A ρ may not, but levels fixed in advance may:
+level j ends at ρⱼ = ρ·2^(−j/4), and reads at δ/2 for j = 0 and at δ/(4j(j+1)) below, δ/4 in all.
+With Bⱼ the transcripts that are read at level j, and εⱼ its ε, the same sum gives P[S] ≤ ∫_S e^(ε
+of the transcript) dQ + δ/4 + δ/2 + δ/4.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from whosin.ledger.units import EPSILON_UNITS, INFINITE
 
-
-def failure(rho: float, epsilon: float, order: float) -> float:
-    """ln δ of ρ-zCDP at ε by the Rényi divergence of one order α > 1.
-
-    δ = e^((α−1)(αρ−ε)) / (α−1) · (1−1/α)^α (Canonne, Kamath and Steinke 2020, Corollary 13). Any
-    order gives a valid bound.
-    """
-    slack = (order - 1) * (order * rho - epsilon)
-    return slack - math.log(order - 1) + order * math.log1p(-1 / order)
+CERTIFYING_BITS = 200
+SEARCHED = (-16.0, 28.0)
+"""Where ln(α − 1) is looked for: the best α − 1 is about √(ln(1/δ)/ρ)."""
 
 
-def best_order(rho: float, epsilon: float) -> float:
-    """An order whose bound is about the least; the bound is convex in ln(α − 1) near it."""
-    from scipy.optimize import minimize_scalar
-
-    middle = math.log(max((epsilon / rho - 1) / 2, 1e-6))
-    found = minimize_scalar(
-        lambda x: failure(rho, epsilon, 1 + math.exp(x)),
-        bounds=(middle - 12, middle + 12),
-        method="bounded",
-        options={"xatol": 1e-10},
-    )
-    return 1 + math.exp(float(found.x))
-
-
-def holds(rho: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether ρ-zCDP is proved to give (ε, δ)-DP; certified in ball arithmetic."""
-    from flint import arb, ctx, fmpq
-
-    if rho <= 0:
-        return True
-    if delta <= 0 or epsilon <= rho:
-        return False
-    order = Fraction(best_order(float(rho), float(epsilon)))
-    before, ctx.prec = ctx.prec, 200
-    try:
-        a, r, e, d = (arb(fmpq(x.numerator, x.denominator)) for x in (order, rho, epsilon, delta))
-        log_delta = (a - 1) * (a * r - e) - (a - 1).log() + a * (1 - 1 / a).log()
-        return bool(log_delta <= d.log())
-    finally:
-        ctx.prec = before
-
-
-@lru_cache(maxsize=256)
-def concentrated_budget(epsilon: int, delta: Fraction) -> int:
-    """The largest ρ, in units, that is proved to give (ε, δ)-DP; 0 where there is none."""
-    level = Fraction(epsilon, EPSILON_UNITS)
-    low, high = 0, epsilon
-    while high - low > 1:
-        middle = (low + high) // 2
-        if holds(Fraction(middle, EPSILON_UNITS), level, delta):
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def epsilon_of(rho: int, delta: Fraction) -> int:
-    """The least ε, in units, that ρ is proved to give at δ; `INFINITE` where there is none."""
+    """An ε, in units and rounded up, that ρ-zCDP is proved to give at δ.
+
+    ε = αρ + (ln(1/δ) + (α−1) ln(1−1/α) − ln α) / (α−1) for any order α > 1 (Canonne, Kamath and
+    Steinke 2020, Corollary 13): the best order is looked for in floats, its ε is certified.
+    """
     if rho == 0:
         return 0
     if rho >= INFINITE or delta <= 0:
         return INFINITE
-    at = Fraction(rho, EPSILON_UNITS)
-    high = EPSILON_UNITS
-    while not holds(at, Fraction(high, EPSILON_UNITS), delta):
-        high *= 2
-        if high >= INFINITE:
-            return INFINITE
-    low = 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        if holds(at, Fraction(middle, EPSILON_UNITS), delta):
-            high = middle
+    at, log_delta = rho / EPSILON_UNITS, _log(delta)
+    order = _best(lambda a: a * at + _excess(a, log_delta))
+    return min(INFINITE, max(0, math.ceil(_ends(order, delta, Fraction(rho, EPSILON_UNITS))[1])))
+
+
+@lru_cache(maxsize=1024)
+def concentrated_limit(epsilon: int, delta: Fraction) -> int:
+    """The largest ρ, in units, that is proved to give (ε, δ)-DP; 0 where there is none."""
+    if delta <= 0 or epsilon <= 0:
+        return 0
+    level, log_delta = epsilon / EPSILON_UNITS, _log(delta)
+    order = _best(lambda a: (_excess(a, log_delta) - level) / a)
+    left = epsilon - _ends(order, delta, Fraction(0))[1]
+    return min(INFINITE - 1, max(0, math.floor(left / order)))
+
+
+def concentrated_budget(epsilon: int, delta: Fraction) -> int:
+    """A hair less than the limit, so that every machine's search for the order proves it again."""
+    limit = concentrated_limit(epsilon, delta)
+    return max(0, limit - limit // 2**40 - 2)
+
+
+def level(rho: int, budget: int) -> tuple[int, int]:
+    """(j, ρⱼ) of the lowest level that ends at ρ or above; ρⱼ = budget·2^(−j/4), rounded down."""
+    assert 0 < rho <= budget
+    found = max(0, math.floor(4 * math.log2(budget / rho)) + 1)
+    while _level_end(found, budget) < rho:
+        found -= 1
+    return found, _level_end(found, budget)
+
+
+def level_share(number: int) -> Fraction:
+    """The part of δ that pays for reading at a level."""
+    return Fraction(1, 4 * number * (number + 1)) if number else Fraction(1, 2)
+
+
+def _level_end(number: int, budget: int) -> int:
+    return math.isqrt(math.isqrt(budget**4 >> number))
+
+
+def _excess(order: float, log_delta: float) -> float:
+    return (-log_delta - math.log(order)) / (order - 1) + math.log1p(-1 / order)
+
+
+def _ends(order: Fraction, delta: Fraction, rho: Fraction) -> tuple[Fraction, Fraction]:
+    """An interval, in units of ε, that holds the ε of the order exactly."""
+    from flint import arb, ctx, fmpq
+
+    with ctx.workprec(CERTIFYING_BITS):
+        a, d, r = (arb(fmpq(x.numerator, x.denominator)) for x in (order, delta, rho))
+        ball = a * r + (-d.log() - a.log()) / (a - 1) + (1 - 1 / a).log()
+        ball *= EPSILON_UNITS
+        return _exactly(ball.lower()), _exactly(ball.upper())
+
+
+def _exactly(end: Any) -> Fraction:
+    mantissa, exponent = end.man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def _best(score: Callable[[float], float]) -> Fraction:
+    """An order of about the least score: a grid in ln(α − 1), then golden sections."""
+    low, high = SEARCHED
+    steps = [low + (high - low) * step / 88 for step in range(89)]
+    start = min(steps, key=lambda x: score(1 + math.exp(x)))
+    low, high = start - 0.5, start + 0.5
+    golden = (math.sqrt(5) - 1) / 2
+    for _ in range(50):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if score(1 + math.exp(left)) < score(1 + math.exp(right)):
+            high = right
         else:
-            low = middle
-    return high
+            low = left
+    return Fraction(1 + math.exp((low + high) / 2))
+
+
+def _log(value: Fraction) -> float:
+    return math.log(value.numerator) - math.log(value.denominator)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from whosin.errors import BrokenHistory, InvalidInput
 from whosin.ledger import chain, units
-from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Cost
 from whosin.ledger.entries import Entry
 from whosin.ledger.ledger import Ledger
@@ -42,7 +40,7 @@ def verify(ledger: Ledger, dataset: str, head: str | None = None) -> Check:
     standing, entries, answers = ledger.record(dataset)
     _check_chain(standing, entries)
     if head is not None:
-        sought = head.strip().lower()
+        sought = str(head).strip().lower()
         if len(sought) < 8 or any(letter not in "0123456789abcdef" for letter in sought):
             raise InvalidInput("head", "the digest printed on a report, 8 letters or more", head)
         if not any(entry.head.startswith(sought) for entry in entries):
@@ -65,7 +63,7 @@ def _check_chain(standing: Standing, entries: Sequence[Entry]) -> None:
         if entry.body["when"] < last:
             raise BrokenHistory(standing.dataset, f"entry {entry.number} is before the last one")
         last = entry.body["when"]
-    if len(entries) != standing.entries or previous != standing.head:
+    if (len(entries), previous, last) != (standing.entries, standing.head, standing.last):
         raise BrokenHistory(standing.dataset, "its end does not fit the dataset's head")
 
 
@@ -73,24 +71,30 @@ def _check_sums(standing: Standing, entries: Sequence[Entry], debits: Sequence[E
     name = standing.dataset
     if not entries or entries[0].kind != "registered":
         raise BrokenHistory(name, "it does not begin with a registration")
+    if any(entry.kind not in ("debit", "answer", "closed") for entry in entries[1:]):
+        raise BrokenHistory(name, "it has an entry that no ledger makes")
     if entries[0].body["budget"] != vars(standing.budget):
         raise BrokenHistory(name, "the budget is not the registered one")
-    if json.loads(chain.canonical(standing.plan.to_dict())) != entries[0].body["plan"]:
+    if chain.canonical(standing.plan.to_dict()) != chain.canonical(entries[0].body["plan"]):
         raise BrokenHistory(name, "the plan is not the registered one")
-    if Budget.of(standing.plan) != standing.budget:
+    if not standing.budget.proved(standing.plan):
         raise BrokenHistory(name, "the budget is not that of the plan")
-    spent = Cost(0, 0)
+    spent, relation = Cost(0, 0), standing.budget.relation
     for entry in debits:
-        cost = entry.body["costs"].get(standing.budget.relation)
+        cost = entry.body["costs"].get(relation)
         spent += Cost(**cost) if cost else Cost(units.INFINITE, units.INFINITE)
     if spent != standing.spent or len(debits) != standing.debits:
         raise BrokenHistory(name, "the debits do not add up to what the dataset says was spent")
-    if debits and not standing.budget.holds(spent):
+    by_itself = all(e.body["alone"] and relation not in e.body["costs"] for e in debits)
+    if not by_itself and not standing.budget.holds(spent):
         raise BrokenHistory(name, "more was spent than the budget")
-    alone = [e.number for e in debits if e.body["alone"] or standing.budget.alone]
+    alone = any(e.body["alone"] or standing.budget.alone for e in debits)
     if alone and len(debits) > 1:
         raise BrokenHistory(name, "a release of its own is not the only one")
-    closed = any(entry.kind == "closed" for entry in entries)
+    closings = [entry.number for entry in entries if entry.kind == "closed"]
+    closed = bool(closings)
+    if closed and (len(closings) > 1 or any(e.number > closings[0] for e in debits)):
+        raise BrokenHistory(name, "something was debited or closed after it was closed")
     state = "closed" if closed else "complete" if alone else "open"
     if standing.state != state:
         raise BrokenHistory(name, f"it says {standing.state}, and its entries say {state}")
@@ -104,7 +108,7 @@ def _check_answers(
     for request, text in answers.items():
         if request not in paid:
             raise BrokenHistory(name, f"request {request!r} has an answer and no debit")
-        if answered.get(request) != chain.digest(text):
+        if not isinstance(text, str) or answered.get(request) != chain.digest(text):
             raise BrokenHistory(name, f"the answer to request {request!r} was changed")
     if missing := answered.keys() - answers.keys():
         raise BrokenHistory(name, f"the answer to request {min(map(str, missing))!r} is missing")

@@ -13,22 +13,20 @@ import getpass
 import json
 import uuid
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, UnknownName
-from whosin.ledger import chain, clock, refusal
+from whosin.ledger import chain, clock, refusal, rows
 from whosin.ledger.budget import Budget
-from whosin.ledger.charge import Charge, Cost
+from whosin.ledger.charge import Charge
 from whosin.ledger.entries import Debit, Entry
+from whosin.ledger.names import read_name
 from whosin.ledger.schema import answers, datasets, entries
 from whosin.ledger.standing import Standing
 from whosin.ledger.store import WAIT, Store
-
-LONGEST_NAME = 200
 
 
 class Ledger:
@@ -43,8 +41,8 @@ class Ledger:
     def __init__(
         self, url: object, *, who: str | None = None, create: bool = True, wait: float = WAIT
     ) -> None:
+        self.who = read_name(who if who is not None else _user(), "who")
         self._store = Store(url, wait, create)
-        self.who = _name(who if who is not None else _user(), "who")
 
     @property
     def name(self) -> str:
@@ -64,7 +62,7 @@ class Ledger:
     def datasets(self) -> list[str]:
         """The names of all datasets."""
         with self._store.reading() as connection:
-            return list(connection.scalars(select(datasets.c.name).order_by(datasets.c.name)))
+            return sorted(map(str, connection.scalars(select(datasets.c.name))))
 
     def register(self, dataset: str, plan: Plan) -> Standing:
         """Set a dataset's budget, once: the plan's ε is the total.
@@ -72,37 +70,36 @@ class Ledger:
         Raises:
             BudgetRefused: it is registered already.
         """
-        name = _name(dataset, "dataset")
-        if not isinstance(plan, Plan):
-            raise InvalidInput("plan", "a Plan", repr(plan))
-        budget = Budget.of(plan)
+        name, budget = read_name(dataset, "dataset"), _budget(plan)
         with self._store.writing() as connection:
             if not self._register(connection, name, plan, budget):
                 raise BudgetRefused(
                     f"dataset {name!r} is registered already; its budget is set once and for all"
                 )
-            return _standing(_row(connection, name))
+            return rows.standing(rows.dataset_row(connection, name))
 
-    def admit(self, dataset: str, plan: Plan) -> Standing:
+    def admit(self, dataset: str, plan: Plan, *, resume: bool = False) -> Standing:
         """Open a session: register a new dataset, or see that the plan fits what is left.
+
+        Args:
+            resume: admit the plan that the dataset was registered with whatever has been spent, to
+                go on, or to retry after a crash; each debit is still checked.
 
         Raises:
             BudgetRefused: the plan does not fit the remainder, or is for another relation.
         """
-        name = _name(dataset, "dataset")
-        if not isinstance(plan, Plan):
-            raise InvalidInput("plan", "a Plan", repr(plan))
-        budget = Budget.of(plan)
+        name, budget = read_name(dataset, "dataset"), _budget(plan)
         with self._store.writing() as connection:
             self._register(connection, name, plan, budget)
-            standing = _standing(_row(connection, name))
-        refusal.session(standing, plan, budget)
+            standing = rows.standing(rows.dataset_row(connection, name))
+        if not (resume and standing.plan.to_dict() == plan.to_dict()):
+            refusal.session(standing, plan, budget)
         return standing
 
     def standing(self, dataset: str) -> Standing:
         """Where a dataset stands."""
         with self._store.reading() as connection:
-            return _standing(self._find(connection, dataset))
+            return rows.standing(self._find(connection, dataset))
 
     def check(self, dataset: str, charges: Sequence[Charge]) -> Standing:
         """Whether these questions could all be paid now; nothing is spent.
@@ -120,35 +117,29 @@ class Ledger:
         Raises:
             BudgetRefused: it would exceed the budget, or the request was used for another question.
         """
-        key = _name(request, "request")
+        key = read_name(request, "request")
+        if not isinstance(charge, Charge):
+            raise InvalidInput("charge", "a Charge", repr(charge))
         with self._store.writing() as connection:
             row = self._find(connection, dataset, lock=True)
-            before = _entry(connection, row.name, "debit", key)
+            before = rows.entry(connection, row.name, "debit", key)
             if before is not None:
                 refusal.other_question(before, charge)
-                return Debit(row.name, key, False, _answer(connection, row.name, key))
-            standing = _standing(row)
+                return Debit(row.name, key, False, rows.stored_answer(connection, row.name, key))
+            standing = rows.standing(row)
             refusal.debits(standing, [charge])
-            cost = charge.cost(row.relation)
-            spent = standing.spent + cost
-            body = {
-                "what": dict(charge.what),
-                "costs": {relation: vars(each) for relation, each in charge.costs.items()},
-                "guarantee": charge.guarantee,
-                "alone": charge.alone,
-            }
-            alone = charge.alone or bool(row.alone)
+            spent = standing.spent + charge.cost(row.relation)
             self._append(
                 connection,
                 row,
                 "debit",
                 key,
-                body,
+                charge.to_dict(),
                 spent_epsilon=spent.epsilon,
                 spent_rho=spent.rho,
                 spent_delta=spent.delta,
                 debits=row.debits + 1,
-                state="complete" if alone else row.state,
+                state="complete" if charge.alone or row.alone else row.state,
             )
         return Debit(row.name, key, True, None)
 
@@ -158,12 +149,12 @@ class Ledger:
         That is the answer stored first: if another process answered the same request meanwhile,
         its answer counts and this one must be thrown away.
         """
-        text = chain.canonical(answer)
+        text = chain.canonical(answer, "answer")
         with self._store.writing() as connection:
             row = self._find(connection, debit.dataset, lock=True)
-            if _entry(connection, row.name, "debit", debit.request) is None:
+            if rows.entry(connection, row.name, "debit", debit.request) is None:
                 raise BudgetRefused(f"request {debit.request!r} has not been paid for")
-            stored = _answer(connection, row.name, debit.request)
+            stored = rows.stored_answer(connection, row.name, debit.request)
             if stored is None:
                 values = {"dataset": row.name, "request": debit.request, "answer": text}
                 connection.execute(insert(answers).values(values))
@@ -181,7 +172,7 @@ class Ledger:
                 committed, and not at all when the answer is stored already.
             request: an id of this question, for a retry; by default a fresh one.
         """
-        debit = self.debit(dataset, request or uuid.uuid4().hex, charge)
+        debit = self.debit(dataset, uuid.uuid4().hex if request is None else request, charge)
         if debit.answer is not None:
             return json.loads(debit.answer)
         return self.store(debit, draw())
@@ -193,21 +184,19 @@ class Ledger:
             if row.state == "closed":
                 raise BudgetRefused(f"dataset {row.name!r} is closed already")
             self._append(connection, row, "closed", None, {}, state="closed")
-            return _standing(_row(connection, row.name))
+            return rows.standing(rows.dataset_row(connection, row.name))
 
     def history(self, dataset: str) -> list[Entry]:
         """All entries of a dataset, oldest first."""
         with self._store.reading() as connection:
-            name = self._find(connection, dataset).name
-            return _history(connection, name)
+            return rows.history(connection, self._find(connection, dataset).name)
 
     def record(self, dataset: str) -> tuple[Standing, list[Entry], dict[str, str]]:
         """Everything about a dataset in one consistent view: standing, entries, stored answers."""
         with self._store.reading() as connection:
             row = self._find(connection, dataset)
-            stored = select(answers).where(answers.c.dataset == row.name)
-            texts = {each.request: each.answer for each in connection.execute(stored)}
-            return _standing(row), _history(connection, row.name), texts
+            history = rows.history(connection, row.name)
+            return rows.standing(row), history, rows.stored_answers(connection, row.name)
 
     def _register(self, connection: Connection, name: str, plan: Plan, budget: Budget) -> bool:
         """Make a dataset unless there is one of this name."""
@@ -230,20 +219,23 @@ class Ledger:
             "entries": 0,
             "head": chain.START,
             "last": "",
-            "plan": json.dumps(plan.to_dict(), ensure_ascii=False),
+            "plan": chain.canonical(plan.to_dict()),
         }
-        made = connection.execute(adding(datasets).values(start).on_conflict_do_nothing())
+        made = connection.execute(
+            adding(datasets).values(start).on_conflict_do_nothing(),
+            execution_options={"preserve_rowcount": True},
+        )
         if made.rowcount != 1:
             return False
         body = {"plan": plan.to_dict(), "budget": vars(budget)}
-        self._append(connection, _row(connection, name), "registered", None, body)
+        self._append(connection, rows.dataset_row(connection, name), "registered", None, body)
         return True
 
     def _find(self, connection: Connection, dataset: object, lock: bool = False) -> Any:
-        name = _name(dataset, "dataset")
-        row = _row(connection, name, lock)
+        name = read_name(dataset, "dataset")
+        row = rows.dataset_row(connection, name, lock)
         if row is None:
-            known = list(connection.scalars(select(datasets.c.name)))
+            known = [str(each) for each in connection.scalars(select(datasets.c.name))]
             if not known:
                 raise InvalidInput("dataset", "registered first; the ledger is empty", repr(name))
             raise UnknownName("dataset", name, known)
@@ -258,7 +250,7 @@ class Ledger:
         body: dict[str, Any],
         **changes: object,
     ) -> None:
-        time = clock.after(row.last, self._store.now(connection))
+        time = clock.after(row.last, self._store.stamp(connection))
         full = {"who": self.who, "when": time, **body}
         entry = Entry(row.name, row.entries + 1, kind, request, full, "")
         head = chain.link(row.head, entry.linked())
@@ -276,53 +268,10 @@ class Ledger:
         connection.execute(update(datasets).where(datasets.c.name == row.name).values(changes))
 
 
-def _row(connection: Connection, name: str, lock: bool = False) -> Any:
-    query = select(datasets).where(datasets.c.name == name)
-    # SQLite knows no row locks and drops the clause: there the whole transaction has the lock.
-    return connection.execute(query.with_for_update() if lock else query).first()
-
-
-def _entry(connection: Connection, dataset: str, kind: str, request: str) -> Entry | None:
-    query = select(entries).where(
-        entries.c.dataset == dataset, entries.c.request == request, entries.c.kind == kind
-    )
-    row = connection.execute(query).first()
-    return None if row is None else _read(row)
-
-
-def _answer(connection: Connection, dataset: str, request: str) -> str | None:
-    query = select(answers.c.answer).where(
-        answers.c.dataset == dataset, answers.c.request == request
-    )
-    return connection.execute(query).scalar()
-
-
-def _history(connection: Connection, dataset: str) -> list[Entry]:
-    query = select(entries).where(entries.c.dataset == dataset).order_by(entries.c.number)
-    return [_read(row) for row in connection.execute(query)]
-
-
-def _read(row: Any) -> Entry:
-    return Entry(row.dataset, row.number, row.kind, row.request, json.loads(row.body), row.head)
-
-
-def _standing(row: Any) -> Standing:
-    return Standing(
-        dataset=row.name,
-        state=row.state,
-        plan=_plan(row.plan),
-        budget=Budget(row.relation, row.epsilon, row.rho, row.delta, bool(row.alone)),
-        spent=Cost(row.spent_epsilon, row.spent_rho, row.spent_delta),
-        debits=row.debits,
-        entries=row.entries,
-        head=row.head,
-        last=row.last,
-    )
-
-
-@lru_cache(maxsize=256)
-def _plan(text: str) -> Plan:
-    return Plan.from_dict(json.loads(text))
+def _budget(plan: object) -> Budget:
+    if not isinstance(plan, Plan):
+        raise InvalidInput("plan", "a Plan", repr(plan))
+    return Budget.of(plan)
 
 
 def _user() -> str:
@@ -330,11 +279,3 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return "unknown"
-
-
-def _name(value: object, field: str) -> str:
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise InvalidInput(field, "a name", repr(value))
-    if len(value) > LONGEST_NAME:
-        raise InvalidInput(field, f"at most {LONGEST_NAME} letters", f"{len(value)}")
-    return value

@@ -40,33 +40,48 @@ def session(standing: Standing, plan: Plan, budget: Budget) -> None:
         )
     rho = budget.rho or units.concentrated(budget.epsilon)
     whole = Cost(budget.epsilon, rho, budget.delta)
-    if not total.holds(standing.spent + whole):
+    if total.holds(standing.spent + whole):
+        return
+    if standing.spent.delta + budget.delta > total.delta:
+        # A session counts on its whole δ, of which the ledger keeps a quarter for single answers.
+        left = 4 * (total.delta - standing.spent.delta)
+        needed, have = apart(4 * budget.delta, left, units.DELTA_UNITS)
         raise BudgetRefused(
-            f"the plan needs ε = {plan.epsilon:.6g}, and dataset {standing.dataset!r} has "
-            f"{standing.remaining:.6g} left of {budget_words(total)}"
+            f"the plan needs δ = {needed}, and dataset {standing.dataset!r} has {have} left"
         )
+    needed, have = apart(budget.epsilon, standing.left)
+    raise BudgetRefused(
+        f"the plan needs ε = {needed}, and dataset {standing.dataset!r} has {have} left of "
+        f"{budget_words(total)}"
+    )
 
 
 def debits(standing: Standing, charges: Sequence[Charge]) -> None:
-    """The whole history must stay within the budget."""
+    """The whole history must stay within the budget.
+
+    A release of its own that has no cost under the dataset's relation answers for its own promise.
+    """
     open_for_debits(standing)
     spent, count = standing.spent, standing.debits
+    relation = standing.budget.relation
     for charge in charges:
-        if (charge.alone or standing.budget.alone) and count:
+        if count and (charge.alone or standing.budget.alone):
             raise BudgetRefused(
                 "a release whose promise does not add to others must be the only one; "
                 f"dataset {standing.dataset!r} has answered before"
             )
-        spent, count = spent + charge.cost(standing.budget.relation), count + 1
-    if not standing.budget.holds(spent):
+        spent, count = spent + charge.cost(relation), count + 1
+    if any(charge.alone for charge in charges) and len(charges) > 1:
+        raise BudgetRefused("a release whose promise does not add to others must be the only one")
+    by_itself = all(charge.alone and relation not in charge.costs for charge in charges)
+    if not by_itself and not standing.budget.holds(spent):
         raise BudgetRefused(_exceeded(standing, charges, spent))
 
 
 def other_question(before: Entry, charge: Charge) -> None:
     """A request id stands for one question."""
-    costs = {relation: vars(cost) for relation, cost in charge.costs.items()}
-    asked = [before.body["what"], before.body["costs"]]
-    if chain.canonical(asked) != chain.canonical([dict(charge.what), costs]):
+    asked = charge.to_dict()
+    if chain.canonical({key: before.body[key] for key in asked}) != chain.canonical(asked):
         raise BudgetRefused(f"request {before.request!r} was made for another question")
 
 
@@ -75,28 +90,40 @@ def budget_words(budget: Budget) -> str:
     return f"ε = {budget.epsilon / units.EPSILON_UNITS:.6g} ({budget.relation})"
 
 
+def apart(needed: int, left: int, scale: int = units.EPSILON_UNITS) -> tuple[str, str]:
+    """Two numbers of units with as many digits as it takes to tell them apart."""
+    first, second, digits = "", "", 6
+    while first == second and digits < 18:
+        first, second = (f"{max(0, value) / scale:.{digits}g}" for value in (needed, left))
+        digits += 1
+    return first, second
+
+
 def _exceeded(standing: Standing, charges: Sequence[Charge], spent: Cost) -> str:
-    budget, name = standing.budget, standing.dataset
+    budget, name, before = standing.budget, standing.dataset, standing.spent
     if spent.delta > budget.delta:
-        have = (budget.delta - standing.spent.delta) / units.DELTA_UNITS
+        needed, have = apart(
+            spent.delta - before.delta, budget.delta - before.delta, units.DELTA_UNITS
+        )
         return (
-            f"this needs δ = {(spent.delta - standing.spent.delta) / units.DELTA_UNITS:.3g}, and "
-            f"dataset {name!r} has {have:.3g} left for single answers; nothing was spent"
+            f"this needs δ = {needed}, and dataset {name!r} has {have} left for single answers; "
+            "nothing was spent"
         )
-    needed = spent.epsilon - standing.spent.epsilon
-    if spent.epsilon >= units.INFINITE:
-        reason = (
-            "its plan has no δ, and Gaussian noise needs one"
-            if not budget.rho
-            else f"ρ = {(spent.rho - standing.spent.rho) / units.EPSILON_UNITS:.6g} is more than "
-            f"the {max(0, budget.rho - standing.spent.rho) / units.EPSILON_UNITS:.6g} left"
-        )
-        what = "these answers have" if len(charges) > 1 else "this answer has"
+    asked = sum((charge.cost(budget.relation) for charge in charges), Cost(0, 0))
+    if asked.epsilon < units.INFINITE:
+        needed, have = apart(asked.epsilon, standing.left)
         return (
-            f"dataset {name!r}: {what} no pure ε between {budget.relation} neighbours, and {reason}"
-            "; nothing was spent"
+            f"this needs ε = {needed}, and dataset {name!r} has {have} left of "
+            f"{budget_words(budget)}; nothing was spent"
         )
+    what = "these answers have" if len(charges) > 1 else "this answer has"
+    reason = "its plan has no δ, and Gaussian noise needs one"
+    if asked.rho >= units.INFINITE:
+        reason = "no ρ either"
+    elif budget.rho:
+        needed, have = apart(asked.rho, budget.rho - before.rho)
+        reason = f"ρ = {needed} is more than the {have} left"
     return (
-        f"this needs ε = {needed / units.EPSILON_UNITS:.6g}, and dataset {name!r} has "
-        f"{standing.remaining:.6g} left of {budget_words(budget)}; nothing was spent"
+        f"dataset {name!r}: {what} no pure ε between {budget.relation} neighbours, and {reason}; "
+        "nothing was spent"
     )

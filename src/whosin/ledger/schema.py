@@ -24,7 +24,6 @@ about = Table(
     metadata,
     Column("kind", String(32), primary_key=True),
     Column("version", Integer, nullable=False),
-    Column("created", String(32), nullable=False),
 )
 
 datasets = Table(

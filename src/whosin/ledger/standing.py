@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from whosin import beliefs
 from whosin.calibration import Plan, read_adversary
-from whosin.exact import exp_up, round_up
+from whosin.exact import exp_up, probability, round_up
 from whosin.ledger import units
 from whosin.ledger.budget import Budget, reading
 from whosin.ledger.charge import Cost
@@ -38,38 +38,57 @@ class Standing:
 
     @property
     def epsilon(self) -> float:
-        """The ε of all answers together, rounded up: the better of the two readings."""
-        return _up(reading(self.spent, self.plan)[0])
+        """The ε of all answers together, rounded up: the better of the two readings.
+
+        It may be read at any time, also by someone who chose the time after seeing answers (see
+        `composition`).
+        """
+        return _up(self._read[0])
 
     @property
     def reading(self) -> str:
         """Which reading gave `epsilon`: "pure" or "concentrated"."""
-        return reading(self.spent, self.plan)[1]
+        return self._read[1]
+
+    @property
+    def _read(self) -> tuple[int, str]:
+        return reading(self.spent, self.budget, self.plan)
 
     @property
     def remaining(self) -> float:
         """What is left of ε for one answer with pure noise, rounded down."""
+        return _down(self.left)
+
+    @property
+    def left(self) -> int:
+        """The same in units."""
         if self.state != "open":
-            return 0.0
+            return 0
         pure = max(0, self.budget.epsilon - self.spent.epsilon)
-        concentrated = units.pure(self.budget.rho - self.spent.rho)
-        return _down(max(pure, concentrated))
+        return max(pure, units.pure(self.budget.rho - self.spent.rho))
+
+    @property
+    def certain(self) -> bool:
+        """Whether `ratio` holds without exception: pure ε added up, and no δ was used."""
+        return self.reading == "pure" and not self.spent.delta
 
     @property
     def ratio(self) -> float:
         """The largest likelihood ratio that all answers together allow against the plan's family.
 
-        Without a δ it is e^(kε), k the size of the groups that come and go together. With one, by
-        T18: the ratio exceeds e^ε/(1 − δ'/δ) with probability at most δ, where δ' is the δ of the
-        data's (ε, δ') guarantee and δ the plan's failure probability.
+        Where pure ε add up it is e^(kε), k the size of the groups that come and go together. With a
+        δ, by T18: the ratio exceeds e^ε/(1 − δ'/δ) with probability at most δ, where δ' is the δ of
+        the data's (ε, δ') guarantee and δ the plan's failure probability.
         """
         if not self.debits:
             return 1.0
-        if self.epsilon > 700:
-            return math.inf
         group = read_adversary(self.plan.family).group
+        if self.epsilon * group > 700:
+            return math.inf
         ratio = exp_up(Fraction(self.epsilon) * group)
-        if self.plan.delta:
+        if not self.certain:
+            if not self.plan.delta:
+                return math.inf
             share = 1 - Fraction(self.plan.dp_delta) / Fraction(self.plan.delta)
             if share <= 0:
                 return math.inf
@@ -78,7 +97,10 @@ class Standing:
 
     def posterior(self, prior: object) -> float:
         """How sure someone who was `prior` sure can have become."""
-        return float(beliefs.posterior(self.ratio, beliefs_number(prior)))
+        believed = probability(prior, "prior")
+        if self.ratio == math.inf:
+            return 1.0 if believed else 0.0
+        return round_up(Fraction(beliefs.posterior(Fraction(self.ratio), believed)))
 
     def to_dict(self) -> dict[str, object]:
         """Plain data."""
@@ -99,13 +121,6 @@ class Standing:
             "head": self.head,
             "plan": self.plan.to_dict(),
         }
-
-
-def beliefs_number(value: object) -> float:
-    """A prior belief."""
-    from whosin.exact import probability
-
-    return float(probability(value, "prior"))
 
 
 def _finite(value: float) -> float | str:

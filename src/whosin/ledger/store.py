@@ -1,27 +1,44 @@
 """The database behind a ledger: SQLite in one file, or PostgreSQL.
 
 Contract: `writing` is one durable transaction that sees the latest state and excludes other writers
-of the same dataset; it is committed to disk when the block ends, or nothing happened. Every failure
-of the store is a `StoreFailed` with one clear line, which never shows a password.
+of the same dataset; it is committed to disk when the block ends, or nothing happened. `reading` is
+one consistent view. Every failure of the store is a `StoreFailed` with one clear line, which never
+shows a password. Threads may share a store, and a forked process opens connections of its own.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, exc, func, inspect, select
+from sqlalchemy import (
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    exc,
+    func,
+    insert,
+    inspect,
+    select,
+    true,
+)
 from sqlalchemy.engine import URL, make_url
 
 from whosin.errors import InvalidInput, StoreFailed
-from whosin.ledger import schema
+from whosin.ledger import schema, trouble
 from whosin.ledger.clock import now
 
 WAIT = 30.0
 """Seconds to wait for another writer before giving up."""
+
+
+_INHERITED: list[Engine] = []
+"""Engines of a parent process: closing their connections here could end them there."""
 
 
 def read_url(url: object) -> URL:
@@ -34,74 +51,140 @@ def read_url(url: object) -> URL:
         return URL.create("sqlite", database=os.path.abspath(os.path.expanduser(url)))
     try:
         parsed = make_url(url)
+        kind = parsed.get_backend_name()
     except (exc.ArgumentError, ValueError):
         raise InvalidInput("ledger", "a file or a database URL", "one that is neither") from None
-    kind = parsed.get_backend_name()
     if kind in ("postgresql", "postgres"):
         return parsed.set(drivername="postgresql+psycopg")
-    if kind != "sqlite" or not parsed.database or parsed.database == ":memory:":
-        raise InvalidInput("ledger", "a SQLite file or postgresql://…", f"{kind}://…")
-    return parsed.set(database=os.path.abspath(parsed.database))
+    if kind != "sqlite" or parsed.query or parsed.database in (None, "", ":memory:"):
+        got = "sqlite:// without a file" if kind == "sqlite" else f"{kind}://…"
+        raise InvalidInput("ledger", "a SQLite file or postgresql://…", got)
+    return parsed.set(drivername="sqlite", database=os.path.abspath(str(parsed.database)))
 
 
 class Store:
-    """Transactions on one ledger."""
+    """Transactions on one ledger.
+
+    Args:
+        wait: how many seconds to wait for other writers, or for a server.
+        create: whether to make a ledger where there is none.
+    """
 
     def __init__(self, url: object, wait: float = WAIT, create: bool = True) -> None:
         self.url = read_url(url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
-        self.wait = wait
+        if not isinstance(wait, int | float) or not 0 < wait <= 86400:
+            raise InvalidInput("wait", "seconds, above 0 and at most a day", repr(wait))
+        self.wait = float(wait)
         if self.sqlite:
             self._check_file(create)
-        with self._reporting():
-            self._engine = _engine(self.url, wait)
-        self._open(create)
+        self._process, self._made = os.getpid(), self._make()
+        try:
+            self._open(create)
+        except BaseException:
+            self.dispose()
+            raise
 
     @property
     def name(self) -> str:
         """Where the ledger is, for people, without a password."""
-        return str(self.url.database) if self.sqlite else self.url.render_as_string()
+        if self.sqlite:
+            return str(self.url.database)
+        place = {key: value for key, value in self.url.query.items() if key in ("host", "port")}
+        return self.url.set(drivername="postgresql", query=place).render_as_string()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A consistent view."""
-        with self._reporting(), self._engine.connect() as connection:
-            yield connection.execution_options(whosin_read=True)
+        """One consistent view, however many statements read it."""
+        with self._reporting(), self._engine().connect() as connection:
+            if self.sqlite:
+                connection.execution_options(whosin_read=True)
+            else:
+                connection.execution_options(isolation_level="REPEATABLE READ")
+            yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One durable transaction."""
-        with self._reporting(), self._engine.begin() as connection:
-            if not self.sqlite:
-                # A server set to answer before its disk does must not do so here.
-                connection.exec_driver_sql("SET LOCAL synchronous_commit TO on")
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout TO {int(self.wait * 1000)}")
+        with self._reporting(), self._engine().begin() as connection:
             yield connection
 
-    def now(self, connection: Connection) -> str:
-        """The time: the server's where there is one, since machines' clocks differ."""
+    def stamp(self, connection: Connection) -> str:
+        """The time of an entry: the server's where there is one, since machines' clocks differ.
+
+        A server set to answer before its disk does is told not to, for this transaction.
+        """
         if self.sqlite:
             return now()
-        stamp = connection.execute(select(func.clock_timestamp())).scalar_one()
-        return now(stamp)
+        durable = func.set_config("synchronous_commit", "on", true())
+        return now(connection.execute(select(func.clock_timestamp(), durable)).scalar_one())
 
     def dispose(self) -> None:
         """Close all connections."""
-        self._engine.dispose()
+        if self._process == os.getpid():
+            self._made.dispose()
+
+    def _engine(self) -> Engine:
+        if self._process != os.getpid():
+            _INHERITED.append(self._made)
+            self._process, self._made = os.getpid(), self._make()
+        return self._made
+
+    def _make(self) -> Engine:
+        if self.sqlite:
+            return sqlite_engine(self.url, self.wait)
+        try:
+            return self._postgres_engine()
+        except ImportError:
+            raise StoreFailed(
+                "a ledger on PostgreSQL needs the package psycopg: pip install 'whosin[postgres]'"
+            ) from None
+
+    def _postgres_engine(self) -> Engine:
+        options = {
+            "connect_timeout": max(2, math.ceil(self.wait)),
+            # A server that vanishes without a word is noticed after about `wait` seconds.
+            "keepalives_idle": max(1, math.ceil(self.wait / 3)),
+            "keepalives_interval": max(1, math.ceil(self.wait / 9)),
+            "keepalives_count": 6,
+            "tcp_user_timeout": math.ceil(self.wait * 1000),
+        }
+        given = {key: value for key, value in options.items() if key not in self.url.query}
+        engine = create_engine(
+            self.url,
+            connect_args=given,
+            pool_pre_ping=True,
+            pool_timeout=self.wait,
+            # A writer waits for the row's lock and then sees what the last one wrote.
+            isolation_level="READ COMMITTED",
+        )
+
+        @event.listens_for(engine, "connect")
+        def _connect(connection: Any, record: Any) -> None:
+            connection.execute(f"SET lock_timeout TO {math.ceil(self.wait * 1000)}")
+            connection.commit()
+
+        return engine
 
     def _check_file(self, create: bool) -> None:
         path = Path(str(self.url.database))
-        if path.is_dir():
-            raise InvalidInput("ledger", "a file", "a folder")
-        if path.exists():
-            with self._reporting(), path.open("rb") as file:
-                start = file.read(16)
-            if start and start != b"SQLite format 3\0":
-                raise InvalidInput("ledger", "a ledger file", f"{path.name}, which is not one")
-        elif not create:
-            raise InvalidInput("ledger", "an existing ledger", f"{path.name}, which does not exist")
-        elif not path.parent.is_dir():
-            raise InvalidInput("ledger", "a file in an existing folder", f"{path.name} elsewhere")
+        with self._reporting():
+            if path.is_dir():
+                raise InvalidInput("ledger", "a file", "a folder")
+            if path.exists():
+                if not path.is_file():
+                    raise InvalidInput("ledger", "a file", "something else")
+                with path.open("rb") as file:
+                    start = file.read(16)
+                if start and start != b"SQLite format 3\0":
+                    raise InvalidInput("ledger", "a ledger file", f"{path.name}, which is not one")
+                return
+            if not create:
+                got = f"{path.name}, which does not exist"
+                raise InvalidInput("ledger", "an existing ledger", got)
+            if not path.parent.is_dir():
+                got = f"{path.name} in a folder that does not exist"
+                raise InvalidInput("ledger", "a file in an existing folder", got)
 
     def _open(self, create: bool) -> None:
         """Check what is there; make the tables in an empty database."""
@@ -110,98 +193,56 @@ class Store:
             known = schema.about.name in tables
             version = connection.execute(select(schema.about)).first() if known else None
         if known and version is not None:
-            if version.kind != schema.KIND:
-                raise InvalidInput("ledger", "a ledger", "another kind of database")
-            if version.version > schema.VERSION:
-                raise StoreFailed(
-                    f"the ledger has format {version.version}, written by a newer whosin; this one "
-                    f"reads format {schema.VERSION}: upgrade whosin"
-                )
+            _check_version(version.kind, version.version)
             return
         if self.sqlite and tables - set(schema.metadata.tables):
             raise InvalidInput("ledger", "a ledger file", "another program's database")
         if not create:
             raise InvalidInput("ledger", "an existing ledger", "an empty database")
-        self._create()
-
-    def _create(self) -> None:
-        from sqlalchemy import insert
-
         with self.writing() as connection:
             if not self.sqlite:  # two first users must not create the tables at once
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(8315161594742303)")
             schema.metadata.create_all(connection)
             if connection.execute(select(schema.about)).first() is None:
-                row = {"kind": schema.KIND, "version": schema.VERSION, "created": now()}
+                row = {"kind": schema.KIND, "version": schema.VERSION}
                 connection.execute(insert(schema.about).values(row))
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
         try:
             yield
-        except exc.IntegrityError:
-            raise
-        except (exc.SQLAlchemyError, OSError) as error:
-            raise StoreFailed(_words(error, self.sqlite)) from None
-        except ImportError:
-            raise StoreFailed(
-                "a ledger on PostgreSQL needs the package psycopg: pip install 'whosin[postgres]'"
-            ) from None
+        except (exc.SQLAlchemyError, OSError, UnicodeError) as error:
+            reason = trouble.words(error)
+            raise StoreFailed(f"the ledger cannot be used: {reason}; no answer was given") from None
 
 
-def _engine(url: URL, wait: float) -> Engine:
-    sqlite = url.get_backend_name() == "sqlite"
-    options: dict[str, Any] = {"timeout": wait, "check_same_thread": False} if sqlite else {}
-    if not sqlite:
-        options = {"connect_timeout": max(2, int(wait))}
-    engine = create_engine(url, connect_args=options, pool_pre_ping=not sqlite)
-    home = os.getpid()
+def _check_version(kind: object, version: object) -> None:
+    if kind != schema.KIND or not isinstance(version, int) or version < 1:
+        raise InvalidInput("ledger", "a ledger", "another kind of database")
+    if version > schema.VERSION:
+        raise StoreFailed(
+            f"the ledger has format {version}, written by a newer whosin; this one reads format "
+            f"{schema.VERSION}: upgrade whosin"
+        )
+
+
+def sqlite_engine(url: URL, wait: float) -> Engine:
+    """Connections that write ahead, wait for the disk, and lock before they read a balance."""
+    options: dict[str, Any] = {"timeout": wait, "check_same_thread": False}
+    engine = create_engine(url, connect_args=options, max_overflow=-1, pool_timeout=wait)
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, record: Any) -> None:
-        record.info["process"] = os.getpid()
-        if sqlite:
-            connection.isolation_level = None  # transactions are begun by hand, below
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=FULL")
-            connection.execute("PRAGMA foreign_keys=ON")
+        connection.isolation_level = None  # transactions are begun by hand, below
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        for pragma in ("fullfsync=ON", "checkpoint_fullfsync=ON"):  # macOS: past the disk's cache
+            connection.execute(f"PRAGMA {pragma}")
 
-    @event.listens_for(engine, "checkout")
-    def _checkout(connection: Any, record: Any, proxy: Any) -> None:
-        if record.info["process"] != os.getpid():  # a forked child must not share a connection
-            record.dbapi_connection = proxy.dbapi_connection = None
-            raise exc.DisconnectionError(f"opened by process {home}")
-
-    if sqlite:
-
-        @event.listens_for(engine, "begin")
-        def _begin(connection: Connection) -> None:
-            # A writer takes the lock before it reads, or two could check the same balance.
-            reading = connection.get_execution_options().get("whosin_read")
-            connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # A writer takes the lock before it reads, or two could check the same balance.
+        reading = connection.get_execution_options().get("whosin_read")
+        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     return engine
-
-
-def _words(error: Exception, sqlite: bool) -> str:
-    """One line for people; nothing of the statement or its values."""
-    text = str(getattr(error, "orig", None) or error).strip().splitlines()
-    reason = text[0] if text else type(error).__name__
-    low = reason.lower()
-    for sign, words in (
-        ("disk is full", "the disk is full"),
-        ("no space", "the disk is full"),
-        ("locked", "it is locked by another program"),
-        ("lock timeout", "it is locked by another session"),
-        ("readonly", "the file or its folder cannot be written"),
-        ("read-only", "the file or its folder cannot be written"),
-        ("unable to open", "the file or its folder cannot be opened"),
-        ("permission denied", "permission denied"),
-        ("not a database", "the file is damaged, or not a ledger"),
-        ("malformed", "the file is damaged"),
-        ("disk i/o", "the disk failed"),
-    ):
-        if sign in low:
-            return f"the ledger cannot be used: {words}; no answer was given"
-    where = "" if sqlite else " (database server)"
-    return f"the ledger cannot be used{where}: {reason[:200]}; no answer was given"

@@ -52,7 +52,7 @@ def allowed(standing: Standing) -> list[str]:
     lines = [who(plan.family)]
     if not standing.debits:
         return [*lines, "So far they have learned nothing from here."]
-    if standing.budget.alone:
+    if standing.state == "complete" and math.isinf(standing.ratio):
         return [*lines, f"Whoever that is {plan.target.words()}.", *_failing(standing)]
     if math.isinf(standing.ratio):
         return [*lines, "Nothing is promised."]
@@ -66,7 +66,7 @@ def allowed(standing: Standing) -> list[str]:
 
 
 def _failing(standing: Standing) -> list[str]:
-    if not standing.plan.delta:
+    if not standing.plan.delta or standing.certain:
         return []
     return [f"That may fail with probability {standing.plan.delta:g}, given that a person is in."]
 
@@ -90,11 +90,18 @@ def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
     elif entry.kind == "registered":
         plan = entry.body["plan"]
         cost = f"ε ≤ {plan['epsilon']:.6g}"
-    return str(entry.number), entry.body["when"][:19], entry.body["who"], what, cost
+    return (
+        str(entry.number),
+        entry.body["when"][:19].replace("T", " "),
+        entry.body["who"],
+        what,
+        cost,
+    )
 
 
 def _question(entry: Entry) -> str:
-    what = entry.body["what"]
+    asked = entry.body["what"]
+    what = {key: asked[key] for key in ("query",) if key in asked} | asked
     parts = [str(value) for value in what.values() if isinstance(value, str | int | float)]
     return " ".join(parts)[:80] or str(entry.request)
 

@@ -43,7 +43,11 @@ def create(
 ) -> None:
     """Register a dataset with its budget: the plan's ε is the total, once and for all."""
     from whosin.errors import InvalidInput
+    from whosin.ledger.names import read_name
 
+    read_name(dataset, "dataset")
+    if (plan, posterior, gamma, epsilon) == (None, None, None, None):
+        raise InvalidInput("budget", "given: --plan, --posterior, --gamma or --epsilon", "nothing")
     options = {
         "--posterior": posterior,
         "--gamma": gamma,
@@ -125,7 +129,8 @@ def export(
     if save is not None:
         save.write_text(csv_text(records) if save.suffix == ".csv" else json_text(records), "utf-8")
         if not json:
-            print(f"{sum(len(entries) for _, entries in records)} entries written to {save.name}")
+            count = sum(len(entries) for _, entries in records)
+            print(f"{count} {'entry' if count == 1 else 'entries'} written to {save.name}")
             return
     print_json(
         {

@@ -1,0 +1,121 @@
+"""Rows of the tables as objects. A row that no ledger writes is a `BrokenHistory`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from whosin.calibration import Fallback, Noise, Plan, codec
+from whosin.errors import BrokenHistory, WhosinError
+from whosin.ledger import chain
+from whosin.ledger.budget import Budget
+from whosin.ledger.charge import Cost
+from whosin.ledger.entries import Entry
+from whosin.ledger.schema import answers, datasets, entries
+from whosin.ledger.standing import Standing
+
+COUNTS = ("alone", "epsilon", "rho", "delta", "debits", "entries")
+STATES = ("open", "closed", "complete")
+TEXTS = ("name", "state", "relation", "head", "last", "plan")
+
+
+def dataset_row(connection: Connection, name: str, lock: bool = False) -> Any:
+    """The row of a dataset, for this transaction alone if `lock`; None where there is none."""
+    query = select(datasets).where(datasets.c.name == name)
+    # SQLite knows no row locks and drops the clause: there the whole transaction has the lock.
+    return connection.execute(query.with_for_update() if lock else query).first()
+
+
+def standing(row: Any) -> Standing:
+    """Where a dataset stands, by its row."""
+    numbers = all(type(getattr(row, name)) is int for name in COUNTS)
+    texts = all(type(getattr(row, name)) is str for name in TEXTS)
+    if not (numbers and texts and row.alone in (0, 1) and row.state in STATES):
+        raise BrokenHistory(str(row.name), "its row in the table of datasets is not readable")
+    try:
+        return Standing(
+            dataset=row.name,
+            state=row.state,
+            plan=_plan(row.plan),
+            budget=Budget(row.relation, row.epsilon, row.rho, row.delta, bool(row.alone)),
+            spent=Cost(row.spent_epsilon, row.spent_rho, row.spent_delta),
+            debits=row.debits,
+            entries=row.entries,
+            head=row.head,
+            last=row.last,
+        )
+    except (WhosinError, ValueError, TypeError, KeyError, AttributeError):
+        raise BrokenHistory(row.name, "its plan or what was spent is not readable") from None
+
+
+def entry(connection: Connection, dataset: str, kind: str, request: str) -> Entry | None:
+    """The debit or the answer of a request."""
+    query = select(entries).where(
+        entries.c.dataset == dataset, entries.c.request == request, entries.c.kind == kind
+    )
+    row = connection.execute(query).first()
+    return None if row is None else _entry(row)
+
+
+def history(connection: Connection, dataset: str) -> list[Entry]:
+    """All entries of a dataset, oldest first."""
+    query = select(entries).where(entries.c.dataset == dataset).order_by(entries.c.number)
+    return [_entry(row) for row in connection.execute(query)]
+
+
+def stored_answer(connection: Connection, dataset: str, request: str) -> str | None:
+    """The stored text of an answer."""
+    query = select(answers.c.answer).where(
+        answers.c.dataset == dataset, answers.c.request == request
+    )
+    return connection.execute(query).scalar()
+
+
+def stored_answers(connection: Connection, dataset: str) -> dict[str, str]:
+    """All stored answers by request."""
+    query = select(answers).where(answers.c.dataset == dataset)
+    return {row.request: row.answer for row in connection.execute(query)}
+
+
+def _entry(row: Any) -> Entry:
+    try:
+        body = json.loads(row.body)
+        types = (type(row.number), type(row.kind), type(row.head), type(row.request or ""))
+        sound = isinstance(body, dict) and types == (int, str, str, str)
+        if sound and chain.canonical(body) == row.body:
+            return Entry(row.dataset, row.number, row.kind, row.request, body, row.head)
+    except (WhosinError, ValueError, TypeError, RecursionError):
+        pass
+    raise BrokenHistory(str(row.dataset), f"entry {row.number} was changed")
+
+
+@lru_cache(maxsize=256)
+def _plan(text: str) -> Plan:
+    """The plan as it was registered.
+
+    `Plan.from_dict` would plan again and refuse what a later version plans differently; here the
+    promise that was made is the one that is kept.
+    """
+    data = json.loads(text)
+    query, noise = data["query"], data["noise"]
+    known = {each.name for each in fields(Plan)}
+    values = {key: value for key, value in data.items() if key in known}
+    values |= {
+        "target": codec.decode_target(data["target"]),
+        "family": codec.decode_family(data["family"]),
+        "query": None if query is None else codec.decode_query(query),
+        "noise": None if noise is None else Noise(**noise),
+        "gamma": float(data["gamma"]),
+        "theorems": tuple(data["theorems"]),
+        "fallback": tuple(
+            Fallback(**{**each, "gamma": float(each["gamma"])}) for each in data["fallback"]
+        ),
+    }
+    plan = Plan(**values)
+    if chain.canonical(plan.to_dict()) != text:
+        raise ValueError("another plan")
+    return plan

@@ -1,0 +1,81 @@
+"""What went wrong with a store, in one line for people: no statement, no values, no password."""
+
+from __future__ import annotations
+
+import errno
+
+SQLITE = {
+    "SQLITE_FULL": "the disk is full",
+    "SQLITE_BUSY": "it is locked by another program",
+    "SQLITE_LOCKED": "it is locked by another program",
+    "SQLITE_PROTOCOL": "it is locked by another program",
+    "SQLITE_READONLY": "the file or its folder cannot be written",
+    "SQLITE_CANTOPEN": "the file or its folder cannot be opened",
+    "SQLITE_PERM": "permission denied",
+    "SQLITE_NOTADB": "the file is damaged, or not a ledger",
+    "SQLITE_CORRUPT": "the file is damaged",
+    "SQLITE_IOERR": "the disk failed, or is full",
+    "SQLITE_CONSTRAINT": "its tables contradict each other; see `whosin ledger verify`",
+    "SQLITE_ERROR": "its tables are not those of a ledger",
+}
+"""By the name of SQLite's error, or the longest beginning of it."""
+
+POSTGRES = {
+    "08": "the connection was lost",
+    "23": "its tables contradict each other; see `whosin ledger verify`",
+    "25006": "the database cannot be written",
+    "28": "the server refused the user or password",
+    "3D000": "the server has no such database",
+    "42501": "permission denied",
+    "42P01": "its tables are not those of a ledger",
+    "53100": "the server's disk is full",
+    "53300": "the server has no connection left",
+    "55P03": "it is locked by another session",
+    "57P": "the server shut the connection down",
+}
+"""By SQLSTATE, or the beginning of one; see the PostgreSQL manual, appendix A."""
+
+CONNECTING = {
+    "password authentication failed": "the server refused the user or password",
+    "no password supplied": "the server wants a password",
+    "does not exist": "the server has no such database or user",
+    "connection refused": "the server cannot be reached",
+    "no such file or directory": "the server cannot be reached",
+    "could not translate host name": "the server's name is not known",
+    "failed to resolve host": "the server's name is not known",
+    "timeout": "the server does not answer",
+}
+"""By PostgreSQL's words, since a connection that was never made has no SQLSTATE."""
+
+SYSTEM = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk is full",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EROFS: "the file or its folder cannot be written",
+}
+
+
+def words(error: BaseException) -> str:
+    """The reason of a failure of SQLAlchemy, a driver or the system."""
+    cause = getattr(error, "orig", None) or error
+    name = getattr(cause, "sqlite_errorname", None)
+    for sign, reason in SQLITE.items():
+        if name and name.startswith(sign):
+            return reason
+    state = getattr(cause, "sqlstate", None)
+    for sign, reason in POSTGRES.items():
+        if state and state.startswith(sign):
+            return reason
+    if isinstance(cause, UnicodeError):
+        return "the file is damaged"
+    if isinstance(cause, OSError) and cause.errno in SYSTEM:
+        return SYSTEM[cause.errno]
+    if type(error).__name__ == "TimeoutError":
+        return "too many threads are using it"
+    low = str(cause).lower()
+    for sign, reason in CONNECTING.items():
+        if state is None and name is None and sign in low:
+            return reason
+    lines = str(cause).strip().splitlines() or [type(cause).__name__]
+    return "".join(letter if letter.isprintable() else " " for letter in lines[0])[:200]

@@ -1,0 +1,145 @@
+"""Eight processes pay and answer on one ledger while a ninth kills them at random with kill -9.
+
+    python tests/ledger_kills.py URL FOLDER --debits 200 --kills 100
+
+It is a program of its own, so that it can fork: children start at once, with everything imported,
+and die in the middle of anything. A child that died is started again and asks its last questions
+once more. Half of the questions are asked by two children under one id. Everything that a child
+shows is written to a file in FOLDER; at the end one JSON object says what was seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import whosin as wi
+from whosin.errors import BudgetRefused, StoreFailed
+from whosin.ledger import Charge, Cost, units, verify
+
+WORKERS = 8
+BACK = 4
+"""How many of its last questions a child asks again after it was killed."""
+
+
+def requests(worker: int, debits: int) -> list[str]:
+    """The ids of a child's questions; every other one is shared with its neighbour."""
+    return [f"{worker // 2 if i % 2 else f'own {worker}'}: {i}" for i in range(debits)]
+
+
+def work(url: str, folder: Path, dataset: str, worker: int, debits: int) -> None:
+    """A child: ask everything in order, and show what came."""
+    shown = os.open(folder / f"shown-{worker}", os.O_CREAT | os.O_APPEND | os.O_RDWR)
+    lines = os.pread(shown, 1 << 24, 0).decode().splitlines()
+    done = {json.loads(line)[0] for line in lines if line.endswith("]")}
+    asked = requests(worker, debits)
+    start = max(0, sum(request in done for request in asked) - BACK)
+    price = Charge({"query": "count"}, {"add-remove": Cost.pure("0.001")})
+    ledger = wi.Ledger(url, who=f"worker {worker}", wait=120)
+    for request in asked[start:]:
+        try:
+            answer = ledger.answer(dataset, price, lambda: random.SystemRandom().random(), request)
+        except BudgetRefused:
+            answer = None
+        os.write(shown, (json.dumps([request, answer]) + "\n").encode())
+
+
+def run(url: str, folder: Path, dataset: str, debits: int, kills: int, seed: int) -> int:
+    """Run all children to the end; returns how many were killed on the way."""
+    chance, killed, alive = random.Random(seed), 0, {}
+
+    def start(worker: int) -> None:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                work(url, folder, dataset, worker, debits)
+                code = 0
+            except StoreFailed as error:
+                print(error, file=sys.stderr)
+            finally:
+                os._exit(code)
+        alive[child] = worker
+
+    for worker in range(WORKERS):
+        start(worker)
+    while alive:
+        time.sleep(chance.expovariate(1 / 0.03))
+        if killed < kills:
+            victim = chance.choice(sorted(alive))
+            os.kill(victim, signal.SIGKILL)
+        child, status = os.waitpid(-1, 0)
+        worker = alive.pop(child)
+        if os.WIFSIGNALED(status):
+            killed += 1
+            start(worker)
+        elif os.WEXITSTATUS(status):
+            raise SystemExit(f"child {worker} failed")
+    return killed
+
+
+def check(url: str, folder: Path, dataset: str, debits: int) -> dict[str, int]:
+    """What must hold at the end, from the files that the children wrote and the ledger itself."""
+    shown: dict[str, set[float]] = defaultdict(set)
+    refused: set[str] = set()
+    for path in folder.glob("shown-*"):
+        for line in path.read_text().splitlines():
+            request, answer = json.loads(line)
+            if answer is None:
+                refused.add(request)
+            else:
+                shown[request].add(answer)
+    with wi.Ledger(url, create=False) as ledger:
+        standing, entries, answers = ledger.record(dataset)
+        found = verify(ledger, dataset)
+    paid = [entry.request for entry in entries if entry.kind == "debit"]
+    asked = {request for worker in range(WORKERS) for request in requests(worker, debits)}
+    assert len(set(paid)) == len(paid), "a request was paid for twice"
+    assert set(paid) | refused == asked and not set(paid) & refused
+    assert all(len(values) == 1 for values in shown.values()), "a request had two answers"
+    assert set(shown) <= set(paid), "an answer without a debit"
+    assert all(json.loads(answers[request]) in values for request, values in shown.items())
+    spent = sum(
+        entry.body["costs"]["add-remove"]["epsilon"] for entry in entries if entry.kind == "debit"
+    )
+    assert spent == standing.spent.epsilon <= standing.budget.epsilon, "overspent"
+    assert refused == set() or spent + units.EPSILON_UNITS // 1000 > standing.budget.epsilon
+    return {
+        "requests": len(asked),
+        "debits": len(paid),
+        "refused": len(refused),
+        "answers": len(answers),
+        "shown": sum(map(len, shown.values())),
+        "unanswered": len(found.unanswered),
+    }
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("url")
+    options.add_argument("folder", type=Path)
+    options.add_argument("--debits", type=int, default=200)
+    options.add_argument("--kills", type=int, default=100)
+    options.add_argument("--seed", type=int, default=0)
+    given = options.parse_args()
+    dataset = given.folder.name
+    with wi.Ledger(given.url) as ledger:  # closed before the first child is made
+        # Three quarters of all requests can be paid for.
+        most = WORKERS * given.debits * 9 // 16 / 1000
+        ledger.register(dataset, wi.calibrate(wi.Epsilon(str(most))))
+    began = time.perf_counter()
+    killed = run(given.url, given.folder, dataset, given.debits, given.kills, given.seed)
+    seconds = round(time.perf_counter() - began, 1)
+    counts = check(given.url, given.folder, dataset, given.debits)
+    print(json.dumps({"kills": killed, "seconds": seconds, **counts}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""A PostgreSQL server of the tests' own: never as root, in a folder of its own, gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+PASSWORD = "only-for-tests"
+
+
+def programs() -> Path | None:
+    """Where initdb and pg_ctl are: on the path, or where Debian hides them."""
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).parent
+    places = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return places[-1].parent if places else None
+
+
+def missing() -> str | None:
+    """Why a server cannot be started here, if so."""
+    if programs() is None:
+        return "PostgreSQL is not installed (on Debian: apt-get install postgresql)"
+    if os.getuid() == 0 and _user() is None:
+        return "PostgreSQL refuses root, and there is no other user to run it"
+    return None
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server; `url` has its password."""
+
+    folder: Path
+    url: str
+
+    def run(self, program: str, *arguments: str) -> None:
+        """Run one of PostgreSQL's programs as the server's user."""
+        home = programs()
+        assert home is not None
+        user = _user() if os.getuid() == 0 else None
+        who = {} if user is None else {"user": user, "group": _group(user), "extra_groups": []}
+        command = [str(home / program), *arguments]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
+        subprocess.run(command, check=True, cwd=self.folder, timeout=120, **quiet, **who)
+
+    def start(self, *settings: str) -> None:
+        """Start it, and wait until it answers; it listens on a socket in its folder only."""
+        options = ["listen_addresses=''", f"unix_socket_directories='{self.folder}'", *settings]
+        words = " ".join(f"-c {option}" for option in options)
+        log = str(self.folder / "log")
+        self.run("pg_ctl", "-D", self._data, "-l", log, "-o", words, "-w", "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        """Stop it; immediate is a crash."""
+        self.run("pg_ctl", "-D", self._data, "-m", mode, "-w", "stop")
+
+    @property
+    def _data(self) -> str:
+        return str(self.folder / "data")
+
+
+@contextmanager
+def server() -> Iterator[Server]:
+    """A fresh server."""
+    folder = Path(tempfile.mkdtemp(prefix="whosin-postgres-", dir="/tmp"))
+    made = Server(folder, f"postgresql://whosin:{PASSWORD}@/postgres?host={folder}")
+    try:
+        secret = folder / "password"
+        secret.write_text(PASSWORD)
+        if os.getuid() == 0:
+            user = _user()
+            assert user is not None
+            for path in (folder, secret):
+                shutil.chown(path, user, _group(user))
+        options = ("-U", "whosin", "-A", "scram-sha-256", "--pwfile", str(secret))
+        made.run("initdb", "-D", made._data, *options, "-E", "UTF8", "--locale=C", "--no-sync")
+        made.start()
+        try:
+            yield made
+        finally:
+            made.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _user() -> str | None:
+    for name in ("postgres", "nobody"):
+        try:
+            return pwd.getpwnam(name).pw_name
+        except KeyError:
+            continue
+    return None
+
+
+def _group(user: str) -> int:
+    return pwd.getpwnam(user).pw_gid

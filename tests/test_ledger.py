@@ -1,0 +1,890 @@
+"""The ledger: exact sums, refusals, retries, the composition numbers, and a history that shows
+every change."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sqlite3
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import whosin as wi
+from whosin import ledger as books
+from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed, UnknownName
+from whosin.ledger import Charge, Cost, clock, composition, units, verify
+from whosin.ledger.budget import Budget, reading
+from whosin.report import budget as words
+
+ONE = units.EPSILON_UNITS
+PLAIN = wi.calibrate(wi.Epsilon(1))
+BOUNDED = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"))
+FAILING = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"), delta=1e-6)
+SIZED = wi.calibrate(wi.Gamma(2), wi.families.FixedSize())
+UNCERTAIN = wi.calibrate(wi.Gamma(2), wi.families.AtMostKnown(3, 0.2, 0.8))
+
+
+def pure(epsilon: object, delta: object = 0, **more) -> Charge:
+    return Charge({"query": "count"}, {"add-remove": Cost.pure(epsilon, delta)}, **more)
+
+
+def gaussian(rho: object, delta: object = 0) -> Charge:
+    return Charge({"query": "sum"}, {"add-remove": Cost.gaussian(rho, delta)}, "gaussian")
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with wi.Ledger(tmp_path / "ledger.db", who="tester") as opened:
+        yield opened
+
+
+# Composition
+
+
+def brute_epsilon(rho: float, delta: float) -> float:
+    """The conversion of Canonne, Kamath and Steinke, by trying very many orders."""
+    import numpy as np
+
+    a = 1 + np.exp(np.linspace(-12, 22, 40_001))
+    found = a * rho + (math.log(1 / delta) - np.log(a)) / (a - 1) + np.log1p(-1 / a)
+    return float(found.min())
+
+
+@pytest.mark.parametrize("rho", [1e-9, 1e-4, 0.01, 0.1, 1, 30])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-2])
+def test_the_conversion_is_safe_and_the_best_over_orders(rho, delta):
+    found = composition.epsilon_of(round(rho * ONE), Fraction(delta)) / ONE
+    assert found == pytest.approx(max(0, brute_epsilon(rho, delta)), rel=1e-6, abs=2e-12)
+    if found == 0:  # so little that it is within δ alone
+        return
+    back = composition.concentrated_limit(round(found * ONE), Fraction(delta)) / ONE
+    assert back == pytest.approx(rho, rel=1e-6, abs=2e-12)
+
+
+@pytest.mark.parametrize(("rho", "delta"), [(0.05, 1e-6), (0.5, 1e-8), (2, 1e-5)])
+def test_the_conversion_agrees_with_dp_accounting(rho, delta):
+    from dp_accounting.rdp import rdp_privacy_accountant
+
+    orders = [1 + math.exp(x / 200) for x in range(-1000, 1600)]
+    theirs, _ = rdp_privacy_accountant.compute_epsilon(orders, [a * rho for a in orders], delta)
+    ours = composition.epsilon_of(round(rho * ONE), Fraction(delta)) / ONE
+    assert ours == pytest.approx(float(theirs), rel=1e-4) and ours >= float(theirs) * (1 - 1e-4)
+
+
+@given(st.floats(1e-6, 5), st.floats(1e-12, 0.1))
+def test_the_conversion_is_above_the_exact_profile_of_gaussian_noise(rho, delta):
+    """ρ-zCDP of Gaussian noise promises no more than its exact δ(ε) (Balle and Wang 2018)."""
+    from scipy.special import log_ndtr
+
+    epsilon = composition.epsilon_of(math.ceil(rho * ONE), Fraction(delta)) / ONE
+    sigma = 1 / math.sqrt(2 * rho)
+    above, below = (
+        log_ndtr(1 / (2 * sigma) - epsilon * sigma),
+        log_ndtr(-1 / (2 * sigma) - epsilon * sigma),
+    )
+    assert math.exp(above) - math.exp(min(epsilon + below, 0)) <= delta * (1 + 1e-9) + 1e-15
+
+
+def test_nothing_and_everything_convert():
+    assert composition.epsilon_of(0, Fraction(0)) == 0
+    assert composition.epsilon_of(5, Fraction(0)) == units.INFINITE
+    assert composition.epsilon_of(units.INFINITE, Fraction(1, 2)) == units.INFINITE
+    assert composition.concentrated_budget(ONE, Fraction(0)) == 0
+
+
+@given(st.integers(1, 10**15), st.integers(1, 10**15))
+def test_levels_are_fixed_in_advance_and_cover(rho, budget):
+    rho = min(rho, budget)
+    number, end = composition.level(rho, budget)
+    assert rho <= end <= budget
+    assert end**4 * 2**number <= budget**4 < (end + 1) ** 4 * 2**number
+    lower = math.isqrt(math.isqrt(budget**4 >> (number + 1)))
+    assert lower < rho or lower == end
+
+
+def test_levels_use_no_more_than_their_share_of_delta():
+    lower = sum(composition.level_share(j) for j in range(1, 2000))
+    assert composition.level_share(0) + lower + Fraction(1, 4) <= 1  # a quarter: single answers
+    assert lower > Fraction(1, 4) - Fraction(1, 1000)
+
+
+def test_one_of_two_readings_is_enough_for_an_adaptive_analyst():
+    """All adaptive strategies of three questions, exactly: randomised response with ε, or a pair
+    (Gaussian noise on a grid) that only has a ρ; the analyst picks after each answer. The whole
+    transcript is within (ε, δ) of the budget, by enumeration of its hockey-stick divergence."""
+    import itertools
+
+    def response(epsilon: float):
+        p = math.exp(epsilon) / (1 + math.exp(epsilon))
+        return ((p, 1 - p), (1 - p, p)), Cost.pure(repr(epsilon))
+
+    questions = [response(e) for e in (0.05, 0.2, 0.6)]
+    budget = Budget("add-remove", round(0.7 * ONE), 0, 0, False)
+    delta = 0.05
+    rho = composition.concentrated_budget(budget.epsilon, Fraction(delta) / 2)
+    budget = Budget("add-remove", budget.epsilon, rho, 0, False)
+    worst = 0.0
+
+    def walk(p: float, q: float, spent: Cost, plan: tuple[int, ...], depth: int) -> float:
+        """Σ over transcripts of (P − e^ε Q)⁺; a refused question ends the transcript."""
+        nonlocal worst
+        if depth == 3 or not plan:
+            return max(0.0, p - math.exp(0.7) * q)
+        (first, second), cost = questions[plan[0]]
+        if not budget.holds(spent + cost):
+            return max(0.0, p - math.exp(0.7) * q)
+        half = (len(plan) - 1) // 2
+        return sum(
+            walk(p * first[o], q * second[o], spent + cost, branch, depth + 1)
+            for o, branch in ((0, plan[1 : 1 + half]), (1, plan[1 + half :]))
+        )
+
+    for plan in itertools.product(range(3), repeat=7):  # a tree of seven choices
+        worst = max(worst, walk(1.0, 1.0, Cost(0, 0), plan, 0))
+    assert rho > 0 and worst <= delta
+
+
+# Costs and sums
+
+
+@given(st.floats(0, 1000, allow_nan=False))
+def test_costs_are_rounded_up_and_budgets_down(value):
+    assert Fraction(units.spent(value, "x"), ONE) >= Fraction(value)
+    assert Fraction(units.allowed(value, "x"), ONE) <= Fraction(value)
+    assert units.spent(value, "x") - units.allowed(value, "x") <= 1
+
+
+@given(st.integers(0, 10**18))
+def test_pure_answers_in_concentrated_terms(epsilon):
+    rho = units.concentrated(epsilon)
+    assert rho == units.INFINITE or Fraction(rho, ONE) >= Fraction(epsilon, ONE) ** 2 / 2
+    assert rho == units.INFINITE or units.pure(rho) >= epsilon
+    assert units.concentrated(units.pure(min(epsilon, 10**17))) <= min(epsilon, 10**17)
+
+
+CHARGES = st.one_of(
+    st.tuples(st.just("pure"), st.fractions(0, "0.3"), st.sampled_from([0, 0, 0, 1e-9])),
+    st.tuples(st.just("gaussian"), st.fractions(0, "0.002"), st.sampled_from([0, 0, 1e-9])),
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.sampled_from([PLAIN, BOUNDED, FAILING]), st.lists(CHARGES, min_size=1, max_size=12))
+def test_no_sequence_of_charges_exceeds_the_budget(tmp_path_factory, plan, charges):
+    """By an exact recomputation from the rational costs, with the conversion by brute force."""
+    path = tmp_path_factory.mktemp("sequence") / "ledger.db"
+    with wi.Ledger(path, who="tester") as ledger:
+        ledger.register("d", plan)
+        epsilon, rho, delta = Fraction(0), Fraction(0), Fraction(0)
+        for number, (kind, level, failing) in enumerate(charges):
+            make = pure if kind == "pure" else gaussian
+            try:
+                before = ledger.standing("d")
+                debit = ledger.debit("d", f"{number}", make(level, failing))
+            except BudgetRefused:
+                assert ledger.standing("d") == before
+                continue
+            assert debit.new and not ledger.debit("d", f"{number}", make(level, failing)).new
+            epsilon += level if kind == "pure" else Fraction(10**9)
+            rho += level**2 / 2 if kind == "pure" else level
+            delta += Fraction(failing)
+            total, failures = Fraction(plan.epsilon), Fraction(plan.dp_delta)
+            assert delta <= failures / 4
+            fits = epsilon <= total
+            if not fits and rho:
+                fits = brute_epsilon(float(rho), float(failures / 2)) <= plan.epsilon * (1 + 1e-9)
+            assert fits or not rho
+            standing = ledger.standing("d")
+            assert Fraction(standing.spent.rho, ONE) >= rho
+            assert standing.epsilon >= min(
+                float(epsilon),
+                brute_epsilon(float(rho), float(failures)) if rho and failures else 0,
+            ) * (1 - 1e-9)
+            assert standing.epsilon <= plan.epsilon
+        verify(ledger, "d")
+
+
+def test_ten_tenths_fit_exactly_when_they_are_tenths(ledger):
+    ledger.register("d", PLAIN)
+    for number in range(10):
+        ledger.debit("d", f"{number}", pure("0.1"))
+    assert ledger.standing("d").remaining == 0
+    with pytest.raises(BudgetRefused, match="needs ε = 1e-12, and dataset 'd' has 0 left"):
+        ledger.debit("d", "more", pure("1e-12"))
+
+
+def test_a_hair_too_much_is_refused_with_all_its_digits(ledger):
+    ledger.register("d", PLAIN)
+    ledger.debit("d", "first", pure("0.9"))
+    with pytest.raises(BudgetRefused, match=r"needs ε = 0\.100000000001, .* has 0\.1 left"):
+        ledger.debit("d", "second", pure(0.1))  # the float 0.1 is more than a tenth
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Cost.pure("much"),
+        lambda: Cost.pure(-1),
+        lambda: Cost.pure(float("nan")),
+        lambda: Cost.pure(1, 2),
+        lambda: Cost.gaussian(None),
+        lambda: Cost.gaussian(-0.1),
+        lambda: Cost(-5, 0),
+        lambda: Cost(0.5, 0),
+        lambda: Charge("count", {}),
+        lambda: Charge({"x": float("nan")}, {}),
+        lambda: Charge({"x": object()}, {}),
+        lambda: Charge({}, {"neighbours": Cost(1, 1)}),
+        lambda: Charge({}, {"replace": 3}),
+        lambda: Charge({}, {}, guarantee=None),
+    ],
+)
+def test_costs_that_are_none(make):
+    with pytest.raises(InvalidInput):
+        make()
+
+
+def test_a_cost_without_end():
+    assert Cost.pure(math.inf) == Cost(units.INFINITE, units.INFINITE)
+    assert (Cost.pure(math.inf) + Cost.pure(5)).epsilon == units.INFINITE
+
+
+# What was spent, in beliefs
+
+
+def test_gaussian_answers_share_a_plan_with_a_delta(ledger):
+    ledger.register("d", FAILING)
+    total = ledger.standing("d").budget
+    part = Fraction(total.rho // 10, ONE)
+    for number in range(10):
+        ledger.debit("d", f"{number}", gaussian(part))
+        standing = ledger.standing("d")
+        assert standing.reading == "concentrated" and standing.epsilon <= FAILING.epsilon
+        # What was spent so far is read at a level fixed in advance, never below the plain reading.
+        plain = composition.epsilon_of(standing.spent.rho, Fraction(FAILING.dp_delta) / 2)
+        assert plain <= standing.epsilon * ONE * (1 + 1e-9)
+    with pytest.raises(BudgetRefused, match=r"ρ = .* is more than the .* left"):
+        ledger.debit("d", "more", gaussian(part))
+    bound = wi.Posterior("0.6").ratio(Fraction("0.05"), Fraction("0.5"))
+    assert ledger.standing("d").ratio <= float(bound) * (1 + 1e-9)
+    assert ledger.standing("d").posterior("0.5") <= 0.6 + 1e-9
+
+
+def test_the_first_spending_reads_small(ledger):
+    ledger.register("d", FAILING)
+    ledger.debit("d", "first", gaussian(Fraction(ledger.standing("d").budget.rho // 100, ONE)))
+    assert 0.1 * FAILING.epsilon < ledger.standing("d").epsilon < 0.15 * FAILING.epsilon
+
+
+def test_many_small_pure_answers_are_cheaper_in_concentrated_terms(ledger):
+    plan = wi.calibrate(wi.Epsilon(1), delta=1e-3)
+    ledger.register("d", plan)
+    total = ledger.standing("d").budget
+    price = Fraction(plan.epsilon) / 100
+    most = total.rho // units.concentrated(units.spent(price, "x"))
+    charges = [pure(price)] * most
+    assert most > 100
+    ledger.check("d", charges)
+    with pytest.raises(BudgetRefused):
+        ledger.check("d", [*charges, pure(price)])
+
+
+def test_ratios_and_posteriors_are_on_the_safe_side(ledger):
+    ledger.register("d", BOUNDED)
+    assert ledger.standing("d").ratio == 1 and ledger.standing("d").posterior("0.25") == 0.25
+    ledger.debit("d", "first", pure("0.3"))
+    standing = ledger.standing("d")
+    assert math.exp(0.3) <= standing.ratio <= math.exp(0.3) * (1 + 1e-12)
+    exact = math.exp(0.3) / (math.exp(0.3) + 1)
+    assert exact <= standing.posterior("0.5") <= exact * (1 + 1e-12)
+    assert standing.certain and standing.remaining <= BOUNDED.epsilon - 0.3
+    with pytest.raises(InvalidInput):
+        standing.posterior(2)
+
+
+def test_groups_count_k_times(ledger):
+    ledger.register("d", wi.calibrate(wi.Gamma(3), wi.families.Cliques(3)))
+    ledger.debit("d", "first", pure("0.2"))
+    assert ledger.standing("d").ratio == pytest.approx(math.exp(0.6))
+
+
+def test_pure_answers_under_a_failing_plan_do_not_fail(ledger):
+    ledger.register("d", FAILING)
+    ledger.debit("d", "first", pure("0.001"))
+    assert ledger.standing("d").certain
+    assert not any("fail" in line for line in words.allowed(ledger.standing("d")))
+    ledger.debit("d", "second", pure("0.001", "1e-9"))
+    standing = ledger.standing("d")
+    assert not standing.certain and standing.ratio > math.exp(0.002)
+    assert any("fail" in line for line in words.allowed(standing))
+
+
+def test_the_words_say_what_all_answers_allow(ledger):
+    ledger.register("d", BOUNDED)
+    assert "learned nothing" in " ".join(words.allowed(ledger.standing("d")))
+    for number in range(4):
+        ledger.debit("d", f"{number}", pure("0.1"))
+    text = " ".join(words.allowed(ledger.standing("d")))
+    assert "from 5.0% to at most 7.3%" in text and "from 50.0% to at most 59.9%" in text
+
+
+# Refusals
+
+
+def test_a_budget_is_set_once(ledger):
+    ledger.register("d", PLAIN)
+    with pytest.raises(BudgetRefused, match="registered already"):
+        ledger.register("d", BOUNDED)
+    assert ledger.standing("d").plan == PLAIN
+
+
+def test_a_session_fits_or_is_refused(ledger):
+    assert ledger.admit("d", PLAIN).remaining == 1
+    ledger.debit("d", "first", pure("0.5"))
+    assert ledger.admit("d", wi.calibrate(wi.Epsilon("0.5"))).debits == 1
+    with pytest.raises(BudgetRefused, match=r"needs ε = 1, and dataset 'd' has 0\.5 left of ε = 1"):
+        ledger.admit("d", PLAIN)
+    assert ledger.admit("d", PLAIN, resume=True).debits == 1
+    with pytest.raises(BudgetRefused, match="needs ε"):
+        ledger.admit("d", wi.calibrate(wi.Epsilon("0.6")), resume=True)
+    with pytest.raises(BudgetRefused, match="under add-remove, and this plan is for replace"):
+        ledger.admit("d", SIZED)
+    with pytest.raises(BudgetRefused, match="needs δ"):
+        ledger.admit("d", wi.calibrate(wi.Epsilon("0.1"), delta=1e-6))
+    with pytest.raises(BudgetRefused, match="dataset of its own"):
+        ledger.admit("d", UNCERTAIN)
+    assert ledger.standing("d").entries == 2
+
+
+def test_sessions_with_a_delta_share_it(ledger):
+    ledger.admit("d", FAILING)
+    ledger.debit("d", "first", gaussian("1e-6"))
+    with pytest.raises(BudgetRefused, match="needs ε"):
+        ledger.admit("d", FAILING)
+    assert ledger.admit("d", FAILING, resume=True).debits == 1
+
+
+def test_noise_without_a_pure_level_needs_a_delta(ledger):
+    ledger.register("d", PLAIN)
+    with pytest.raises(BudgetRefused, match=r"no pure ε .* Gaussian noise needs one"):
+        ledger.debit("d", "first", gaussian("0.001"))
+    with pytest.raises(BudgetRefused, match="no ρ either"):
+        ledger.debit("d", "first", Charge({}, {"replace": Cost.pure("0.1")}))
+    with pytest.raises(BudgetRefused, match=r"needs δ = 1e-09, and dataset 'd' has 0 left"):
+        ledger.debit("d", "first", pure("0.1", "1e-9"))
+    assert ledger.standing("d").debits == 0
+
+
+def test_a_release_of_its_own_comes_first_and_last(ledger):
+    ledger.register("before", BOUNDED)
+    ledger.debit("before", "first", pure("0.1"))
+    alone = Charge({"query": "k-max"}, {}, "k-max", alone=True)
+    with pytest.raises(BudgetRefused, match="must be the only one"):
+        ledger.debit("before", "second", alone)
+    ledger.register("after", BOUNDED)
+    with pytest.raises(BudgetRefused, match="must be the only one"):
+        ledger.check("after", [alone, pure("0.1")])
+    assert ledger.answer("after", alone, lambda: "cat", "only") == "cat"
+    standing = ledger.standing("after")
+    assert (standing.state, standing.remaining) == ("complete", 0)
+    assert "becomes at most 60.0% sure" in " ".join(words.allowed(standing))
+    with pytest.raises(BudgetRefused, match="nothing more can be asked"):
+        ledger.debit("after", "second", pure("0.001"))
+    assert ledger.answer("after", alone, lambda: "dog", "only") == "cat"
+    verify(ledger, "after")
+    # With a cost under the dataset's relation it has to fit like any other.
+    ledger.register("costly", BOUNDED)
+    with pytest.raises(BudgetRefused, match="needs ε"):
+        ledger.debit("costly", "first", pure("0.5", alone=True))
+
+
+def test_a_plan_that_does_not_add_allows_one_answer(ledger):
+    ledger.register("d", UNCERTAIN)
+    assert ledger.standing("d").budget.alone
+    ledger.debit("d", "first", pure("0.01"))
+    with pytest.raises(BudgetRefused, match="nothing more"):
+        ledger.debit("d", "second", pure("0.01"))
+    assert words.standing_card(ledger.standing("d"))
+
+
+def test_a_closed_dataset_answers_nothing_new(ledger):
+    ledger.register("d", PLAIN)
+    paid = ledger.debit("d", "first", pure("0.1"))
+    assert ledger.close("d").state == "closed"
+    for again in (lambda: ledger.close("d"), lambda: ledger.debit("d", "second", pure("0.1"))):
+        with pytest.raises(BudgetRefused, match="is closed"):
+            again()
+    assert ledger.store(paid, 5) == 5  # what was paid for may still be answered
+    verify(ledger, "d")
+
+
+# Retries
+
+
+def test_a_retry_neither_pays_nor_answers_twice(ledger):
+    ledger.register("d", PLAIN)
+    draws = []
+
+    def draw():
+        draws.append(len(draws))
+        return {"count": len(draws)}
+
+    first = ledger.answer("d", pure("0.6"), draw, "r")
+    assert [ledger.answer("d", pure("0.6"), draw, "r") for _ in range(3)] == [first] * 3
+    assert len(draws) == 1 and ledger.standing("d").debits == 1
+
+
+def test_a_crash_before_the_answer_draws_once_under_the_same_debit(ledger):
+    ledger.register("d", PLAIN)
+
+    def fail():
+        raise RuntimeError("the power went")
+
+    with pytest.raises(RuntimeError):
+        ledger.answer("d", pure("0.6"), fail, "r")
+    assert verify(ledger, "d").unanswered == ("r",)
+    assert ledger.answer("d", pure("0.6"), lambda: 7, "r") == 7
+    assert ledger.standing("d").debits == 1 and verify(ledger, "d").unanswered == ()
+
+
+def test_two_who_draw_at_once_show_one_answer(ledger):
+    ledger.register("d", PLAIN)
+    one, two = (ledger.debit("d", "r", pure("0.6")) for _ in range(2))
+    assert (one.new, two.new) == (True, False)
+    assert [ledger.store(two, "b"), ledger.store(one, "a")] == ["b", "b"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Charge({"query": "sum"}, {"add-remove": Cost.pure("0.6")}),
+        pure("0.5"),
+        pure("0.6", guarantee="another"),
+        pure("0.6", alone=True),
+    ],
+)
+def test_a_request_stands_for_one_question(ledger, other):
+    ledger.register("d", PLAIN)
+    ledger.answer("d", pure("0.6"), lambda: 7, "r")
+    with pytest.raises(BudgetRefused, match="another question"):
+        ledger.answer("d", other, lambda: 8, "r")
+
+
+def test_an_answer_that_is_not_json_is_not_shown(ledger):
+    ledger.register("d", PLAIN)
+    for answer in (float("nan"), object(), {1, 2}):
+        with pytest.raises(InvalidInput, match="answer must be plain JSON"):
+            ledger.answer("d", pure("0.1"), lambda answer=answer: answer, "r")
+    assert ledger.answer("d", pure("0.1"), lambda: [1, None, "é"], "r") == [1, None, "é"]
+    with pytest.raises(BudgetRefused, match="not been paid"):
+        ledger.store(books.Debit("d", "other", True, None), 1)
+
+
+def test_questions_with_numbers_as_keys_verify(ledger):
+    ledger.register("d", PLAIN)
+    charge = Charge({"cells": {9: "a", 10: "b"}, "range": (0, 1)}, pure("0.1").costs)
+    ledger.answer("d", charge, lambda: {10: 1, 9: 2}, "r")
+    assert ledger.answer("d", charge, lambda: 0, "r") == {"9": 2, "10": 1}
+    verify(ledger, "d")
+
+
+# Names and addresses
+
+
+@pytest.mark.parametrize("name", ["", " ", " d", "d\n", "a\tb", "\x1b[31m", "‮abc", None, 7])
+def test_names_that_are_none(ledger, name):
+    with pytest.raises(InvalidInput) as caught:
+        ledger.register(name, PLAIN)
+    assert "\n" not in str(caught.value) and "\x1b" not in str(caught.value)
+    assert ledger.datasets() == []
+
+
+def test_names_of_every_kind(ledger):
+    names = ["[red]x", "Ärzte 2026", "病院", "a" * 200, "'; drop table x; --", "%s {0}"]
+    for name in names:
+        ledger.register(name, PLAIN)
+        assert verify(ledger, name).dataset == name
+    assert ledger.datasets() == sorted(names)
+    with pytest.raises(InvalidInput, match="at most 200 letters; got 201"):
+        ledger.register("a" * 201, PLAIN)
+
+
+def test_one_name_in_two_spellings_is_one_dataset(ledger):
+    ledger.register("caf\u00e9", PLAIN)
+    assert ledger.standing("cafe\u0301").dataset == "caf\u00e9"
+
+
+def test_an_unknown_dataset(ledger):
+    with pytest.raises(InvalidInput, match="the ledger is empty"):
+        ledger.standing("hospital")
+    ledger.register("hospital", PLAIN)
+    with pytest.raises(UnknownName, match="did you mean 'hospital'"):
+        ledger.debit("hospitol", "r", pure("0.1"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        None,
+        3,
+        "",
+        "a\0b",
+        "mysql://host/x",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "nothing://",
+        "sqlite:///x.db?mode=ro",
+        "postgresql://host:port/x",
+        "://",
+    ],
+)
+def test_addresses_that_are_none(url):
+    with pytest.raises(InvalidInput, match="ledger must be"):
+        wi.Ledger(url)
+
+
+@pytest.mark.parametrize("wait", [0, -1, float("nan"), "long", None])
+def test_waiting_times_that_are_none(tmp_path, wait):
+    with pytest.raises(InvalidInput, match="wait must be"):
+        wi.Ledger(tmp_path / "x.db", wait=wait)
+
+
+def test_a_plan_is_a_plan(ledger):
+    for call in (ledger.register, ledger.admit):
+        with pytest.raises(InvalidInput, match="plan must be a Plan"):
+            call("d", {"epsilon": 1})
+    with pytest.raises(InvalidInput, match="charge must be"):
+        ledger.debit("d", "r", 1)
+
+
+def test_every_plan_survives(ledger):
+    plans = [
+        PLAIN,
+        BOUNDED,
+        FAILING,
+        SIZED,
+        UNCERTAIN,
+        wi.calibrate(wi.Rho("0.1", 20)),
+        wi.calibrate(wi.Gamma(2), wi.families.AtMostKnown(3, 0.2, 0.8), 1e-3, "count", 200),
+        wi.calibrate(wi.Gain("0.2"), query=wi.Query("sum", 0, 5, 2)),
+    ]
+    for number, plan in enumerate(plans):
+        ledger.register(f"{number}", plan)
+        assert ledger.standing(f"{number}").plan == plan
+        verify(ledger, f"{number}")
+
+
+# Files and connections
+
+
+def test_the_pragmas_hold_on_every_connection(ledger):
+    store = ledger._store
+    seen = []
+
+    def look():
+        with store.reading() as connection:
+            barrier.wait(10)
+            names = ("journal_mode", "synchronous", "foreign_keys")
+            seen.append([connection.exec_driver_sql(f"PRAGMA {n}").scalar() for n in names])
+
+    barrier = threading.Barrier(7)
+    threads = [threading.Thread(target=look) for _ in range(7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [["wal", 2, 1]] * 7
+
+
+def test_a_writer_locks_before_it_reads(ledger, tmp_path):
+    other = sqlite3.connect(tmp_path / "ledger.db", timeout=0)
+    with ledger._store.writing(), pytest.raises(sqlite3.OperationalError, match="locked"):
+        other.execute("BEGIN IMMEDIATE")
+    with ledger._store.reading() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM whosin_entries").scalar() == 0
+        other.execute("BEGIN IMMEDIATE")
+    other.close()
+
+
+def test_threads_share_a_ledger(ledger):
+    ledger.register("d", PLAIN)
+    outcomes = []
+
+    def ask(worker):
+        for number in range(5):
+            try:
+                ledger.answer("d", pure("0.05"), lambda: worker, f"{worker}/{number}")
+                outcomes.append(True)
+            except BudgetRefused:
+                outcomes.append(False)
+
+    threads = [threading.Thread(target=ask, args=(worker,)) for worker in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (outcomes.count(True), len(outcomes)) == (20, 100)
+    verify(ledger, "d")
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_opens_its_own_connections(ledger):
+    ledger.register("d", PLAIN)
+    child = os.fork()
+    if child == 0:
+        try:
+            ledger.answer("d", pure("0.1"), lambda: 1, "child")
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert ledger.answer("d", pure("0.1"), lambda: 2, "parent") == 2
+    assert verify(ledger, "d").debits == 2
+
+
+# The history
+
+
+def seeded(path: Path) -> str:
+    """A ledger with some history; returns the head of its main dataset."""
+    with wi.Ledger(path, who="tester") as ledger:
+        ledger.register("d", FAILING)
+        ledger.register("other", UNCERTAIN)
+        for number in range(4):
+            ledger.answer("d", pure("0.001", "1e-10"), lambda n=number: {"n": n}, f"r{number}")
+        ledger.debit("d", "unanswered", gaussian("1e-6"))
+        ledger.answer("other", pure("0.01"), lambda: "x", "only")
+        ledger.close("other")
+        return ledger.standing("d").head
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    path = tmp_path_factory.mktemp("template") / "ledger.db"
+    head = seeded(path)
+    return path.read_bytes(), head
+
+
+@pytest.fixture
+def copy(template, tmp_path):
+    def change(*statements: tuple[str, tuple]) -> Path:
+        path = tmp_path / "copy.db"
+        for old in tmp_path.glob("copy.db*"):
+            old.unlink()
+        path.write_bytes(template[0])
+        base = sqlite3.connect(path)
+        base.execute("PRAGMA synchronous = OFF")
+        for statement, values in statements:
+            assert base.execute(statement, values).rowcount > 0, statement
+        base.commit()
+        base.close()
+        return path
+
+    return change
+
+
+def broken(path: Path, head: str | None = None) -> bool:
+    with wi.Ledger(path, create=False) as ledger:
+        try:
+            for name in ("d", "other"):
+                verify(ledger, name, head if name == "d" else None)
+        except (BrokenHistory, UnknownName):
+            return True
+        return False
+
+
+def cells() -> list[tuple[str, str]]:
+    from whosin.ledger import schema
+
+    tables = (schema.datasets, schema.entries, schema.answers)
+    return [(table.name, column.name) for table in tables for column in table.columns]
+
+
+def other_values(value: object) -> list[object]:
+    """Changes of every kind: another number, another letter, another type, nothing."""
+    if isinstance(value, int):
+        return [value + 1, -value - 1, "many", None, float(value) + 0.5]
+    if value is None:
+        return ["r0", "", 0]
+    text = str(value)
+    swapped = text.replace("1", "2") if "1" in text else text + "1"
+    return [text[:-1], swapped, text + " ", "{}", b"\xff", None]
+
+
+@pytest.mark.parametrize(("table", "column"), cells())
+def test_every_change_of_every_cell_shows(copy, table, column):
+    base = sqlite3.connect(copy())
+    rows = base.execute(f"SELECT rowid, {column} FROM {table}").fetchall()
+    base.close()
+    seen = 0
+    for rowid, value in rows:
+        for other in other_values(value):
+            if other == value and type(other) is type(value):
+                continue
+            try:
+                path = copy((f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (other, rowid)))
+            except sqlite3.IntegrityError:
+                continue  # the database itself refuses it
+            base = sqlite3.connect(path)
+            kept = base.execute(f"SELECT {column} FROM {table} WHERE rowid = ?", (rowid,))
+            same = kept.fetchone()[0]
+            base.close()
+            if same == value and type(same) is type(value):
+                continue  # the column's type brought it back
+            seen += 1
+            assert broken(path), (rowid, value, other)
+    assert seen > 0
+
+
+@pytest.mark.parametrize("table", ["whosin_entries", "whosin_answers", "whosin_datasets"])
+def test_a_removed_row_shows(copy, table):
+    base = sqlite3.connect(copy())
+    rows = [row[0] for row in base.execute(f"SELECT rowid FROM {table}")]
+    base.close()
+    for rowid in rows:
+        assert broken(copy((f"DELETE FROM {table} WHERE rowid = ?", (rowid,))))
+
+
+def test_swapped_rows_show(copy):
+    number = "UPDATE whosin_entries SET number = ? WHERE dataset = 'd' AND number = ?"
+    assert broken(copy((number, (99, 2)), (number, (2, 4)), (number, (4, 99))))
+    answer = "UPDATE whosin_answers SET request = ? WHERE dataset = 'd' AND request = ?"
+    assert broken(copy((answer, ("x", "r0")), (answer, ("r0", "r1")), (answer, ("r1", "x"))))
+
+
+def test_an_added_row_shows(copy):
+    add = "INSERT INTO whosin_answers VALUES ('d', ?, '5')"
+    assert broken(copy((add, ("never asked",))))
+    assert broken(copy((add, ("unanswered",))))
+
+
+def cut_tail(copy, template) -> Path:
+    """Someone who knows the format removes the last entry and makes all sums fit."""
+    path = copy(("DELETE FROM whosin_entries WHERE dataset = 'd' AND number = 10", ()))
+    base = sqlite3.connect(path)
+    query = "SELECT head, json_extract(body, '$.when') FROM whosin_entries WHERE dataset = 'd'"
+    head, last = base.execute(query + " AND number = 9").fetchone()
+    spent = Cost(0, 0)
+    for _ in range(4):
+        spent += Cost.pure("0.001", "1e-10")
+    base.execute(
+        "UPDATE whosin_datasets SET head = ?, last = ?, entries = 9, debits = 4, "
+        "spent_epsilon = ?, spent_rho = ?, spent_delta = ? WHERE name = 'd'",
+        (head, last, spent.epsilon, spent.rho, spent.delta),
+    )
+    base.commit()
+    base.close()
+    return path
+
+
+def test_a_truncated_tail_shows_only_by_a_printed_head(copy, template):
+    path = cut_tail(copy, template)
+    assert not broken(path)
+    assert broken(path, template[1])
+    assert broken(path, template[1][:12].upper())
+
+
+def test_an_old_head_is_found_in_a_longer_history(ledger):
+    ledger.register("d", PLAIN)
+    old = ledger.standing("d").head
+    ledger.debit("d", "r", pure("0.1"))
+    assert verify(ledger, "d", old).entries == 2
+    with pytest.raises(BrokenHistory, match="does not run through"):
+        verify(ledger, "d", "f" * 64)
+    for wrong in ("abc", "not a digest", 7):
+        with pytest.raises(InvalidInput, match="head must be"):
+            verify(ledger, "d", wrong)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.data())
+def test_a_forged_history_that_overspends_shows(tmp_path_factory, data):
+    """Someone rewrites a whole chain with more debits than the budget: the sums do not hold."""
+    from whosin.ledger import chain
+
+    path = tmp_path_factory.mktemp("forged") / "ledger.db"
+    with wi.Ledger(path, who="tester") as ledger:
+        ledger.register("d", PLAIN)
+        ledger.debit("d", "r", pure("0.9"))
+        when = ledger.standing("d").last
+    costs = data.draw(st.lists(st.integers(ONE // 5, ONE), min_size=1, max_size=3))
+    base = sqlite3.connect(path)
+    head, epsilon, rho = base.execute(
+        "SELECT head, spent_epsilon, spent_rho FROM whosin_datasets"
+    ).fetchone()
+    for number, cost in enumerate(costs, 3):
+        paid = Cost(cost, units.concentrated(cost))
+        body = {"who": "tester", "when": when, **Charge({}, {"add-remove": paid}).to_dict()}
+        entry = {
+            "dataset": "d",
+            "number": number,
+            "kind": "debit",
+            "request": f"{number}",
+            "body": body,
+        }
+        head, epsilon, rho = chain.link(head, entry), epsilon + cost, rho + paid.rho
+        row = ("d", number, "debit", f"{number}", chain.canonical(body), head)
+        base.execute("INSERT INTO whosin_entries VALUES (?, ?, ?, ?, ?, ?)", row)
+    base.execute(
+        "UPDATE whosin_datasets SET head = ?, spent_epsilon = ?, spent_rho = ?, debits = ?, "
+        "entries = ?",
+        (head, epsilon, rho, 1 + len(costs), 2 + len(costs)),
+    )
+    base.commit()
+    base.close()
+    with wi.Ledger(path) as ledger, pytest.raises(BrokenHistory, match="more was spent"):
+        verify(ledger, "d")
+
+
+def test_entries_say_who_when_what_and_how_much(ledger):
+    ledger.register("d", PLAIN)
+    charge = Charge(
+        {"query": "count"}, {"add-remove": Cost.pure("0.1"), "replace": Cost.pure("0.2")}, "pure"
+    )
+    ledger.answer("d", charge, lambda: 41, "r")
+    registered, debit, answer = ledger.history("d")
+    assert registered.body["plan"]["epsilon"] == 1 and registered.kind == "registered"
+    assert (debit.body["who"], debit.body["guarantee"]) == ("tester", "pure")
+    assert clock.now()[:4] == debit.body["when"][:4]
+    assert debit.body["costs"]["replace"]["epsilon"] == ONE // 5
+    assert debit.body["costs"]["add-remove"]["delta"] == 0
+    assert answer.body["digest"] == books.ledger.chain.digest("41")
+    assert json.loads(json.dumps(answer.to_dict()))["head"] == ledger.standing("d").head
+
+
+# The clock
+
+
+def test_a_clock_set_back_is_an_error(ledger, monkeypatch):
+    from whosin.ledger import store
+
+    ledger.register("d", PLAIN)
+    before = ledger.standing("d")
+    monkeypatch.setattr(store, "now", lambda *_: "2001-01-01T00:00:00.000000Z")
+    with pytest.raises(StoreFailed, match=r"the clock says 2001-01-01.* set it right; no answer"):
+        ledger.answer("d", pure("0.1"), lambda: 1, "r")
+    assert ledger.standing("d") == before
+    monkeypatch.undo()
+    assert ledger.answer("d", pure("0.1"), lambda: 1, "r") == 1
+
+
+def test_clocks_may_be_adjusted_by_seconds():
+    last, current = "2026-01-01T00:00:30.000000Z", "2026-01-01T00:00:00.000000Z"
+    assert clock.after(last, current) == last
+    assert clock.after(current, last) == last
+    with pytest.raises(StoreFailed, match="no readable time"):
+        clock.after("yesterday", current)
+
+
+def test_the_reading_of_a_history_is_the_better_one():
+    budget = Budget.of(FAILING)
+    small = Cost.pure("0.0001")
+    assert reading(small, budget, FAILING) == (small.epsilon, "pure")
+    assert reading(Cost(units.INFINITE, budget.rho), budget, FAILING)[1] == "concentrated"
+    assert reading(Cost(units.INFINITE, budget.rho + 1), budget, FAILING)[0] == units.INFINITE

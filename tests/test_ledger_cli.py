@@ -1,0 +1,210 @@
+"""`whosin ledger`: what it prints, for people and programs, and how it refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+
+import pytest
+
+import whosin as wi
+from whosin.app.cli.main import main
+from whosin.ledger import Charge, Cost, chain
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def call(line: str, *more: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main([*line.split(), *more])
+        streams = capsys.readouterr()
+        return code, streams.out, streams.err
+
+    return call
+
+
+def answer(result: tuple[int, str, str]) -> dict:
+    code, out, err = result
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def spend(epsilon: str, request: str, dataset: str = "hospital", **more) -> None:
+    charge = Charge({"query": "count", "of": "[b]"}, {"add-remove": Cost.pure(epsilon)}, **more)
+    with wi.Ledger("books.db", who="ann") as ledger:
+        ledger.answer(dataset, charge, lambda: 41, request)
+
+
+@pytest.fixture
+def made(run):
+    line = "ledger create books.db hospital --posterior 0.6 --prior 0.05..0.5 --json"
+    return answer(run(line))
+
+
+def test_the_life_of_a_budget(run, made):
+    assert made["datasets"][0]["remaining_epsilon"] == pytest.approx(0.405465108108)
+    spend("0.3", "first")
+    code, out, err = run("ledger show books.db")
+    assert (code, err) == (0, "")
+    for part in (
+        "Budget: ε = 0.405465 (add-remove).",
+        "Spent: ε = 0.3 for 1 answer.",
+        "Left: ε = 0.105465.",
+        "from 50.0% to at most 57.4%",
+        "3 entries",
+    ):
+        assert part in out
+    code, out, _ = run("ledger show books.db hospital --entries")
+    assert code == 0 and "count [b]" in out and "ann" in out and "ε = 0.3" in out
+    head = answer(run("ledger show books.db --json"))["datasets"][0]["head"]
+    code, out, err = run("ledger verify books.db hospital --head", head)
+    assert (code, err) == (0, "") and head in out and "whole" in out
+    code, out, _ = run("ledger close books.db hospital")
+    assert code == 0 and "closed: no further answers" in out
+    code, out, err = run("ledger close books.db hospital")
+    assert (code, out, err) == (1, "", "whosin: dataset 'hospital' is closed already\n")
+    assert answer(run("ledger show books.db --json"))["datasets"][0]["state"] == "closed"
+
+
+def test_a_plan_from_a_file(run, tmp_path):
+    plan = answer(run("plan --gamma 2 --prior 0.1..0.9 --delta 1e-6 --json"))
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    shown = answer(run("ledger create books.db d --plan plan.json --json"))["datasets"][0]
+    assert shown["budget_epsilon"] == pytest.approx(plan["epsilon"]) and shown["plan"] == plan
+    code, out, _ = run("ledger show books.db d")
+    assert code == 0 and ", δ = " in out
+
+
+def test_an_export_can_be_checked_by_others(run, made, tmp_path):
+    spend("0.1", "first")
+    spend("0.1", "second")
+    code, out, _ = run("ledger export books.db --save all.csv")
+    assert (code, out) == (0, "5 entries written to all.csv\n")
+    with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    head = chain.START
+    for line in lines:
+        entry = {
+            "dataset": line["dataset"],
+            "number": int(line["number"]),
+            "kind": line["kind"],
+            "request": line["request"] or None,
+            "body": json.loads(line["body"]),
+        }
+        head = chain.link(head, entry)
+        assert head == line["head"]
+    whole = answer(run("ledger export books.db hospital --json --save all.json"))
+    assert whole == json.loads((tmp_path / "all.json").read_text(encoding="utf-8"))
+    assert [entry["head"] for entry in whole["datasets"][0]["history"]][-1] == head
+    assert answer(run("ledger show books.db --entries --json"))["datasets"][0]["history"]
+
+
+def test_a_rewritten_history_shows(run, made, tmp_path):
+    spend("0.3", "first")
+    base = sqlite3.connect(tmp_path / "books.db")
+    base.execute("UPDATE whosin_entries SET body = replace(body, '300000000000', '200000000000')")
+    base.execute("UPDATE whosin_datasets SET spent_epsilon = 200000000000")
+    base.commit()
+    base.close()
+    code, out, err = run("ledger verify books.db")
+    assert (code, out) == (1, "")
+    assert err == "whosin: the history of 'hospital' is broken: entry 2 was changed\n"
+    code, out, err = run("ledger verify books.db --json")
+    assert code == 1 and json.loads(out)["whole"] is False
+
+
+def test_a_release_of_its_own(run, made):
+    spend("0.2", "only", guarantee="k-max", alone=True)
+    code, out, _ = run("ledger show books.db")
+    assert code == 0 and "complete: it had a release that allows no other" in out
+
+
+def test_an_empty_ledger(run, tmp_path):
+    wi.Ledger(tmp_path / "books.db").dispose()
+    assert run("ledger show books.db") == (0, "The ledger has no datasets.\n", "")
+    assert run("ledger verify books.db") == (0, "The ledger has no datasets.\n", "")
+    assert answer(run("ledger export books.db"))["datasets"] == []
+    code, _, err = run("ledger show books.db hospital")
+    assert (code, err) == (
+        2,
+        "whosin: dataset must be registered first; the ledger is empty; got 'hospital'\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "width"), [("[red]x", "80"), ("病院", "40"), ("w" * 200, "30"), ("a [/] b", "20")]
+)
+def test_names_and_narrow_terminals(run, monkeypatch, name, width):
+    monkeypatch.setenv("COLUMNS", width)
+    code, out, err = run("ledger create books.db --epsilon 1", name)
+    assert (code, err) == (0, "") and name in out.replace("\n", "")
+    spend("0.3", "r", name)
+    code, out, _ = run("ledger show books.db --entries")
+    assert code == 0 and all(len(line) <= int(width) for line in out.splitlines())
+    assert name in run("ledger verify books.db")[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("create new.db d", "budget must be given"),
+        ("create new.db d --epsilon much", "--epsilon must be a finite number; got 'much'"),
+        ("create new.db d --epsilon nan", "--epsilon must be a finite number"),
+        ("create new.db d --epsilon 0", "epsilon must be above 0"),
+        ("create new.db d --epsilon -1", "epsilon must be above 0"),
+        ("create new.db d --epsilon 1e9", "epsilon must be at most"),
+        ("create new.db d --posterior 2", "posterior"),
+        ("create new.db d --epsilon 1 --delta 2", "delta must be"),
+        ("create new.db d --epsilon 1 --gamma 2", "exactly one of"),
+        ("create new.db d --plan none.json", "none.json: no such file"),
+        ("create new.db d --plan books.db", "plan file must be JSON"),
+        ("create new.db d --plan . --epsilon 1", "--epsilon must be left out with --plan"),
+        ("create none/new.db d --epsilon 1", "a folder that does not exist"),
+        ("create . d --epsilon 1", "ledger must be a file; got a folder"),
+        ("create notes.txt d --epsilon 1", "notes.txt, which is not one"),
+        ("create mysql://u:secret@h/x d --epsilon 1", "postgresql://…; got mysql://…"),
+        ("show new.db", "new.db, which does not exist"),
+        ("verify new.db", "new.db, which does not exist"),
+        ("export new.db", "new.db, which does not exist"),
+        ("close new.db d", "new.db, which does not exist"),
+        ("show notes.txt", "which is not one"),
+        ("show books.db hospitol", "did you mean 'hospital'?"),
+        ("close books.db hospitol", "did you mean 'hospital'?"),
+        ("verify books.db hospital --head zz", "head must be the digest"),
+        ("verify books.db --head abcdef012345", "--head must be given with one dataset"),
+        ("export books.db --save x.txt", "--save must be a file ending in .json or .csv"),
+        ("export books.db --save none/x.csv", "none/x.csv: no such file"),
+    ],
+)
+def test_wrong_calls(run, made, tmp_path, line, message):
+    (tmp_path / "notes.txt").write_text("these are notes, not a ledger")
+    before = (tmp_path / "books.db").read_bytes()
+    code, out, err = run(f"ledger {line}")
+    assert (code, out) == (2, "") and message in err
+    assert err.startswith("whosin: ") and err.count("\n") == 1 and "secret" not in err
+    assert not (tmp_path / "new.db").exists()
+    assert (tmp_path / "books.db").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\x1b[31mred", "", " x", "w" * 201])
+def test_wrong_names_make_no_file(run, tmp_path, name):
+    code, out, err = run("ledger create new.db --epsilon 1", name)
+    assert (code, out) == (2, "") and err.count("\n") == 1 and "\x1b" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_is_not_there(run):
+    code, out, err = run("ledger show postgresql://u:secret@127.0.0.1:9/x")
+    assert (code, out) == (3, "")
+    assert err == (
+        "whosin: the ledger cannot be used: the server cannot be reached; no answer was given\n"
+    )
+
+
+def test_a_budget_set_twice(run, made):
+    code, out, err = run("ledger create books.db hospital --epsilon 1")
+    assert (code, out) == (1, "") and "once and for all" in err

@@ -1,0 +1,346 @@
+"""A ledger in a file when something fails: a clear error, no answer, nothing lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+import whosin as wi
+from whosin.errors import InvalidInput, StoreFailed
+from whosin.ledger import Charge, Cost, verify
+
+KILLS = Path(__file__).with_name("ledger_kills.py")
+PLAN = wi.calibrate(wi.Epsilon(100))
+PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.001")})
+
+
+def run_kills(url: object, folder: Path, *options: str) -> dict[str, int]:
+    """The counts that the program of kills prints."""
+    command = [sys.executable, str(KILLS), str(url), str(folder), *options]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=3600)
+    assert run.returncode == 0, run.stderr
+    assert run.stderr == ""
+    return json.loads(run.stdout)
+
+
+def python(code: str, *arguments: object) -> str:
+    """What a program prints that runs in a process of its own."""
+    start = "import sys\nimport whosin as wi\nfrom whosin.errors import *\n"
+    start += "from whosin.ledger import *\n"
+    start += "PRICE = Charge({'query': 'count'}, {'add-remove': Cost.pure('0.001')})\n"
+    command = [sys.executable, "-c", start + code, *map(str, arguments)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+def test_eight_processes_and_kill_9(tmp_path):
+    found = run_kills(tmp_path / "ledger.db", tmp_path, "--debits", "200", "--kills", "100")
+    assert found["kills"] >= 100 and found["debits"] == 900 and found["refused"] == 300
+    base = sqlite3.connect(tmp_path / "ledger.db")
+    assert base.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    base.close()
+
+
+@pytest.mark.soak
+def test_ten_thousand_kills(capsys):
+    total: dict[str, int] = {}
+    with tempfile.TemporaryDirectory() as home:
+        for seed in range(10_000):
+            folder = Path(home, f"round {seed}")
+            folder.mkdir()
+            options = ("--debits", "400", "--kills", "1000", "--seed", str(seed))
+            found = run_kills(Path(home, "ledger.db"), folder, *options)
+            total = {key: total.get(key, 0) + value for key, value in found.items()}
+            with capsys.disabled():
+                print("SQLite, so far:", total)
+            if total["kills"] >= 10_000:
+                break
+    assert total["kills"] >= 10_000
+
+
+FILL = """
+with wi.Ledger(sys.argv[1], create=False) as ledger:
+    limit(ledger)
+    for number in range(100_000):
+        try:
+            ledger.answer("d", PRICE, lambda: "x" * 500, f"{number}")
+        except StoreFailed as error:
+            print(number, error)
+            break
+"""
+LIMITS = {
+    # A real failure of write(2), for any user: no file of this process may grow further.
+    "file size": """
+import resource, signal
+def limit(ledger):
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+""",
+    # SQLite's own idea of a full disk.
+    "pages": """
+from sqlalchemy import event
+def limit(ledger):
+    ledger.dispose()
+    @event.listens_for(ledger._store._made, "connect")
+    def few(connection, record):
+        connection.execute("PRAGMA max_page_count = 60")
+""",
+}
+
+
+@pytest.mark.parametrize("kind", LIMITS)
+def test_a_full_disk(tmp_path, kind):
+    path = tmp_path / "ledger.db"
+    with wi.Ledger(path) as ledger:
+        ledger.register("d", PLAN)
+    number, _, message = python(LIMITS[kind] + FILL, path).partition(" ")
+    full = "the disk is full" if kind == "pages" else "the disk failed, or is full"
+    assert message == f"the ledger cannot be used: {full}; no answer was given"
+    check_after_filling(path, int(number))
+
+
+def check_after_filling(path: Path, shown: int) -> None:
+    """Everything that was shown is there, and with room the ledger goes on where it stood."""
+    with wi.Ledger(path, create=False) as ledger:
+        found = verify(ledger, "d")
+        assert shown > 3 and found.debits in (shown, shown + 1)
+        assert len(found.unanswered) == found.debits - shown
+        assert ledger.answer("d", PRICE, lambda: "late", f"{shown}") == "late"
+        assert verify(ledger, "d").debits == shown + 1
+
+
+def test_a_file_system_without_room(tmp_path):
+    """A disk of 512 KiB that is really full; only where this user may mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(disk)]
+    if os.getuid() or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("this user may not mount a file system; the other two tests fill one up")
+    try:
+        path = disk / "ledger.db"
+        with wi.Ledger(path) as ledger:
+            ledger.register("d", PLAN)
+        code = "def limit(ledger): pass\n" + FILL
+        number, _, message = python(code, path).partition(" ")
+        assert message == "the ledger cannot be used: the disk is full; no answer was given"
+        subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
+        check_after_filling(path, int(number))
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+UNPRIVILEGED = """
+import os, tempfile
+with tempfile.TemporaryDirectory() as folder:  # everything is imported before rights are given up
+    wi.Ledger(folder + "/x.db", who="tester").dispose()
+if os.getuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    ledger = wi.Ledger(sys.argv[1], who="tester")
+    print(ledger.answer("d", PRICE, lambda: "shown", "r"))
+except StoreFailed as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that any user can enter, unlike pytest's."""
+    folder = Path(tempfile.mkdtemp(prefix="whosin-", dir="/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(("file", "folder"), [(0o444, 0o555), (0o666, 0o555), (0o444, 0o777)])
+def test_a_read_only_folder_or_file(open_folder, file, folder):
+    path = open_folder / "ledger.db"
+    with wi.Ledger(path) as ledger:
+        ledger.register("d", PLAN)
+    path.chmod(file)
+    open_folder.chmod(folder)
+    message = python(UNPRIVILEGED, path)
+    assert re.fullmatch(
+        "the ledger cannot be used: (permission denied|the file or its folder cannot be "
+        "(opened|written)); no answer was given",
+        message,
+    )
+    open_folder.chmod(0o755)
+    path.chmod(0o644)
+    with wi.Ledger(path) as ledger:
+        assert verify(ledger, "d").debits == 0
+
+
+def test_a_new_ledger_in_a_read_only_folder(open_folder):
+    open_folder.chmod(0o555)
+    message = python(UNPRIVILEGED, open_folder / "new.db")
+    assert message.startswith("the ledger cannot be used: ") and "\n" not in message
+    assert list(open_folder.iterdir()) == []
+
+
+def test_a_file_that_may_not_be_read(open_folder):
+    path = open_folder / "ledger.db"
+    wi.Ledger(path).dispose()
+    path.chmod(0)
+    assert python(UNPRIVILEGED, path) == (
+        "the ledger cannot be used: permission denied; no answer was given"
+    )
+
+
+def test_a_locked_file(tmp_path):
+    path = tmp_path / "ledger.db"
+    with wi.Ledger(path, wait=0.2) as ledger:
+        ledger.register("d", PLAN)
+        other = sqlite3.connect(path)
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        with pytest.raises(StoreFailed, match="locked by another program; no answer was given"):
+            ledger.answer("d", PRICE, lambda: 1, "r")
+        assert 0.1 < time.monotonic() - began < 5
+        assert ledger.standing("d").debits == 0  # reading goes on
+        other.execute("ROLLBACK")
+        other.close()
+        assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
+
+
+def test_a_lock_between_the_debit_and_the_answer(tmp_path):
+    path = tmp_path / "ledger.db"
+    with wi.Ledger(path, wait=0.2) as ledger:
+        ledger.register("d", PLAN)
+        other = sqlite3.connect(path)
+
+        def draw():
+            other.execute("BEGIN IMMEDIATE")
+            return "not shown"
+
+        with pytest.raises(StoreFailed, match="no answer was given"):
+            ledger.answer("d", PRICE, draw, "r")
+        other.execute("ROLLBACK")
+        other.close()
+        assert verify(ledger, "d").unanswered == ("r",)
+        assert ledger.answer("d", PRICE, lambda: "shown", "r") == "shown"
+        assert ledger.standing("d").debits == 1
+
+
+def test_a_ledger_of_a_newer_version(tmp_path):
+    path = tmp_path / "ledger.db"
+    wi.Ledger(path).dispose()
+    base = sqlite3.connect(path)
+    base.execute("UPDATE whosin_ledger SET version = 2")
+    base.commit()
+    with pytest.raises(StoreFailed, match=r"format 2, written by a newer whosin; .* upgrade"):
+        wi.Ledger(path)
+    for version in (0, "new"):
+        base.execute("UPDATE whosin_ledger SET version = ?", (version,))
+        base.commit()
+        with pytest.raises(InvalidInput, match="another kind of database"):
+            wi.Ledger(path)
+    base.close()
+
+
+def test_files_that_are_not_ledgers(tmp_path):
+    text = tmp_path / "notes.txt"
+    text.write_text("not a ledger at all, but long enough")
+    with pytest.raises(InvalidInput, match=r"notes\.txt, which is not one"):
+        wi.Ledger(text)
+    other = tmp_path / "other.db"
+    base = sqlite3.connect(other)
+    base.execute("CREATE TABLE songs (name)")
+    base.commit()
+    base.close()
+    before = other.read_bytes()
+    with pytest.raises(InvalidInput, match="another program's database"):
+        wi.Ledger(other)
+    assert other.read_bytes()[100:] == before[100:]
+    with pytest.raises(InvalidInput, match="a folder"):
+        wi.Ledger(tmp_path)
+    with pytest.raises(InvalidInput, match="does not exist"):
+        wi.Ledger(tmp_path / "none.db", create=False)
+    with pytest.raises(InvalidInput, match="in a folder that does not exist"):
+        wi.Ledger(tmp_path / "none" / "none.db")
+    with pytest.raises(InvalidInput, match="something else"):
+        wi.Ledger("/dev/null")
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(InvalidInput, match="an empty database"):
+        wi.Ledger(tmp_path / "empty.db", create=False)
+    with wi.Ledger(tmp_path / "empty.db") as ledger:
+        assert ledger.datasets() == []
+
+
+def test_a_damaged_file(tmp_path):
+    """Whatever is overwritten: an error of ours, or a ledger that verifies."""
+    path = tmp_path / "ledger.db"
+    with wi.Ledger(path) as ledger:
+        ledger.register("d", PLAN)
+        for number in range(20):
+            ledger.answer("d", PRICE, lambda: number, f"{number}")  # noqa: B023
+    whole = path.read_bytes()
+    messages = []
+    for start in range(16, len(whole) - 512, len(whole) // 40):
+        path.write_bytes(whole[:start] + os.urandom(512) + whole[start + 512 :])
+        for extra in tmp_path.glob("ledger.db-*"):
+            extra.unlink()
+        try:
+            with wi.Ledger(path, create=False) as ledger:
+                verify(ledger, "d")
+        except wi.errors.WhosinError as error:
+            messages.append(str(error))
+    assert len(messages) > 10
+    assert not any("\n" in message or "SELECT" in message for message in messages)
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(wi.errors.WhosinError), wi.Ledger(path, create=False) as ledger:
+        verify(ledger, "d")
+
+
+def test_a_table_that_contradicts_itself(tmp_path):
+    """A row written by another program, in the way of the next entry: reported, nothing spent."""
+    path = tmp_path / "ledger.db"
+    with wi.Ledger(path) as ledger:
+        ledger.register("d", PLAN)
+        base = sqlite3.connect(path)
+        base.execute("INSERT INTO whosin_entries VALUES ('d', 2, 'debit', 'x', '{}', '')")
+        base.commit()
+        base.close()
+        with pytest.raises(StoreFailed, match="contradict each other; see `whosin ledger verify`"):
+            ledger.answer("d", PRICE, lambda: 1, "r")
+        assert ledger.standing("d").debits == 0
+
+
+def test_first_users_at_once(tmp_path):
+    """Many processes that make the same ledger at the same moment."""
+    path = tmp_path / "ledger.db"
+    code = """
+import os, time
+children = []
+at = time.time() + 0.2
+for worker in range(12):
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            time.sleep(max(0, at - time.time()))
+            ledger = wi.Ledger(sys.argv[1])
+            ledger.admit("d", wi.calibrate(wi.Epsilon(100)), resume=True)
+            ledger.answer("d", PRICE, lambda: worker, f"{worker}")
+            code = 0
+        finally:
+            os._exit(code)
+    children.append(child)
+print([os.waitpid(child, 0)[1] for child in children].count(0))
+"""
+    assert python(code, path) == "12"
+    with wi.Ledger(path) as ledger:
+        assert verify(ledger, "d").debits == 12

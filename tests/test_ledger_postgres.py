@@ -1,0 +1,306 @@
+"""The ledger on a real PostgreSQL: the same promises, with kills, lost connections and races."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+import postgres
+import whosin as wi
+from test_ledger_faults import run_kills
+from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed
+from whosin.ledger import Charge, Cost, verify
+from whosin.ledger.store import read_url
+
+PLAN = wi.calibrate(wi.Epsilon(1))
+PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.1")})
+
+
+@pytest.fixture(scope="session")
+def server():
+    reason = postgres.missing()
+    if reason and os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    if reason:
+        pytest.skip(reason)
+    with postgres.server() as running:
+        yield running
+
+
+@pytest.fixture
+def admin(server):
+    """Runs a statement beside the ledger."""
+
+    def run(statement: str) -> None:
+        engine = create_engine(read_url(server.url), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.execute(text(statement))
+        engine.dispose()
+
+    return run
+
+
+@pytest.fixture
+def url(server, admin, request):
+    """An empty database of its own."""
+    name = f"test_{abs(hash(request.node.name)) % 10**9}"
+    admin(f"CREATE DATABASE {name}")
+    yield server.url.replace("/postgres?", f"/{name}?")
+    admin(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def ledger(url):
+    with wi.Ledger(url, who="tester", wait=5) as opened:
+        yield opened
+
+
+def cut_connections(admin) -> None:
+    """What a restart of the server, or a firewall, does to all other connections."""
+    admin(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    )
+
+
+def test_the_whole_way(ledger):
+    ledger.register("Ärzte [red]", PLAN)
+    assert ledger.answer("Ärzte [red]", PRICE, lambda: {"é": 1}, "r") == {"é": 1}
+    assert ledger.answer("Ärzte [red]", PRICE, lambda: 2, "r") == {"é": 1}
+    for number in range(9):
+        ledger.debit("Ärzte [red]", f"{number}", PRICE)
+    with pytest.raises(BudgetRefused, match="has 0 left"):
+        ledger.debit("Ärzte [red]", "more", PRICE)
+    ledger.close("Ärzte [red]")
+    assert verify(ledger, "Ärzte [red]").debits == 10
+    assert postgres.PASSWORD not in ledger.name and ledger.name.startswith("postgresql://whosin:")
+    with pytest.raises(BudgetRefused):
+        ledger.register("Ärzte [red]", PLAN)
+
+
+def test_eight_processes_and_kill_9(url, tmp_path):
+    found = run_kills(url, tmp_path, "--debits", "200", "--kills", "60")
+    assert found["kills"] >= 60 and found["debits"] == 900 and found["refused"] == 300
+
+
+@pytest.mark.soak
+def test_two_thousand_kills(url, tmp_path, capsys):
+    total: dict[str, int] = {}
+    for seed in range(1000):
+        folder = Path(tmp_path, f"round {seed}")
+        folder.mkdir()
+        options = ("--debits", "400", "--kills", "500", "--seed", str(seed))
+        found = run_kills(url, folder, *options)
+        total = {key: total.get(key, 0) + value for key, value in found.items()}
+        with capsys.disabled():
+            print("PostgreSQL, so far:", total)
+        if total["kills"] >= 2000:
+            break
+    assert total["kills"] >= 2000
+
+
+def test_threads_never_overdraw_and_views_are_consistent(ledger):
+    """Ten threads pay while another verifies: a reader must never see half of a debit."""
+    ledger.register("d", wi.calibrate(wi.Epsilon(5)))
+    outcomes, problems, done = [], [], threading.Event()
+
+    def ask(worker):
+        for number in range(10):
+            try:
+                ledger.answer("d", PRICE, lambda: worker, f"{worker}/{number}")
+                outcomes.append(True)
+            except BudgetRefused:
+                outcomes.append(False)
+
+    def look():
+        while not done.is_set():
+            try:
+                verify(ledger, "d")
+            except BrokenHistory as error:
+                problems.append(error)
+
+    threads = [threading.Thread(target=ask, args=(worker,)) for worker in range(10)]
+    reader = threading.Thread(target=look)
+    for thread in (reader, *threads):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done.set()
+    reader.join()
+    assert problems == []
+    assert (outcomes.count(True), outcomes.count(False)) == (50, 50)
+
+
+def test_first_users_at_once(url):
+    outcomes = []
+    barrier = threading.Barrier(8)
+
+    def begin(worker):
+        barrier.wait(10)
+        with wi.Ledger(url, who=f"{worker}") as ledger:
+            try:
+                ledger.register("d", PLAN)
+                outcomes.append("registered")
+            except BudgetRefused:
+                outcomes.append("refused")
+            ledger.admit("d", PLAN)
+
+    threads = [threading.Thread(target=begin, args=(worker,)) for worker in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["refused"] * 7 + ["registered"]
+
+
+def test_a_connection_lost_before_a_debit_is_made_again(ledger, admin):
+    ledger.register("d", PLAN)
+    cut_connections(admin)
+    assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
+
+
+def test_a_connection_lost_inside_a_debit(ledger, admin, monkeypatch):
+    from whosin.ledger import refusal
+
+    ledger.register("d", PLAN)
+    monkeypatch.setattr(refusal, "debits", lambda *_: cut_connections(admin))
+    with pytest.raises(StoreFailed, match="the server shut the connection down; no answer was"):
+        ledger.answer("d", PRICE, lambda: 1, "r")
+    monkeypatch.undo()
+    assert ledger.standing("d").debits == 0
+    assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
+
+
+def test_a_connection_lost_between_debit_and_answer(ledger, admin):
+    ledger.register("d", PLAN)
+
+    def draw():
+        cut_connections(admin)
+        return "shown"
+
+    assert ledger.answer("d", PRICE, draw, "r") == "shown"
+    assert verify(ledger, "d").debits == 1
+
+
+def test_a_server_that_crashes_between_debit_and_answer(server, url):
+    with wi.Ledger(url, who="tester", wait=2) as ledger:
+        ledger.register("d", PLAN)
+
+        def draw():
+            server.stop("immediate")
+            return "not shown"
+
+        try:
+            with pytest.raises(StoreFailed) as caught:
+                ledger.answer("d", PRICE, draw, "r")
+        finally:
+            server.start()
+        assert "\n" not in str(caught.value) and postgres.PASSWORD not in str(caught.value)
+        assert verify(ledger, "d").unanswered == ("r",)
+        assert ledger.answer("d", PRICE, lambda: "shown", "r") == "shown"
+        assert ledger.standing("d").debits == 1
+
+
+def test_a_dataset_locked_by_someone(url, admin):
+    with wi.Ledger(url, wait=0.3) as ledger:
+        ledger.register("d", PLAN)
+        ledger.register("other", PLAN)
+        with ledger._store._made.connect() as connection:
+            connection.execute(text("SELECT * FROM whosin_datasets WHERE name = 'd' FOR UPDATE"))
+            with pytest.raises(StoreFailed, match="locked by another session; no answer"):
+                ledger.answer("d", PRICE, lambda: 1, "r")
+            assert ledger.answer("other", PRICE, lambda: 1, "r") == 1
+            connection.rollback()
+        assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
+
+
+def test_a_server_set_to_other_habits(url, admin):
+    """Asynchronous commits and stricter isolation, set for the whole database, change nothing."""
+    name = url.split("/")[3].split("?")[0]
+    admin(f"ALTER DATABASE {name} SET synchronous_commit TO off")
+    admin(f"ALTER DATABASE {name} SET default_transaction_isolation TO serializable")
+    with wi.Ledger(url, wait=5) as ledger:
+        ledger.register("d", PLAN)
+        with ledger._store.writing() as connection:
+            ledger._store.stamp(connection)
+            shown = [
+                connection.exec_driver_sql(f"SHOW {setting}").scalar()
+                for setting in ("synchronous_commit", "transaction_isolation", "lock_timeout")
+            ]
+        with ledger._store.reading() as connection:
+            view = connection.exec_driver_sql("SHOW transaction_isolation").scalar()
+        assert (shown, view) == (["on", "read committed", "5s"], "repeatable read")
+        assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
+
+
+def test_a_database_that_may_not_be_written(url, admin):
+    wi.Ledger(url).dispose()
+    name = url.split("/")[3].split("?")[0]
+    admin(f"ALTER DATABASE {name} SET default_transaction_read_only TO on")
+    with wi.Ledger(url) as ledger, pytest.raises(StoreFailed, match="database cannot be written"):
+        ledger.register("d", PLAN)
+
+
+def test_wrong_passwords_and_places_are_not_shown(url):
+    wrong = url.replace(postgres.PASSWORD, "guessed-it")
+    for address in (wrong, url.replace("host=", "host=/nowhere"), url.replace("test_", "no_")):
+        with pytest.raises(StoreFailed) as caught:
+            wi.Ledger(address, wait=2)
+        message = str(caught.value)
+        assert "guessed-it" not in message and postgres.PASSWORD not in message
+        assert "\n" not in message and message.endswith("no answer was given")
+    with pytest.raises(StoreFailed, match="refused the user or password"):
+        wi.Ledger(wrong, wait=2)
+
+
+def test_an_empty_database_is_not_a_ledger_yet(url):
+    with pytest.raises(InvalidInput, match="an empty database"):
+        wi.Ledger(url, create=False)
+
+
+def test_a_newer_version(url, ledger):
+    with ledger._store.writing() as connection:
+        connection.exec_driver_sql("UPDATE whosin_ledger SET version = 7")
+    with pytest.raises(StoreFailed, match="format 7, written by a newer whosin"):
+        wi.Ledger(url)
+
+
+def test_a_changed_row_shows(ledger):
+    ledger.register("d", PLAN)
+    ledger.answer("d", PRICE, lambda: 1, "r")
+    with ledger._store.writing() as connection:
+        connection.exec_driver_sql("UPDATE whosin_answers SET answer = '2'")
+    with pytest.raises(BrokenHistory, match="answer to request 'r' was changed"):
+        verify(ledger, "d")
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_opens_its_own_connections(ledger):
+    ledger.register("d", PLAN)
+    child = os.fork()
+    if child == 0:
+        try:
+            ledger.answer("d", PRICE, lambda: 1, "child")
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert ledger.answer("d", PRICE, lambda: 2, "parent") == 2
+    assert verify(ledger, "d").debits == 2
+
+
+def test_the_servers_clock_counts(ledger, monkeypatch):
+    from whosin.ledger import store
+
+    ledger.register("d", PLAN)
+    real = store.now
+    monkeypatch.setattr(store, "now", lambda *given: real(*given) if given else "2001")
+    assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
+    with ledger._store.writing() as connection:
+        connection.exec_driver_sql("UPDATE whosin_datasets SET last = '2999-01-01T00:00:00.0Z'")
+    with pytest.raises(StoreFailed, match="set it right"):
+        ledger.answer("d", PRICE, lambda: 1, "later")
