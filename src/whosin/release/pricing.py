@@ -143,7 +143,7 @@ def costs(parts: Sequence[NoisyPart], bounds: Bounds, grouped: bool) -> dict[str
 
 def noise_words(part: NoisyPart) -> str:
     """The noise of a part in words."""
-    kind = "Gaussian noise, σ" if part.kind == "gaussian" else "Laplace noise, scale"
+    kind = "Gaussian, σ" if part.kind == "gaussian" else "Laplace, scale"
     return f"{kind} {float(part.scale * part.part.unit):.4g}"
 
 

@@ -73,7 +73,7 @@ class Linear(Query):
             self,
             share,
             Charge(self.question() | {"bounds": vars(bounds)}, costs(noisy, bounds, grouped)),
-            "; ".join(f"{each.part.name}: {noise_words(each)}" for each in noisy),
+            _noises(noisy),
             None if known is None else known.error * float(known.part.unit),
             None if known is None else known.reach(),
             noisy,
@@ -107,6 +107,12 @@ class Numeric(Linear):
         """The rows that have a number there."""
         rows = eligible(table, self.where)
         return rows.filter(number(rows[table.column(self.column)]).notnull())
+
+
+def _noises(noisy: Sequence[NoisyPart]) -> str:
+    if len(noisy) == 1:
+        return noise_words(noisy[0])
+    return "; ".join(f"{each.part.name}: {noise_words(each)}" for each in noisy)
 
 
 def worth(whole: Array, unit: Fraction) -> Array:
