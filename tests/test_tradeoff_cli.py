@@ -33,7 +33,7 @@ def test_an_optimum_for_people(run):
         "6 rows of 2 values",
         "least distortion",
         "1.61365",
-        "within",
+        "exact",
         "between",
         "T16",
         "ε_X",
@@ -121,7 +121,10 @@ def test_rows_of_their_own_and_other_costs(run):
         ("--rows 4 --epsilon 1 --notion dpp", "--notion must be one of"),
         ("--rows 4 --prior 1,0 --epsilon 1 --notion identifiability", "the prior has zeros"),
         ("--rows 4 --prior 0.7,0.3 --epsilon 0.5 --notion identifiability", "below ε_X = 0.847298"),
-        ("--rows 300 --prior 0.7,0.3 --epsilon 1", "rows of 2 values fit"),
+        ("--epsilon 1", "--rows must be given: how many rows"),
+        ("--rows 4 --epsilon nan", "epsilon must be a finite number"),
+        ("--rows 4 --epsilon 1e9", "epsilon must be at most 700, or infinite"),
+        ("--rows 4 --distortion -1", "distortion must be from 0 to 4; got -1"),
         ("--rows 4 --prior 0.7,0.3 --curve --points 1", "points must be at least 2"),
         ("--rows 4 --epsilon 1 --save x.pdf", "--save must be a file ending in"),
         ("--rows 4 --epsilon 1 --cost 0,1", "2 × 2 numbers"),
@@ -131,3 +134,111 @@ def test_bad_calls(run, line, message):
     code, out, err = run(f"tradeoff {line}")
     assert (code, out) == (2, "")
     assert message in err and err.count("\n") == 1
+
+
+# Prior files.
+
+HOMES = {
+    "blocks": [
+        {
+            "size": 2,
+            "copies": 3,
+            "sets": [
+                {"present": [], "probability": "1/2"},
+                {"present": [0, 1], "probability": "0.3"},
+                {"present": [0], "probability": "0.2"},
+            ],
+        }
+    ],
+}
+CHAIN = {"initial": [0.5, 0.5], "transition": [[0.8, 0.2], [0.3, 0.7]]}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def made(data: dict) -> str:
+        path = tmp_path / "prior.json"
+        path.write_text(json.dumps(data))
+        return str(path)
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("data", "more", "rows", "values"),
+    [
+        ({"kind": "independent", "p": ["0.7", "0.3"]}, "--rows 5", 5, 2),
+        ({"kind": "independent", "p": [["0.7", "0.3"], ["0.6", "0.4"]]}, "", 2, 2),
+        ({"kind": "independent", "p": [0.5, 0.3, 0.2]}, "--rows 3 --values 3", 3, 3),
+        ({"kind": "uniform"}, "--rows 3 --values 4", 3, 4),
+        ({"kind": "exchangeable", "sizes": [0.1, 0.3, 0.1, 0.2, 0.3]}, "", 4, 2),
+        ({"kind": "markov-chain", **CHAIN}, "--rows 4", 4, 2),
+        ({"chain": CHAIN, "rows": 3}, "", 3, 2),
+        ({"kind": "table", "probabilities": ["1/8", "1/4", "1/8", "1/2"]}, "", 2, 2),
+        (
+            {"kind": "table", "probabilities": [0.2] * 4 + [0.04] * 5},
+            "--values 3",
+            2,
+            3,
+        ),
+        (HOMES, "", 6, 2),
+    ],
+)
+def test_prior_files(run, write, data, more, rows, values):
+    path = write(data)
+    found = answer(run(f"tradeoff --prior-file {path} {more} --epsilon 1 --json"))
+    assert (found["rows"], found["values"]) == (rows, values)
+    assert 0 < found["distortion"] <= found["upper"] + 1e-9 and found["gap"] < 1e-9
+    code, out, err = run(f"tradeoff --prior-file {path} {more} --epsilon 1")
+    assert (code, err) == (0, "") and f"{rows} rows of {values} values" in out
+
+
+def test_partial_symmetry_in_a_table(run, write):
+    """Two urns for the first two rows, the third on its own: groups of 2 and 1."""
+    masses = [
+        (0.5 * (p1 if a == b == 0 else 1 - p1 if a == b == 1 else 0) + 0.125) * q
+        for a in (0, 1)
+        for b in (0, 1)
+        for p1 in (0.5,)
+        for q in (0.6, 0.4)
+    ]
+    found = answer(
+        run(
+            f"tradeoff --prior-file {write({'kind': 'table', 'probabilities': masses})} "
+            "--distortion 0.9 --json"
+        )
+    )
+    assert found["epsilon"] > 0 and found["distortion"] <= 0.9
+
+
+@pytest.mark.parametrize(
+    ("data", "more", "message"),
+    [
+        (
+            {"kind": "exchangeable", "sizes": [0.5, 0.5]},
+            "--rows 4",
+            "must be 1, as the file",
+        ),
+        ({"kind": "exchangeable", "sizes": [0.5, 0.6]}, "", "sum 1"),
+        ({"kind": "markov-chain", **CHAIN}, "", "--rows must be given"),
+        ({"kind": "markov-chain", **CHAIN}, "--rows 9", "independent rows or blocks"),
+        ({"kind": "markov-chain", **CHAIN}, "--rows 40", "worlds are too many"),
+        ({"kind": "uniform"}, "--rows 3 --prior 0.5,0.5", "left out with --prior-file"),
+        ({"chains": [CHAIN, CHAIN], "rows": 3}, "", "one chain"),
+        ({"kind": "exchangable", "sizes": [1]}, "", "did you mean 'exchangeable'"),
+        ({"kind": "table", "probabilities": [0.5, 0.25, 0.25]}, "", "4 numbers, one a world"),
+        (
+            {**HOMES, "blocks": [{"size": 2, "sets": [{"present": [5], "probability": 1}]}]},
+            "",
+            "people from 0 to 1",
+        ),
+    ],
+)
+def test_bad_prior_files(run, write, data, more, message):
+    code, out, err = run(f"tradeoff --prior-file {write(data)} {more} --epsilon 1")
+    assert (code, out) == (2, "") and message in err and err.count("\n") == 1
+
+
+def test_a_missing_file(run):
+    code, out, err = run("tradeoff --prior-file nowhere.json --epsilon 1")
+    assert (code, out) == (2, "") and "nowhere.json" in err

@@ -210,5 +210,20 @@ THEOREMS: dict[str, Theorem] = {
             "Zhao17 (ii), Wang14 (28)",
             ("zhao17", "wang14"),
         ),
+        Theorem(
+            "T20",
+            "for independent rows (or blocks of rows) the least distortion at ε, under "
+            "differential privacy or identifiability, is the sum of the rows' own, and a product "
+            "attains it",
+            "ours, extending Wang14 section IV",
+            ("wang14",),
+        ),
+        Theorem(
+            "T21",
+            "for one row and Hamming distortion the best ε-private mechanism is randomised "
+            "response among the k likeliest values, for the best k",
+            "ours, extending Wang14 section IV",
+            ("wang14",),
+        ),
     )
 }

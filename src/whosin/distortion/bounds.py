@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from whosin.distortion.closed_forms import h, h_inverse
+from whosin.distortion.closed_forms import entropy_bound, h, h_inverse
+from whosin.distortion.costs import best_constant, is_hamming
 from whosin.distortion.optimal_forms import threshold
-from whosin.distortion.rate import entropy_bound
-from whosin.distortion.structure import MOST_WORLDS, Structure, best_constant, is_hamming
+from whosin.distortion.reach import MOST_WORLDS
+from whosin.distortion.structure import Structure
 from whosin.exact import Array
 
 
@@ -22,7 +23,7 @@ def distortion_bounds(
     only the latter.
     """
     space = structure.space
-    most = best_constant(structure, cost)[0]
+    most = float(best_constant(structure, cost)[0])
     if not is_hamming(cost):
         return 0.0, most
     if notion == "dp":
@@ -47,7 +48,7 @@ def epsilon_bounds(
     structure: Structure, cost: Array, notion: str, distortion: float
 ) -> tuple[float, float]:
     """What T16 says about the least ε (or mutual information) at a distortion."""
-    space, most = structure.space, best_constant(structure, cost)[0]
+    space, most = structure.space, float(best_constant(structure, cost)[0])
     spread = structure.spread
     if notion == "mutual-information":
         whole = structure.entropy
@@ -71,8 +72,16 @@ def epsilon_bounds(
     return least, max(least, known_threshold(structure))
 
 
+def stated_threshold(structure: Structure) -> float | None:
+    """ε̃_X, or nothing where it is out of reach."""
+    found = known_threshold(structure)
+    return None if found == math.inf and structure.spread < math.inf else found
+
+
 def known_threshold(structure: Structure) -> float:
     """ε̃_X, or infinity where it is out of reach: the bounds then stay valid, and are looser."""
+    if structure.blocks:
+        return max(known_threshold(block.structure) for block in structure.blocks)
     if structure.rows is None and structure.space.worlds > MOST_WORLDS:
         return math.inf
     return threshold(structure)

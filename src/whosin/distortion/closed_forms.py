@@ -28,3 +28,15 @@ def h_inverse(space: Records, distortion: float) -> float:
     if distortion == space.rows:
         return -math.inf
     return math.log(space.rows / distortion - 1) + math.log(space.values - 1)
+
+
+def entropy_bound(space_rows: int, values: int, entropy: float, distortion: float) -> float:
+    """Shannon's lower bound for Hamming distortion: H(X) − n h₂(D/n) − D ln(m−1), at least 0.
+
+    It is attained for D ≤ h(ε̃_X) (T17; for i.i.d. rows that is D/n ≤ (m−1) p_min).
+    """
+    share = distortion / space_rows
+    if share >= (values - 1) / values:
+        return 0.0
+    spread = 0.0 if share == 0 else -share * math.log(share) - (1 - share) * math.log1p(-share)
+    return max(0.0, entropy - space_rows * (spread + share * math.log(values - 1)))

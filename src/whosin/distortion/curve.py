@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from whosin.distortion.best import best
-from whosin.distortion.bounds import known_threshold
+from whosin.distortion.bounds import stated_threshold
 from whosin.distortion.closed_forms import h_inverse
+from whosin.distortion.costs import best_constant, check_cost
 from whosin.distortion.optimum import NOTIONS, Optimum
-from whosin.distortion.structure import Structure, best_constant, check_cost, structure
+from whosin.distortion.structure import Structure
+from whosin.distortion.symmetry import structure
 from whosin.errors import InvalidInput
 from whosin.priors import Prior
 from whosin.spaces import Space
@@ -26,7 +28,7 @@ class Curves:
     """Points of each curve by growing privacy level, each an optimum with its bounds."""
 
     spread: float
-    threshold: float
+    threshold: float | None
     points: dict[str, list[Optimum]]
     skipped: dict[str, str]
 
@@ -66,13 +68,13 @@ def curves(
             found[notion].append(made)
         if progress is not None:
             progress(notion, len(levels), len(levels))
-    return Curves(known.spread, known_threshold(known), found, skipped)
+    return Curves(known.spread, stated_threshold(known), found, skipped)
 
 
 def _levels(known: Structure, notion: str, points: int, cost: object) -> list[float]:
     """The levels to compute: ε, or for information the distortions, from much privacy to little."""
     space = known.space
-    most = best_constant(known, check_cost(space, cost))[0]
+    most = float(best_constant(known, check_cost(space, cost))[0])
     top = h_inverse(space, LEAST * space.rows)
     if notion == "mutual-information":
         return [float(d) for d in np.linspace(most, LEAST * min(most, space.rows), points)]

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from whosin.distortion.by_type import ByType
 from whosin.distortion.per_row import Matrix, PerRow, identity
 from whosin.distortion.structure import Structure
 from whosin.errors import ImpossibleTarget, InvalidInput, Unsupported
 from whosin.exact import Array, ball_exp, flint_rational, log_up, rational
-from whosin.mechanisms import Channel, Mechanism
+from whosin.mechanisms import Mechanism
 
 BITS = 64
 MOST_WRITTEN = 1024
@@ -50,7 +51,7 @@ def randomized_response(epsilon: float, values: int) -> PerRow:
 def identifiable(structure: Structure, epsilon: float) -> Mechanism:
     """E_i: p_Y(y) e^(−ε d) / (p_X(x) (1+(m−1)e^(−ε))^n) with p_Y = K_ε⁻¹ p_X.
 
-    For independent rows one matrix a row; otherwise a channel over all worlds.
+    For independent rows one matrix a row; otherwise by type.
 
     Raises:
         ImpossibleTarget: ε is below ε̃_X, where p_Y is not a distribution.
@@ -75,7 +76,7 @@ def identifiable(structure: Structure, epsilon: float) -> Mechanism:
         if len(made) == 1:
             return PerRow((made[structure.rows[0]],))  # type: ignore[arg-type]
         return PerRow(tuple(made[row] for row in structure.rows))  # type: ignore[misc]
-    return _written_out(structure, k, epsilon)
+    return _by_type(structure, k, epsilon)
 
 
 def threshold(structure: Structure) -> float:
@@ -86,6 +87,8 @@ def threshold(structure: Structure) -> float:
     """
     if structure.spread == math.inf:
         return math.inf
+    if structure.blocks:
+        return max(threshold(block.structure) for block in structure.blocks)
     if structure.rows is not None:
         return log_up(_first(structure.rows, structure))
     if structure.space.worlds > 1 << 20:
@@ -139,24 +142,25 @@ def _letter(row: tuple[Fraction, ...], k: Fraction) -> Matrix | None:
     )
 
 
-def _written_out(structure: Structure, k: Fraction, epsilon: float) -> Channel:
-    space = structure.space
+def _by_type(structure: Structure, k: Fraction, epsilon: float) -> ByType:
+    """E_i of dependent rows: p_Y(y) k^d depends on the type only, and p_X(x) on the counts of x."""
+    space, types = structure.space, structure.types
     if space.worlds > MOST_WRITTEN:
         raise Unsupported(
-            f"E_i of dependent rows is a table of {space.worlds:,}² worlds, of at most 1,024²; for "
-            "independent rows it is one small matrix a row"
+            f"E_i of dependent rows needs a table of {space.worlds:,} worlds, of at most "
+            f"{MOST_WRITTEN:,}; for independent rows it is one small matrix a row"
         )
-    ratio = flint_rational(k)
     mass = structure.prior.on_records(space, flint_rational)
-    mass = mass / mass.sum()
-    shown = _inverse(structure, mass, ratio)
-    if min(shown) < 0:
+    found = _inverse(structure, mass, flint_rational(k))
+    if min(found) < 0:
         raise _below(structure, epsilon)
-    digits = np.array(list(space))
-    apart = (digits[:, None, :] != digits[None, :, :]).sum(axis=2)
-    powers = np.array([ratio**d for d in range(space.rows + 1)], dtype=object)
-    c = (1 + (space.values - 1) * ratio) ** space.rows
-    return Channel(space, powers[apart] * shown[None, :] / (mass[:, None] * c), list(space))
+    shown = [rational(found[space.index(world)]) for world in structure.representatives]
+    common = math.lcm(*(mass.denominator for mass in shown))
+    outputs = np.array([int(mass * common) for mass in shown], dtype=object)[types.outputs]
+    changed = types.cost(1.0 - np.eye(space.values)).astype(int).tolist()
+    powers = [k.numerator**d * k.denominator ** (space.rows - d) for d in range(space.rows + 1)]
+    shares = types.ways * outputs * np.array([powers[d] for d in changed], dtype=object)
+    return ByType(space, structure.groups, types, shares)
 
 
 def _below(structure: Structure, epsilon: float) -> ImpossibleTarget:

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from whosin.distortion.drawing import choices
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_array, probability
 from whosin.mechanisms import Channel, Mechanism
@@ -33,7 +34,11 @@ class PerRow(Mechanism):
     matrices: tuple[Matrix, ...]
 
     def __post_init__(self) -> None:
+        seen: set[int] = set()
         for number, matrix in enumerate(self.matrices):
+            if id(matrix) in seen:
+                continue
+            seen.add(id(matrix))
             for row in matrix:
                 total = sum((probability(p, f"matrix of row {number}") for p in row), Fraction(0))
                 if total != 1 or len(row) != len(matrix):
@@ -60,25 +65,21 @@ class PerRow(Mechanism):
         return Channel(space, table, list(space))
 
     def sample(self, table: Sequence[int] | Array, rng: np.random.Generator) -> Array:
-        """Draw an output for one table of any number of rows, in linear time.
+        """Draw an output for one table of any number of rows, in linear time, exactly as `channel`
+        has it.
 
-        For simulation, not for release: numpy's generator and floating-point thresholds.
+        For simulation, not for release: numpy's generator is not secure randomness.
         """
         rows = np.asarray(table, dtype=np.int64)
         self._check(len(rows))
         values = len(self.matrices[0])
         if rows.ndim != 1 or ((rows < 0) | (rows >= values)).any():
             raise InvalidInput("table", f"a list of values from 0 to {values - 1}", rows.shape)
-        steps = np.array(
-            [[[float(p) for p in line] for line in matrix] for matrix in self.matrices]
-        )
-        steps = steps.cumsum(axis=2)
-        which = np.zeros(len(rows), dtype=np.int64)
-        if len(self.matrices) > 1:
-            which = np.arange(len(rows))
-        drawn = rng.random(len(rows))
-        ends = steps[which, rows]
-        return np.asarray(np.minimum((drawn[:, None] >= ends).sum(axis=1), values - 1))
+        kinds = {id(matrix): matrix for matrix in self.matrices}
+        number = {key: place for place, key in enumerate(kinds)}
+        which = np.array([number[id(matrix)] for matrix in self.matrices], dtype=np.int64)
+        lines = [line for matrix in kinds.values() for line in matrix]
+        return choices(lines, which * values + rows, rng)
 
     def _check(self, rows: int) -> None:
         if len(self.matrices) not in (1, rows):

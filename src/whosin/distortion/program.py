@@ -1,13 +1,12 @@
-"""The linear program of the best mechanism, by type, with a bound that does not trust the solver.
+"""The linear program of the best mechanism, by type, and the solver that is asked for it.
 
 Variables: w_t, the probability that (x, y) has type t given the counts of x. Minimise
 Σ_t P(r(t)) w_t d(t) subject to Σ_{t: r} w_t = 1 for each combination of counts r, and for each move
 (a pair of neighbours) A(y|x) · ρ ≤ e^ε A(y|x'), with ρ = 1 for differential privacy and
 ρ = p(x)/p(x') for identifiability (Wang14, PD-DP and PD-I; THEORY F14).
 
-Safe dual: for *any* multipliers u ≥ 0 of the moves, Σ_r min over t of r of (c + Gᵀu)_t is a lower
-bound on the optimum. So the bound is evaluated here from the solver's multipliers, whatever their
-accuracy, with its own rounding taken off.
+The solver's tolerances are absolute, and 1e-10 at best: too coarse for rare types. So it is given
+the program magnified. Nothing here is trusted: what is claimed is proved in `certificate`.
 """
 
 from __future__ import annotations
@@ -15,34 +14,38 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
 
+from whosin.distortion.polish import polished
 from whosin.distortion.types import Types
 from whosin.exact import Array
 
 TOLERANCE = 1e-10
-ROUNDING = 2.0**-48
-"""Relative error granted to a sum of a few dozen products of floats."""
-PRIMAL = 4
-"""HiGHS's number for the primal simplex method."""
+MAGNIFIED = 2.0**13
+"""Both sides of the constraints, and the costs."""
 SMALL = 500
-"""Programs up to this many variables are solved in one go."""
+"""Programs up to this many variables take no time worth interrupting."""
+PATIENCE = 120.0
+"""Seconds that the solver gets for one program."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Weights by type and multipliers of the moves as the solver left them, and its basis."""
+    """Weights by type and multipliers of the moves, from the best guess to the next; the solver's
+    basis, and why it stopped where that was before the optimum."""
 
-    weights: Array
-    multipliers: Array
-    basis: object
+    weights: list[Array]
+    multipliers: list[Array]
+    basis: Any
+    trouble: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The data of one linear program.
+    """The data of one linear program, in floats.
 
     Args:
         types: the joint types.
@@ -66,91 +69,97 @@ class Program:
     def objective(self) -> Array:
         return np.asarray(self.masses[self.types.inputs] * self.cost)
 
-    def solve(self, epsilon: float, start: object = None) -> Solution:
-        """The solver's answer: not trusted, so its status is not asked for.
+    @cached_property
+    def _places(self) -> tuple[Array, Array, Array, Array]:
+        """Where the coefficients are: lines, columns, their order by column, and its starts."""
+        types, moves = self.types, self.types.moves
+        line, column = np.arange(len(moves.source)), np.arange(types.size)
+        i = np.concatenate([line, line, len(line) + types.inputs])
+        j = np.concatenate([moves.source, moves.target, column])
+        order = np.lexsort((i, j))
+        return i, j, order, np.searchsorted(j[order], np.arange(types.size + 1))
+
+    def solve(self, epsilon: float, start: Any = None) -> Solution:
+        """The optimum at ε as well as floats can tell it.
 
         Args:
-            start: the basis of an earlier solution, of this program at any ε and scale.
+            start: the basis of an earlier solution, of this program at any ε.
         """
-        return self._solve(epsilon, np.ones(len(self.masses)), start)
-
-    def rough(self, epsilon: float, start: object = None) -> Solution:
-        """The same in variables scaled by √P(r): faster, with good multipliers and a basis to
-        start from, and with weights that are poor for tables of tiny probability."""
-        scale = np.sqrt(np.maximum(self.masses, 1e-16))
-        if start is not None or self.types.values > 2 or (self.odds != 1).any():
-            return self._solve(epsilon, scale, start)
-        return self._solve(epsilon, scale, self._response(), primal=True)
-
-    def _response(self) -> Any:
-        """The basis of randomised response: every type in it, and one tight move into each type
-        that is not all kept (a forest, one tree for each combination of counts of y)."""
         import highspy
 
-        moves = self.types.moves
-        changed = self.types.cost(1.0 - np.eye(self.types.values))
-        tight = np.flatnonzero(changed[moves.target] == changed[moves.source] + 1)
-        _, first = np.unique(moves.target[tight], return_index=True)
-        status = highspy.HighsBasisStatus
-        lines = np.full(len(moves.source), status.kBasic, dtype=object)
-        lines[tight[first]] = status.kUpper
-        basis = highspy.HighsBasis()
-        basis.col_status = [status.kBasic] * self.types.size
-        basis.row_status = [*lines, *[status.kLower] * len(self.masses)]
-        basis.valid = True
-        return basis
-
-    def _solve(self, epsilon: float, scale: Array, start: object, primal: bool = False) -> Solution:
-        import highspy
-
-        moves, left = self.types.moves, self.left
-        count, rows, sums = self.types.size, len(moves.source), len(self.masses)
-        each = scale[self.types.inputs]
+        count, rows, sums = self.types.size, len(self.types.moves.source), len(self.masses)
+        top, endless = math.exp(epsilon), highspy.kHighsInf
+        size = np.maximum(self.left, top)  # the larger coefficient of an inequality becomes 1
+        i, j, order, starts = self._places
+        values = np.concatenate([self.left / size, -top / size, np.ones(count)])
+        ones = np.full(sums, MAGNIFIED)
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = count, rows + sums
-        model.col_cost_ = self.objective / each
-        model.col_lower_, model.col_upper_ = np.zeros(count), np.full(count, highspy.kHighsInf)
-        model.row_lower_ = np.concatenate([np.full(rows, -highspy.kHighsInf), scale])
-        model.row_upper_ = np.concatenate([np.zeros(rows), scale])
-        above, below = left / each[moves.source], math.exp(epsilon) / each[moves.target]
-        size = np.maximum(above, below)  # the larger coefficient of an inequality becomes 1
-        line = np.arange(rows)
-        i = np.concatenate([line, line, rows + self.types.inputs])
-        j = np.concatenate([moves.source, moves.target, np.arange(count)])
-        v = np.concatenate([above / size, -below / size, np.ones(count)])
-        order = np.lexsort((i, j))
+        model.col_cost_ = self.objective * MAGNIFIED
+        model.col_lower_, model.col_upper_ = np.zeros(count), np.full(count, endless)
+        model.row_lower_ = np.concatenate([np.full(rows, -endless), ones])
+        model.row_upper_ = np.concatenate([np.zeros(rows), ones])
         model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_ = np.searchsorted(j[order], np.arange(count + 1))
-        model.a_matrix_.index_ = i[order]
-        model.a_matrix_.value_ = v[order]
+        model.a_matrix_.start_, model.a_matrix_.index_ = starts, i[order]
+        model.a_matrix_.value_ = values[order]
         solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in OPTIONS.items():
             solver.setOptionValue(option, value)
-        if primal:
-            solver.setOptionValue("simplex_strategy", PRIMAL)
+        solver.setOptionValue("time_limit", PATIENCE)
+        if start is None and self.types.values > 2:
+            # Interior points and a crossover are twice as fast where a row has many values.
+            solver.setOptionValue("solver", "ipm")
         solver.passModel(model)
         if start is not None:
             solver.setBasis(start)
-        solver.run()
+        _run(solver, count)
+        status, trouble = solver.getModelStatus(), ""
+        if status != highspy.HighsModelStatus.kOptimal:
+            trouble = solver.modelStatusToString(status).lower()
         found = solver.getSolution()
-        weights = np.array(found.col_value) / each
-        duals = np.array(found.row_dual)[:rows]
-        if len(weights) != count or len(duals) != rows or not np.isfinite(weights).all():
-            weights, duals = np.zeros(count), np.zeros(rows)
-        multipliers = np.maximum(-np.nan_to_num(duals), 0.0) / size
-        return Solution(np.maximum(weights, 0.0), multipliers, solver.getBasis())
+        basis = solver.getBasis()
+        answers = [(_numbers(found.col_value, count), _numbers(found.row_dual, rows + sums))]
+        right = np.concatenate([np.zeros(rows), np.ones(sums)])
+        again = polished(i, j, values, right, self.objective, basis) if basis.valid else None
+        if again is not None:
+            answers.insert(0, again)
+        return Solution(
+            [np.maximum(weights, 0.0) for weights, _ in answers],
+            [np.maximum(-duals[:rows], 0.0) / size for _, duals in answers],
+            basis,
+            trouble,
+        )
 
-    def bound(self, solution: Solution, epsilon: float) -> float:
-        """A lower bound on the optimum at ε, from the safe dual."""
-        moves, count = self.types.moves, self.types.size
-        top = math.nextafter(math.exp(epsilon), math.inf) * (1 + 4e-16)
-        gain = np.bincount(moves.source, solution.multipliers * self.left, count)
-        loss = np.bincount(moves.target, solution.multipliers * top, count)
-        sizes = np.asarray(self.objective + gain + loss)
-        reduced = np.asarray(self.objective + gain - loss) - ROUNDING * sizes
-        least = np.full(len(self.masses), math.inf)
-        np.minimum.at(least, self.types.inputs, reduced)
-        return max(0.0, float(least.sum()) - ROUNDING * float(np.abs(least).sum()))
+
+def _run(solver: Any, size: int) -> None:
+    """Run the solver so that Ctrl-C is heard while it works."""
+    if size < SMALL:
+        solver.run()
+        return
+    solver.HandleUserInterrupt = True
+    done = Event()
+
+    def work() -> None:
+        try:
+            solver.run()
+        finally:
+            done.set()
+
+    Thread(target=work, daemon=True).start()
+    try:
+        while not done.wait(0.1):
+            pass
+    except KeyboardInterrupt:
+        # Not Thread.join, which an interrupt leaves thinking that the thread has ended.
+        solver.cancelSolve()
+        done.wait()
+        raise
+
+
+def _numbers(values: Any, count: int) -> Array:
+    """What the solver left, or zeros where it left nothing of use."""
+    found = np.array(values) / MAGNIFIED
+    return found if len(found) == count and np.isfinite(found).all() else np.zeros(count)
 
 
 OPTIONS: dict[str, object] = {
@@ -159,5 +168,6 @@ OPTIONS: dict[str, object] = {
     "dual_feasibility_tolerance": TOLERANCE,
     "threads": 1,
     "solver": "simplex",
-    "time_limit": 120.0,
+    "run_crossover": "on",
+    "simplex_scale_strategy": 0,  # the coefficients are at most 1 already; scaling loses digits
 }

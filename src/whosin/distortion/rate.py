@@ -1,210 +1,85 @@
-"""Rate–distortion: the least mutual information for a distortion (Wang14 PD-MIP, F15).
-
-Contract: each *letter* is a small problem of its own (p, d): one for each distinct row where rows
-are independent (the single-letter form: equal slopes are optimal), else one for the whole table,
-over counts instead of tables where rows can be exchanged. At slope λ
-
-    R(D) ≥ −λ D − Σ p ln(K q) − ln max_y Σ p K/(K q)        for every D, whatever q,
-
-so the lower bound that is reported does not depend on how well the solver did. Where the curve is a
-straight line the slope jumps over the target, and two channels are mixed.
-"""
+"""Rate–distortion: the least mutual information for a distortion (Wang14 PD-MIP), and back."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from whosin.distortion.mixture import Fit, fit
-from whosin.distortion.types import Types
+from whosin.distortion.letters import Letter
+from whosin.distortion.mixture import Saddle, saddle
 from whosin.exact import Array
 
-MOST_COMPONENTS = 2048
-NEAR = 1e-6
-"""Two slopes whose values are this close are mixed: what that costs is of second order."""
-
-
-@dataclass(frozen=True, eq=False)
-class Letter:
-    """A problem of its own, `times` over: its kernel K at a slope, the channel that weights make of
-    it, and that channel's distortion and information."""
-
-    masses: Array
-    times: int
-    kernel: Callable[[float], Array]
-    conditionals: Callable[[Fit, float], Array]
-    distortion: Callable[[Array], float]
-    information: Callable[[Array], float]
+TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """What one slope gives: conditionals of each letter, their distortion and information."""
+    """The channel of each letter, their distortion and information in all, and by how much the
+    quantity that was not given may be above the optimum."""
 
-    slope: float
     conditionals: tuple[Array, ...]
     distortion: float
     information: float
-    intercept: float
-    """R(D) ≥ intercept − slope · D."""
+    slope: float
+    gap: float
 
 
-def row_letter(row: Array, cost: Array, times: int) -> Letter:
-    """One row of a table of independent rows."""
-
-    def conditionals(found: Fit, slope: float) -> Array:
-        table = np.exp(-slope * cost) * found.weights
-        return np.asarray(table / table.sum(axis=1, keepdims=True))
-
-    def information(channel: Array) -> float:
-        joint = row[:, None] * channel
-        return _information(joint, channel, np.broadcast_to(joint.sum(axis=0), joint.shape))
-
-    return Letter(
-        row,
-        times,
-        lambda slope: np.exp(-slope * cost),
-        conditionals,
-        lambda channel: float((row[:, None] * channel * cost).sum()),
-        information,
-    )
-
-
-def table_letter(types: Types, masses: Array, cost: Array) -> Letter:
-    """A whole table by type: components are the counts of y."""
-    spread, size = types.cost(cost), len(masses)
-    into = types.inputs * size + types.outputs
-
-    def kernel(slope: float) -> Array:
-        each = np.exp(types.log_ways - types.log_arrangements[types.outputs] - slope * spread)
-        return np.bincount(into, each, size * size).reshape(size, size)
-
-    def conditionals(found: Fit, slope: float) -> Array:
-        logs = types.log_ways - types.log_arrangements[types.outputs] - slope * spread
-        each = np.exp(logs) * found.weights[types.outputs]
-        sums = np.bincount(types.inputs, each, size)
-        return np.asarray(each / sums[types.inputs])
-
-    return Letter(
-        masses,
-        1,
-        kernel,
-        conditionals,
-        lambda weights: float((masses[types.inputs] * weights * spread).sum()),
-        lambda weights: type_information(types, masses, weights),
-    )
-
-
-def type_information(types: Types, masses: Array, weights: Array) -> float:
-    """I(X;Y) of a mechanism given by its weights by type."""
-    joint = masses[types.inputs] * weights
-    outputs = np.bincount(types.outputs, joint, len(masses))
-    with np.errstate(divide="ignore"):
-        given = np.log(weights) - types.log_ways
-        shown = np.log(outputs)[types.outputs] - types.log_arrangements[types.outputs]
-    seen = joint > 0
-    value = float(np.sum(joint[seen] * (given[seen] - shown[seen])))
-    return value if value > 1e-14 else 0.0
-
-
-def _information(joint: Array, given: Array, outputs: Array) -> float:
-    seen = joint > 0
-    return max(0.0, float(np.sum(joint[seen] * np.log(given[seen] / outputs[seen]))))
-
-
-def at_slope(letters: list[Letter], slope: float, starts: list[Array] | None = None) -> Point:
-    """The best conditionals at one slope."""
-    channels, distortion, information, intercept = [], 0.0, 0.0, 0.0
-    for number, letter in enumerate(letters):
-        kernel = letter.kernel(slope)
-        found = fit(letter.masses, kernel, start=starts[number] if starts else None)
-        channel = letter.conditionals(found, slope)
-        seen = letter.masses > 0
-        value = -float(np.sum(letter.masses[seen] * np.log(found.sums[seen]))) - found.gap
-        channels.append(channel)
-        distortion += letter.times * letter.distortion(channel)
-        information += letter.times * letter.information(channel)
-        intercept += letter.times * value
-    return Point(slope, tuple(channels), distortion, information, intercept)
-
-
-def solve(
-    letters: list[Letter], *, distortion: float | None = None, information: float | None = None
-) -> tuple[Point, float]:
-    """The curve at a distortion, or at an information: the point, and its optimality gap.
-
-    Returns:
-        a point whose given quantity is at most what was asked for, and by how much the other one
-        may be above the optimum (in nats, or in units of distortion).
-    """
-    asked = distortion if distortion is not None else information
-    assert asked is not None
-    by_distortion = distortion is not None
-
-    def value(point: Point) -> float:
-        return point.distortion if by_distortion else point.information
-
-    # A steep slope has little distortion and much information.
-    points = [at_slope(letters, 1.0)]
-    low, high = points[0], points[0]
-    while value(high) > asked if by_distortion else value(high) < asked:
-        if high.slope > 500:
-            break
-        high = at_slope(letters, high.slope * 2)
-        points.append(high)
-    while value(low) < asked if by_distortion else value(low) > asked:
-        if low.slope < 1e-9:
-            break
-        low = at_slope(letters, low.slope / 2)
-        points.append(low)
-    for step in range(80):
-        gap = abs(value(high) - value(low))
-        if gap <= NEAR * max(1.0, asked) or high.slope - low.slope <= 1e-13 * high.slope:
-            break
-        share = (asked - value(low)) / (value(high) - value(low))
-        share = 0.5 if step % 3 == 2 else min(max(share, 1e-3), 1 - 1e-3)
-        middle = at_slope(letters, low.slope + share * (high.slope - low.slope))
-        points.append(middle)
-        if abs(value(middle) - asked) <= 1e-13 * max(1.0, asked):
-            low = high = middle
-            break
-        steep = value(middle) <= asked if by_distortion else value(middle) >= asked
-        low, high = (low, middle) if steep else (middle, high)
-    point = _mixed(letters, low, high, asked, by_distortion)
-    if by_distortion:
-        bound = max(p.intercept - p.slope * point.distortion for p in points)
-        return point, max(0.0, point.information - max(bound, 0.0))
-    least = max((p.intercept - point.information) / p.slope for p in points)
-    return point, max(0.0, point.distortion - max(least, 0.0))
-
-
-def _mixed(
-    letters: list[Letter], low: Point, high: Point, asked: float, by_distortion: bool
+def at_distortion(
+    letters: Sequence[Letter], wanted: float, slope: float = 1.0, tolerance: float = TOLERANCE
 ) -> Point:
-    """The mixture of two slopes' channels that has the distortion (or at most the information)."""
-    ends = [p.distortion if by_distortion else p.information for p in (low, high)]
-    if ends[0] == ends[1]:
-        return high if by_distortion else low
-    share = min(max((asked - ends[0]) / (ends[1] - ends[0]), 0.0), 1.0)
-    channels = tuple(
-        (1 - share) * one + share * two
-        for one, two in zip(low.conditionals, high.conditionals, strict=True)
-    )
-    distortion = sum(a.times * a.distortion(c) for a, c in zip(letters, channels, strict=True))
-    information = sum(a.times * a.information(c) for a, c in zip(letters, channels, strict=True))
-    return Point(high.slope, channels, distortion, information, 0.0)
+    """The least information at a distortion; the point's own distortion is at most that."""
+    aim, shift = wanted, 1e-15 * wanted
+    while True:
+        found = saddle(letters, aim, slope, tolerance)
+        point = _point(letters, found)
+        if point.distortion <= wanted:
+            return point
+        # Rounding left it a hair above: ask for a hair less.
+        slope, aim, shift = found.slope, wanted - (point.distortion - wanted) - shift, 8 * shift
 
 
-def entropy_bound(space_rows: int, values: int, entropy: float, distortion: float) -> float:
-    """Shannon's lower bound for Hamming distortion: H(X) − n h₂(D/n) − D ln(m−1), at least 0.
+def at_information(letters: Sequence[Letter], wanted: float, most: float) -> Point:
+    """The least distortion at an information, from the left by Newton's method: the curve is convex
+    and falls with slope −λ, so a tangent never passes the point that is looked for.
 
-    It is attained for D ≤ h(ε̃_X) (T17; for i.i.d. rows that is D/n ≤ (m−1) p_min).
+    Args:
+        most: the distortion at which no information is left.
     """
-    share = distortion / space_rows
-    if share >= (values - 1) / values:
-        return 0.0
-    spread = 0.0 if share == 0 else -share * math.log(share) - (1 - share) * math.log1p(-share)
-    return max(0.0, entropy - space_rows * (spread + share * math.log(values - 1)))
+    low, aim, slope = 0.0, most / 2, 1.0
+    point = at_distortion(letters, aim, slope)
+    while point.information < wanted and aim > 1e-300:  # start from the left
+        aim /= 2
+        point = at_distortion(letters, aim, point.slope)
+    for _ in range(100):
+        low, excess = aim, point.information - wanted
+        if excess <= 1e-14 * max(1.0, wanted) or point.slope <= 0:
+            break
+        aim = low + excess / point.slope
+        if aim <= low:
+            break
+        point = at_distortion(letters, aim, point.slope)
+    step = 1e-15 * most
+    while point.information > wanted:
+        aim, step = aim + step, 8 * step
+        point = at_distortion(letters, aim, point.slope)
+    # D ≥ (intercept − R)/λ for every mechanism with information R.
+    least = (point.information - point.gap - wanted) / point.slope + point.distortion
+    gap = max(0.0, point.distortion - max(least, 0.0))
+    return Point(point.conditionals, point.distortion, point.information, point.slope, gap)
+
+
+def _point(letters: Sequence[Letter], found: Saddle) -> Point:
+    channels = tuple(
+        letter.conditionals(weights, found.slope)
+        for letter, weights in zip(letters, found.weights, strict=True)
+    )
+    distortion, information = (
+        math.fsum(
+            letter.times * getattr(letter, what)(channel)
+            for letter, channel in zip(letters, channels, strict=True)
+        )
+        for what in ("distortion", "information")
+    )
+    bound = max(found.intercept - found.slope * distortion, 0.0)
+    return Point(channels, distortion, information, found.slope, max(0.0, information - bound))

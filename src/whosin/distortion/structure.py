@@ -1,31 +1,34 @@
-"""Which rows a prior treats alike, and what it says about counts (F14).
+"""A prior on records, seen through its symmetry and its independent parts (F14, T20).
 
-Contract: groups of rows such that exchanging two rows of a group leaves the prior as it is. A prior
-of independent rows says so itself; for any other one transpositions are tried on its table, with
-exact rationals. "Can be exchanged" is an equivalence, so the groups are its classes.
+Contract: `groups` are rows such that exchanging two rows of a group leaves the prior as it is;
+`blocks` are sets of rows that are independent of each other, each with a structure of its own.
+Everything about the prior that a level depends on is kept in exact rationals.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
-from whosin.distortion.types import Types, number_of_types, types
-from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import Array, flint_rational, log_up, rational
-from whosin.priors import Exchangeable, Independent, Prior, Uniform
-from whosin.spaces import Records, Space
+from whosin.distortion.types import Types, types
+from whosin.exact import Array, log_up, rational
+from whosin.priors import Exchangeable, Prior
+from whosin.spaces import Records
 
-MOST_TYPES = 20_000
-"""Of a linear program."""
 MOST_KINDS = 1 << 20
-"""Of a table that is only summed over."""
-MOST_WORLDS = 4096
+"""Types of a table that is only summed over."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Independent copies of the same few rows: their prior, and the rows of each copy."""
+
+    structure: Structure
+    places: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,50 +41,28 @@ class Structure:
         groups: rows that can be exchanged, each row in one group.
         rows: the distribution of each row where rows are independent, else nothing.
         table: the exact mass of each world, where the prior was written out.
+        blocks: the independent parts of a prior that has several.
     """
 
     space: Records
     prior: Prior
     groups: tuple[tuple[int, ...], ...]
-    rows: tuple[tuple[Fraction, ...], ...] | None
+    rows: tuple[tuple[Fraction, ...], ...] | None = None
     table: tuple[Fraction, ...] | None = None
+    blocks: tuple[Block, ...] = ()
 
     @cached_property
     def types(self) -> Types:
         """The joint types."""
-        self.within(MOST_KINDS)
+        from whosin.distortion.reach import need_types
+
+        need_types(self, MOST_KINDS)
         return types(tuple(len(group) for group in self.groups), self.space.values)
-
-    def within(self, most: int) -> None:
-        """Refuse more types than that.
-
-        Raises:
-            Unsupported: there are too many; the message says which structure would help.
-        """
-        sizes = tuple(len(group) for group in self.groups)
-        needed = number_of_types(sizes, self.space.values)
-        if needed > most:
-            n, m = self.space.rows, self.space.values
-            alike = number_of_types((n,), m)
-            fit = n
-            while number_of_types((fit,), m) > MOST_TYPES:
-                fit -= 1
-            better = (
-                f"if the prior treated all rows alike (i.i.d., exchangeable) it would be {alike:,}"
-                if alike <= MOST_TYPES
-                else f"with rows that the prior treats alike {fit} rows of {m} values fit; a "
-                "uniform prior, identifiability from ε̃_X on, and mutual information of independent "
-                "rows have closed or single-letter forms of any size"
-            )
-            raise Unsupported(
-                f"the best mechanism for {n} rows of {m} values in groups of "
-                f"{', '.join(map(str, sizes))} needs {needed:,} variables, of at most "
-                f"{most:,}: {better}"
-            )
 
     @cached_property
     def world_masses(self) -> list[Fraction]:
-        """The probability of *one* world with these counts, for each combination of counts."""
+        """The probability of *one* world with these counts, for each combination of counts; with a
+        total that may differ from 1 as the prior's numbers do."""
         if self.rows is not None:
             first = [self.rows[group[0]] for group in self.groups]
             return [
@@ -101,6 +82,11 @@ class Structure:
                 for ((_zeros, ones),) in self.types.counts
             ]
         assert self.table is not None
+        return [self.table[self.space.index(world)] for world in self.representatives]
+
+    @cached_property
+    def representatives(self) -> list[tuple[int, ...]]:
+        """One world with each combination of counts."""
         found = []
         for counts in self.types.counts:
             world = [0] * self.space.rows
@@ -108,20 +94,31 @@ class Structure:
                 values = [value for value, count in enumerate(part) for _ in range(count)]
                 for row, value in zip(group, values, strict=True):
                     world[row] = value
-            found.append(self.table[self.space.index(world)])
+            found.append(tuple(world))
         return found
 
     @cached_property
+    def exact_masses(self) -> list[Fraction]:
+        """The probability of each combination of counts, with sum 1."""
+        parts, shape = self.types.groups, self.types.counts_shape
+        found = [
+            mass * math.prod(part.arrangements(i) for part, i in zip(parts, at, strict=True))
+            for mass, at in zip(self.world_masses, np.ndindex(*shape), strict=True)
+        ]
+        total = sum(found, Fraction(0))
+        return found if total == 1 else [mass / total for mass in found]
+
+    @cached_property
     def masses(self) -> Array:
-        """The probability of each combination of counts."""
+        """The same in floats."""
         logs = self.types.log_arrangements
-        found = np.array([_log(mass) for mass in self.world_masses]) + logs
+        found = np.array([log(mass) for mass in self.world_masses]) + logs
         return np.asarray(np.exp(found) / np.exp(found).sum())
 
     @cached_property
     def odds(self) -> Array:
-        """p(x)/p(x') for each move."""
-        logs = np.array([_log(mass) for mass in self.world_masses])
+        """p(x)/p(x') for each move, in floats."""
+        logs = np.array([log(mass) for mass in self.world_masses])
         moves = self.types.moves
         place = self.types.inputs
         return np.asarray(np.exp(logs[place[moves.source]] - logs[place[moves.target]]))
@@ -132,26 +129,26 @@ class Structure:
         if self.rows is not None:
             return self.rows
         found: list[tuple[Fraction, ...]] = [()] * self.space.rows
-        masses = [
-            mass
-            * math.prod(part.arrangements(i) for part, i in zip(self.types.groups, at, strict=True))
-            for mass, at in zip(
-                self.world_masses, np.ndindex(*self.types.counts_shape), strict=True
-            )
-        ]
+        if self.blocks:
+            for block in self.blocks:
+                for copy in block.places:
+                    for row, inside in zip(copy, block.structure.marginals, strict=True):
+                        found[row] = inside
+            return tuple(found)
         for number, group in enumerate(self.groups):
             shares = [Fraction(0)] * self.space.values
-            for mass, counts in zip(masses, self.types.counts, strict=True):
+            for mass, counts in zip(self.exact_masses, self.types.counts, strict=True):
                 for value, count in enumerate(counts[number]):
                     shares[value] += mass * Fraction(count, len(group))
-            total = sum(shares, Fraction(0))
             for row in group:
-                found[row] = tuple(share / total for share in shares)
+                found[row] = tuple(shares)
         return tuple(found)
 
     @cached_property
     def spread(self) -> float:
         """ε_X = max over neighbours of ln p_X(x)/p_X(x'); infinite where the prior has zeros."""
+        if self.blocks:
+            return max(block.structure.spread for block in self.blocks)
         if self.rows is not None:
             kinds = [self.rows[group[0]] for group in self.groups]
             ratios = [max(row) / min(row) if min(row) else math.inf for row in kinds]
@@ -162,7 +159,8 @@ class Structure:
         if self.table is not None:
             shape = (self.space.values,) * self.space.rows
             cube = np.array(self.table, dtype=object).reshape(shape)
-            return log_up(max((cube.max(a) / cube.min(a)).max() for a in range(cube.ndim)))
+            sides = (np.moveaxis(cube, a, 0).reshape(len(cube), -1) for a in range(cube.ndim))
+            return log_up(max((side.max(axis=0) / side.min(axis=0)).max() for side in sides))
         moves, place = self.types.moves, self.types.inputs
         pairs = set(zip(place[moves.source].tolist(), place[moves.target].tolist(), strict=True))
         return log_up(max(masses[i] / masses[j] for i, j in pairs))
@@ -170,95 +168,18 @@ class Structure:
     @cached_property
     def entropy(self) -> float:
         """H(X) in nats."""
+        if self.blocks:
+            return sum(len(block.places) * block.structure.entropy for block in self.blocks)
         if self.rows is not None:
             kinds = [(len(group), self.rows[group[0]]) for group in self.groups]
-            return -sum(many * float(p) * _log(p) for many, row in kinds for p in row if p)
-        logs = np.array([_log(mass) for mass in self.world_masses])
+            return -sum(many * float(p) * log(p) for many, row in kinds for p in row if p)
+        logs = np.array([log(mass) for mass in self.world_masses])
         seen = self.masses > 0
         return -float(np.sum(self.masses[seen] * logs[seen]))
 
 
-def structure(space: Space, prior: Prior) -> Structure:
-    """The symmetry of a prior on records.
-
-    Raises:
-        InvalidInput: the space is not one of records, or the prior does not fit it.
-        Unsupported: a prior without declared structure is too large to write out.
-    """
-    if not isinstance(space, Records):
-        raise InvalidInput("space", "Records(rows, values)", repr(space))
-    if not isinstance(prior, Prior):
-        raise InvalidInput("prior", "a prior on records", repr(prior))
-    if isinstance(prior, Uniform):
-        row = (Fraction(1, space.values),) * space.values
-        return Structure(space, prior, (tuple(range(space.rows)),), (row,) * space.rows)
-    if isinstance(prior, Independent):
-        rows = tuple(prior.rows(space))
-        alike: dict[tuple[Fraction, ...], list[int]] = {}
-        for number, row in enumerate(rows):
-            alike.setdefault(row, []).append(number)
-        return Structure(space, prior, tuple(map(tuple, alike.values())), rows)
-    if isinstance(prior, Exchangeable):
-        if space.values != 2 or len(prior.sizes) != space.rows + 1:
-            raise InvalidInput(
-                "prior", f"Exchangeable with {space.rows + 1} sizes, for two values", repr(prior)
-            )
-        return Structure(space, prior, (tuple(range(space.rows)),), None)
-    if space.worlds > MOST_WORLDS:
-        raise Unsupported(
-            f"{space.worlds:,} worlds are too many for a prior without declared structure (at most "
-            f"{MOST_WORLDS:,}): use Independent, Uniform or Exchangeable"
-        )
-    table = prior.on_records(space, flint_rational)
-    groups = _groups(table.reshape((space.values,) * space.rows))
-    return Structure(space, prior, groups, None, tuple(rational(mass) for mass in table))
-
-
-def _groups(table: Array) -> tuple[tuple[int, ...], ...]:
-    """Classes of rows that can be exchanged."""
-    groups: list[list[int]] = []
-    for row in range(table.ndim):
-        for group in groups:
-            if bool((np.swapaxes(table, group[0], row) == table).all()):
-                group.append(row)
-                break
-        else:
-            groups.append([row])
-    return tuple(map(tuple, groups))
-
-
-def _log(value: Fraction) -> float:
+def log(value: Fraction) -> float:
     """ln, also of fractions too small for a float."""
     if not value:
         return -math.inf
     return math.log(value.numerator) - math.log(value.denominator)
-
-
-def check_cost(space: Records, cost: object) -> Array:
-    """A distortion matrix: what it costs to show b for a. Hamming where none is given."""
-    if cost is None:
-        return 1.0 - np.eye(space.values)
-    try:
-        matrix = np.asarray(cost, dtype=float)
-    except (TypeError, ValueError):
-        matrix = np.empty(0)
-    if matrix.shape != (space.values,) * 2:
-        raise InvalidInput("cost", f"{space.values} × {space.values} numbers", repr(cost))
-    if not np.isfinite(matrix).all() or (matrix < 0).any() or np.diag(matrix).any():
-        raise InvalidInput("cost", "finite, at least 0, and 0 on the diagonal", repr(cost))
-    return matrix
-
-
-def is_hamming(cost: Array) -> bool:
-    return bool((cost == 1.0 - np.eye(len(cost))).all())
-
-
-def best_constant(structure: Structure, cost: Array) -> tuple[float, Sequence[int]]:
-    """The answer that ignores the data: its distortion, and the value shown for each row."""
-    total, shown = 0.0, [0] * structure.space.rows
-    for group in structure.groups:
-        expected = np.array([float(p) for p in structure.marginals[group[0]]]) @ cost
-        total += len(group) * float(expected.min())
-        for row in group:
-            shown[row] = int(expected.argmin())
-    return total, shown

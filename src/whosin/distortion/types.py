@@ -17,10 +17,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import combinations
 
 import numpy as np
 
+from whosin.distortion.compositions import compositions, log_factorials, multinomial, places
 from whosin.exact import Array
 
 
@@ -39,32 +39,32 @@ class Group:
 
     def __init__(self, rows: int, values: int) -> None:
         self.rows, self.values = rows, values
-        self.tables = _compositions(rows, values * values).reshape(-1, values, values)
-        self.counts = _compositions(rows, values)
+        self.tables = compositions(rows, values * values).reshape(-1, values, values)
+        self.counts = compositions(rows, values)
         place = {row.tobytes(): index for index, row in enumerate(self.counts)}
-        self.inputs = _places(place, self.tables.sum(axis=2))
-        self.outputs = _places(place, self.tables.sum(axis=1))
+        self.inputs = places(place, self.tables.sum(axis=2))
+        self.outputs = places(place, self.tables.sum(axis=1))
 
     @cached_property
     def log_ways(self) -> Array:
         """ln of the number of y with this type, given x."""
-        logs = _log_factorials(self.rows)
+        logs = log_factorials(self.rows)
         rows = logs[self.tables.sum(axis=2)].sum(axis=1)
         return np.asarray(rows - logs[self.tables].sum(axis=(1, 2)))
 
     @cached_property
     def log_arrangements(self) -> Array:
         """ln of the number of x with these counts."""
-        logs = _log_factorials(self.rows)
+        logs = log_factorials(self.rows)
         return np.asarray(logs[self.rows] - logs[self.counts].sum(axis=1))
 
     def ways(self, index: int) -> int:
         """The number of y with this type, given x, exactly."""
-        return math.prod(_multinomial(row) for row in self.tables[index].tolist())
+        return math.prod(multinomial(row) for row in self.tables[index].tolist())
 
     def arrangements(self, index: int) -> int:
         """The number of x with these counts, exactly."""
-        return _multinomial(self.counts[index].tolist())
+        return multinomial(self.counts[index].tolist())
 
     @cached_property
     def moves(self) -> Moves:
@@ -82,7 +82,7 @@ class Group:
                     moved[:, other, b] += 1
                     above = self.tables[source, a, b] * (sums[source, other] + 1)
                     below = sums[source, a] * (self.tables[source, other, b] + 1)
-                    found.append((source, _places(place, moved), above, below))
+                    found.append((source, places(place, moved), above, below))
         return Moves(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
@@ -122,6 +122,15 @@ class Types:
         return self._added([part.log_ways for part in self.groups])
 
     @cached_property
+    def ways(self) -> Array:
+        """The number of y with each type, given x, exactly (whole numbers of any size)."""
+        total = np.array([1], dtype=object)
+        for part in self.groups:
+            mine = np.array([part.ways(index) for index in range(len(part.tables))], dtype=object)
+            total = np.multiply.outer(total, mine).ravel()
+        return total
+
+    @cached_property
     def log_arrangements(self) -> Array:
         """For each combination of counts."""
         return self._added([part.log_arrangements for part in self.groups])
@@ -156,12 +165,6 @@ class Types:
         return Moves(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def number_of_types(sizes: tuple[int, ...], values: int) -> int:
-    """∏ C(k + m² − 1, m² − 1), without building them."""
-    cells = values * values
-    return math.prod(math.comb(size + cells - 1, cells - 1) for size in sizes)
-
-
 @lru_cache(maxsize=32)
 def group(rows: int, values: int) -> Group:
     return Group(rows, values)
@@ -171,30 +174,3 @@ def group(rows: int, values: int) -> Group:
 def types(sizes: tuple[int, ...], values: int) -> Types:
     """The types of a partition of the rows, kept for the next call."""
     return Types(sizes, values)
-
-
-def _compositions(total: int, parts: int) -> Array:
-    """All ways to write `total` as an ordered sum of `parts` whole numbers."""
-    count = math.comb(total + parts - 1, parts - 1)
-    bars = np.array(list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64)
-    bars = bars.reshape(count, parts - 1)
-    ends = np.full((count, 1), total + parts - 1)
-    starts = np.full((count, 1), -1)
-    return np.diff(np.hstack([starts, bars, ends]), axis=1) - 1
-
-
-def _places(place: dict[bytes, int], rows: Array) -> Array:
-    return np.array([place[row.tobytes()] for row in np.ascontiguousarray(rows)], dtype=np.int64)
-
-
-@lru_cache(maxsize=64)
-def _log_factorials(most: int) -> Array:
-    return np.array([math.lgamma(k + 1) for k in range(most + 1)])
-
-
-def _multinomial(counts: list[int]) -> int:
-    ways, total = 1, 0
-    for count in counts:
-        total += count
-        ways *= math.comb(total, count)
-    return ways

@@ -16,6 +16,8 @@ from whosin.priors.base import AsNumber, Prior
 from whosin.priors.records import TOLERANCE
 from whosin.spaces.grid import Grid, as_grid
 from whosin.spaces.lattice import Lattice
+from whosin.spaces.memory import require_table
+from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
 
 Block = tuple[Sequence[Hashable], Mapping[Any, object]]
@@ -151,6 +153,39 @@ class Blocks(Prior):
         for place, weight in enumerate(_product(moves)):
             total[place] = number(weight)
         return total
+
+    def check_records(self, space: Records) -> None:
+        """On records a row is a person, by number, and its value whether they are present."""
+        if space.values != 2:
+            raise InvalidInput("values", "2 for blocks: absent, present", space.values)
+        if set(self._block_of) != set(range(space.rows)):
+            raise InvalidInput("blocks", f"rows 0 to {space.rows - 1}, each in one block", "not so")
+
+    def tables(self) -> list[tuple[tuple[int, ...], tuple[Fraction, ...]]]:
+        """For each block its rows, and the probability of each of their worlds, first row first."""
+        found = []
+        for (members, _), table in zip(self.blocks, self._exact, strict=True):
+            rows = tuple(sorted(members))  # type: ignore[type-var]
+            require_table("a table over a block", 1 << len(rows), 16)
+            masses = [Fraction(0)] * (1 << len(rows))
+            for present, mass in table.items():
+                masses[sum(1 << (len(rows) - 1 - rows.index(who)) for who in present)] = mass
+            found.append((rows, tuple(masses)))
+        return found  # type: ignore[return-value]
+
+    def on_records(self, space: Records, number: AsNumber) -> Array:
+        """With two values: row i is 1 where person i is present."""
+        self.check_records(space)
+        require_table("a table over all records", space.worlds, 1)
+        order: list[int] = []
+        mass = np.array([number(1)], dtype=float if number is float else object)
+        for rows, masses in self.tables():
+            order += rows
+            mass = np.multiply.outer(
+                mass, np.array([number(p) for p in masses], mass.dtype)
+            ).ravel()
+        axes = mass.reshape((2,) * space.rows).transpose(np.argsort(order))
+        return np.ascontiguousarray(axes).reshape(-1)
 
     def belief(self, space: Subsets, entity: int) -> Fraction:
         name = space.entities[entity]

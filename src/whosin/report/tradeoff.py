@@ -21,7 +21,7 @@ TITLES = {
 }
 
 
-def print_optimum(found: Optimum, spread: float, threshold: float) -> None:
+def print_optimum(found: Optimum, spread: float, threshold: float | None) -> None:
     """The optimum, its certificate and the closed-form bounds."""
     console = Console(highlight=False)
     space = found.space
@@ -43,7 +43,8 @@ def print_optimum(found: Optimum, spread: float, threshold: float) -> None:
     table.add_row("closed form", f"between {_digits(found.lower)} and {_digits(found.upper)}")
     if found.notion != "mutual-information":
         table.add_row("mutual information", f"{short(found.mutual_information)} nats")
-    table.add_row("of the prior", f"ε_X = {short(spread)}, ε̃_X = {short(threshold)}")
+    start = "" if threshold is None else f", ε̃_X = {short(threshold)}"
+    table.add_row("of the prior", f"ε_X = {short(spread)}{start}")
     console.print(table)
     if found.note:
         console.print(escape(found.note[0].upper() + found.note[1:] + "."))

@@ -112,6 +112,15 @@ def _chain(data: object) -> MarkovChain:
 
 def block_file(data: dict[str, Any]) -> BlockFile:
     """Read a block file."""
+    prior, people = block_prior(data)
+    if "scale" not in data:
+        raise InvalidInput("scale", "given in the block file", "nothing")
+    noisy = Laplace(Count(), rational(data["scale"], "scale"))
+    return BlockFile(prior, Subsets(people), noisy)
+
+
+def block_prior(data: dict[str, Any]) -> tuple[Blocks, int]:
+    """The prior of a block file, and how many people it is about."""
     check_keys(data, {"blocks", "query", "scale"}, "block file")
     if data.get("query", "count") != "count":
         raise InvalidInput("query", "count", repr(data["query"]))
@@ -142,15 +151,16 @@ def block_file(data: dict[str, Any]) -> BlockFile:
                 table[tuple(people + who for who in present)] = each.get("probability")
             blocks.append((range(people, people + size), table))
             people += size
-    if "scale" not in data:
-        raise InvalidInput("scale", "given in the block file", "nothing")
-    noisy = Laplace(Count(), rational(data["scale"], "scale"))
-    return BlockFile(Blocks(blocks), Subsets(people), noisy)
+    return Blocks(blocks), people
 
 
 def prior_file(path: Path) -> Prior:
     """Read a prior on records."""
-    data = load(path)
+    return prior_of(load(path))
+
+
+def prior_of(data: dict[str, Any]) -> Prior:
+    """The prior on records in a prior file's data."""
     kinds = {
         "independent": {"kind", "p"},
         "uniform": {"kind"},

@@ -14,11 +14,20 @@ if TYPE_CHECKING:
 
 
 def tradeoff(
-    rows: Annotated[int, typer.Option(help="How many rows.")],
-    values: Annotated[int, typer.Option(help="How many values a row can have.")] = 2,
+    rows: Annotated[int | None, typer.Option(help="How many rows.")] = None,
+    values: Annotated[
+        int | None, typer.Option(help="How many values a row can have (default 2).")
+    ] = None,
     prior: Annotated[
-        str, typer.Option(help="uniform, 0.7,0.3 for every row, or one a row: 0.7,0.3;0.5,0.5")
-    ] = "uniform",
+        str | None,
+        typer.Option(
+            help="uniform (default), 0.7,0.3 for every row, or one a row: 0.7,0.3;0.5,0.5"
+        ),
+    ] = None,
+    prior_file: Annotated[
+        Path | None,
+        typer.Option(help="Or a file (JSON): a prior, chain or block file, as verify takes them."),
+    ] = None,
     notion: Annotated[
         str | None,
         typer.Option(help="dp (default), identifiability or mutual-information; all in a curve."),
@@ -34,12 +43,12 @@ def tradeoff(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Find the mechanism that changes the data least at a level of privacy, or the reverse."""
+    from whosin.app.cli import record_priors
     from whosin.app.cli.output import print_json
-    from whosin.distortion import NOTIONS, best, structure, threshold
+    from whosin.distortion import NOTIONS, best, stated_threshold, structure
     from whosin.errors import InvalidInput, UnknownName
     from whosin.report import charts
     from whosin.report import tradeoff as text
-    from whosin.spaces import Records
 
     if save is not None:
         charts.check_path(save)
@@ -50,8 +59,15 @@ def tradeoff(
         raise InvalidInput(
             "what to find", "exactly one of --epsilon, --distortion, --curve", sum(given)
         )
-    space = Records(rows, values)
-    belief, matrix = _prior(prior, space), _matrix(cost)
+    if prior_file is None:
+        belief, space = record_priors.in_words(prior or "uniform", rows, values)
+        title = _title(space, prior or "uniform")
+    elif prior is None:
+        belief, space = record_priors.from_file(prior_file, rows, values)
+        title = _title(space, prior_file.stem)
+    else:
+        raise InvalidInput("--prior", "left out with --prior-file", prior)
+    matrix = _matrix(cost)
     if curve:
         found = _curves(space, belief, (notion,) if notion else NOTIONS, points, matrix)
         if json:
@@ -59,38 +75,22 @@ def tradeoff(
         else:
             text.print_curves(found)
         if save is not None:
-            charts.save(text.chart(found, _title(space, prior)), save)
+            charts.save(text.chart(found, title), save)
         return
     made = best(space, belief, epsilon, distortion, notion or "dp", matrix)
     if json:
         print_json(made.to_dict())
     else:
         known = structure(space, belief)
-        text.print_optimum(made, known.spread, threshold(known))
+        text.print_optimum(made, known.spread, stated_threshold(known))
     if save is not None:
         drawn = _curves(space, belief, NOTIONS, points, matrix)
-        charts.save(text.chart(drawn, _title(space, prior), made), save)
+        charts.save(text.chart(drawn, title, made), save)
 
 
 def _title(space: Records, prior: str) -> str:
     words = prior if len(prior) <= 40 else prior[:37] + "…"
     return f"{space.rows} rows of {space.values} values, prior {words}"
-
-
-def _prior(text: str, space: Records) -> Prior:
-    from whosin.errors import InvalidInput
-    from whosin.priors import Independent, Uniform
-
-    if text == "uniform":
-        return Uniform()
-    rows = [[part.strip() for part in row.split(",")] for row in text.strip(";").split(";")]
-    if any(len(row) != space.values for row in rows):
-        raise InvalidInput(
-            "--prior", f"uniform, or {space.values} probabilities, as --values says", repr(text)
-        )
-    if len(rows) not in (1, space.rows):
-        raise InvalidInput("--prior", f"one distribution, or {space.rows}, one a row", len(rows))
-    return Independent(rows if len(rows) > 1 else [rows[0]] * space.rows)
 
 
 def _matrix(text: str | None) -> list[list[float]] | None:

@@ -1,0 +1,59 @@
+"""Counting: ways to split a number of rows, and how many of them there are."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+
+from whosin.exact import Array
+
+
+def number_of_types(sizes: tuple[int, ...], values: int) -> int:
+    """∏ C(k + m² − 1, m² − 1), without building them."""
+    cells = values * values
+    return math.prod(math.comb(size + cells - 1, cells - 1) for size in sizes)
+
+
+def number_of_moves(sizes: tuple[int, ...], values: int) -> int:
+    """How many pairs of neighbours there are by type, without building them."""
+    total, cells = number_of_types(sizes, values), values * values
+    # A move needs a row in its cell: the other rows have any type.
+    return sum(
+        total
+        // number_of_types((size,), values)
+        * (cells * (values - 1) * number_of_types((size - 1,), values))
+        for size in sizes
+    )
+
+
+def compositions(total: int, parts: int) -> Array:
+    """All ways to write `total` as an ordered sum of `parts` whole numbers."""
+    count = math.comb(total + parts - 1, parts - 1)
+    bars = np.array(list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64)
+    bars = bars.reshape(count, parts - 1)
+    ends = np.full((count, 1), total + parts - 1)
+    starts = np.full((count, 1), -1)
+    return np.diff(np.hstack([starts, bars, ends]), axis=1) - 1
+
+
+def places(place: dict[bytes, int], rows: Array) -> Array:
+    """The number of each row, by a dictionary of rows' bytes."""
+    return np.array([place[row.tobytes()] for row in np.ascontiguousarray(rows)], dtype=np.int64)
+
+
+@lru_cache(maxsize=64)
+def log_factorials(most: int) -> Array:
+    """ln k! for k up to `most`."""
+    return np.array([math.lgamma(k + 1) for k in range(most + 1)])
+
+
+def multinomial(counts: list[int]) -> int:
+    """How many ways there are to arrange so many of each kind."""
+    ways, total = 1, 0
+    for count in counts:
+        total += count
+        ways *= math.comb(total, count)
+    return ways

@@ -1,0 +1,66 @@
+"""Mechanisms that treat independent blocks of rows each on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array, flint_array
+from whosin.mechanisms import Channel, Mechanism
+from whosin.spaces import Records, Space
+from whosin.spaces.memory import require
+
+
+class Drawn(Protocol):
+    """A mechanism on records that can be sampled."""
+
+    def channel(self, space: Space | None = None) -> Channel: ...
+
+    def sample(self, table: Sequence[int] | Array, rng: np.random.Generator) -> Array: ...
+
+
+@dataclass(frozen=True, eq=False)
+class PerBlock(Mechanism):
+    """Pr[y|x] = ∏ over blocks of Pr[y_B|x_B].
+
+    Args:
+        space: the tables.
+        parts: for each kind of block its mechanism, and the rows of each block of that kind.
+    """
+
+    space: Records
+    parts: tuple[tuple[Drawn, tuple[tuple[int, ...], ...]], ...]
+
+    def channel(self, space: Space | None = None) -> Channel:
+        """Written out over all m^n worlds, exactly."""
+        if space is not None and space != self.space:
+            raise InvalidInput("space", f"{self.space!r}, as the mechanism's", repr(space))
+        size, m = self.space.worlds, self.space.values
+        require("a table of worlds by worlds", 200 * size**2)
+        digits = np.array(list(self.space))
+        table = np.full((size, size), flint_array([1], (1,))[0], dtype=object)
+        for mechanism, copies in self.parts:
+            inside = mechanism.channel(Records(len(copies[0]), m))
+            entries = inside.exact
+            if entries is None:
+                entries = flint_array(inside.likelihoods.ravel(), inside.likelihoods.shape)
+            for rows in copies:
+                number = digits[:, rows] @ (m ** np.arange(len(rows))[::-1])
+                table = table * entries[np.ix_(number, number)]
+        return Channel(self.space, table, list(self.space))
+
+    def sample(self, table: Sequence[int] | Array, rng: np.random.Generator) -> Array:
+        """Draw an output block by block. For simulation, not for release."""
+        rows = np.asarray(table, dtype=np.int64)
+        m = self.space.values
+        if rows.shape != (self.space.rows,) or ((rows < 0) | (rows >= m)).any():
+            raise InvalidInput("table", f"{self.space.rows} values from 0 to {m - 1}", rows.shape)
+        out = np.empty_like(rows)
+        for mechanism, copies in self.parts:
+            for places in copies:
+                out[list(places)] = mechanism.sample(rows[list(places)], rng)
+        return out
