@@ -242,7 +242,7 @@ def test_any_multipliers_give_a_bound(seed, epsilon, notion):
     solver = linear(space, prior, notion)
     level = epsilon + solver.floor
     best_ = solver.at(level)
-    found = solver.program.solve(level).multipliers[0]
+    _, (_, found) = solver.program.solve(level).guesses
     for multipliers in (found, found * rng.uniform(0, 2, len(found)), rng.random(len(found)) / 50):
         assert solver.certificate.bound(multipliers, level) <= best_.distortion
     assert best_.distortion - solver.certificate.bound(found, level) < Fraction(1, 10**9)
@@ -253,7 +253,7 @@ def test_the_bound_is_the_definition_in_rationals():
     space, prior = wi.Records(2, 2), urns(2)
     solver = linear(space, prior)
     types, moves = solver.structure.types, solver.structure.types.moves
-    multipliers = solver.program.solve(0.7).multipliers[0]
+    _, multipliers = next(solver.program.solve(0.7).guesses)
     top = exp_up(0.7)
     reduced = [
         solver.certificate.masses[r] * int(d)
@@ -325,7 +325,7 @@ def test_a_solver_without_an_answer_is_not_believed(monkeypatch):
 
     def lost(self, epsilon, start=None):
         size, moves = self.types.size, len(self.types.moves.source)
-        return program.Solution([np.zeros(size)], [np.zeros(moves)], None, "unknown")
+        return program.Solution(iter([(np.zeros(size), np.zeros(moves))]), None, "unknown")
 
     monkeypatch.setattr(program.Program, "solve", lost)
     found = best(space, prior, epsilon=1)

@@ -61,11 +61,13 @@ class Linear:
             if epsilon - margin <= self.floor:
                 margin = (epsilon - self.floor) / 2
             found = self.program.solve(epsilon - margin, basis)
-            for multipliers in found.multipliers:
+            for weights, multipliers in found.guesses:
                 bound = max(bound, self.certificate.bound(multipliers, epsilon))
-            if best.distortion - bound > ENOUGH:
-                made = self._repaired(found.weights, epsilon, epsilon - margin)
-                best = min([best, *made], key=lambda answer: answer.distortion)
+                if best.distortion - bound > ENOUGH:
+                    made = self._repaired(weights, epsilon, epsilon - margin)
+                    best = min(best, made or best, key=lambda answer: answer.distortion)
+                if best.distortion - bound <= CLOSE:
+                    break
             trouble = found.trouble
             basis = None if trouble else found.basis  # a lost solver starts afresh
             if best.distortion - bound <= CLOSE:
@@ -76,15 +78,14 @@ class Linear:
             margin *= 8
         return replace(best, bound=min(bound, best.distortion), basis=basis, trouble=trouble)
 
-    def _repaired(self, guesses: list[Array], epsilon: float, inner: float) -> list[Answer]:
-        """The guesses that, closed at a level below ε, provably keep ε."""
-        structure, found = self.structure, []
-        for weights in guesses:
-            shares = shares_of(closed(self.program, weights, inner))
-            if self.certificate.keeps(shares, epsilon):
-                made = ByType(structure.space, structure.groups, structure.types, shares)
-                found.append(Answer(self.certificate.distortion(shares), Fraction(0), made))
-        return found
+    def _repaired(self, weights: Array, epsilon: float, inner: float) -> Answer | None:
+        """Weights closed at a level below ε, if they provably keep ε."""
+        shares = shares_of(closed(self.program, weights, inner))
+        if not self.certificate.keeps(shares, epsilon):
+            return None
+        structure = self.structure
+        made = ByType(structure.space, structure.groups, structure.types, shares)
+        return Answer(self.certificate.distortion(shares), Fraction(0), made)
 
     def _constant(self) -> Answer:
         value, shown = best_constant(self.structure, self.cost)

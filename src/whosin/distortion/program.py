@@ -12,6 +12,7 @@ the program magnified. Nothing here is trusted: what is claimed is proved in `ce
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Event, Thread
@@ -32,13 +33,16 @@ PATIENCE = 120.0
 """Seconds that the solver gets for one program."""
 
 
+Guess = tuple[Array, Array]
+"""Weights by type, and multipliers of the moves."""
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Weights by type and multipliers of the moves, from the best guess to the next; the solver's
-    basis, and why it stopped where that was before the optimum."""
+    """Guesses, each better than the one before and dearer; the solver's basis, and why it stopped
+    where that was before the optimum."""
 
-    weights: list[Array]
-    multipliers: list[Array]
+    guesses: Iterator[Guess]
     basis: Any
     trouble: str = ""
 
@@ -118,17 +122,20 @@ class Program:
             trouble = solver.modelStatusToString(status).lower()
         found = solver.getSolution()
         basis = solver.getBasis()
-        answers = [(_numbers(found.col_value, count), _numbers(found.row_dual, rows + sums))]
-        right = np.concatenate([np.zeros(rows), np.ones(sums)])
-        again = polished(i, j, values, right, self.objective, basis) if basis.valid else None
-        if again is not None:
-            answers.insert(0, again)
-        return Solution(
-            [np.maximum(weights, 0.0) for weights, _ in answers],
-            [np.maximum(-duals[:rows], 0.0) / size for _, duals in answers],
-            basis,
-            trouble,
-        )
+        guess = (_numbers(found.col_value, count), _numbers(found.row_dual, rows + sums))
+
+        def guesses() -> Iterator[Guess]:
+            """The solver's answer, and computed again from its basis where that is asked for."""
+            right = np.concatenate([np.zeros(rows), np.ones(sums)])
+            for attempt in (0, 1):
+                if attempt and not basis.valid:
+                    return
+                found = polished(i, j, values, right, self.objective, basis) if attempt else guess
+                if found is not None:
+                    weights, duals = found
+                    yield np.maximum(weights, 0.0), np.maximum(-duals[:rows], 0.0) / size
+
+        return Solution(guesses(), basis, trouble)
 
 
 def _run(solver: Any, size: int) -> None:
