@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -48,8 +49,15 @@ def expected_cost(row: Sequence[Fraction], matrix: object, cost: Array) -> Fract
 
 def best_constant(structure: Structure, cost: Array) -> tuple[Fraction, Sequence[int]]:
     """The answer that ignores the data: its distortion, and the value shown for each row."""
+    return _best_constant(structure, tuple(map(tuple, cost.tolist())))
+
+
+@lru_cache(maxsize=16)
+def _best_constant(
+    structure: Structure, cost: tuple[tuple[float, ...], ...]
+) -> tuple[Fraction, Sequence[int]]:
     total, shown = Fraction(0), [0] * structure.space.rows
-    prices = exact_cost(cost)
+    prices = exact_cost(np.array(cost))
     known: dict[tuple[Fraction, ...], tuple[Fraction, int]] = {}
     for group in structure.groups:
         row = structure.marginals[group[0]]

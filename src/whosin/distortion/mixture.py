@@ -49,12 +49,15 @@ class _Side:
     def __init__(self, letter: Letter) -> None:
         self.letter = letter
         self.used = letter.masses > 0
+        self.all_used = bool(self.used.all())
         self.p = letter.masses[self.used]
         count = len(letter.masses)
         self.q, self.z = np.full(count, 1.0 / count), np.ones(count)
 
     def look(self, slope: float) -> None:
-        k, first, second = (part[self.used] for part in self.letter.moments(slope))
+        k, first, second = self.letter.moments(slope)
+        if not self.all_used:
+            k, first, second = k[self.used], first[self.used], second[self.used]
         total = self.q.sum()
         sums = k @ self.q
         self.share = self.p / sums

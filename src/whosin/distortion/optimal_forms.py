@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ MOST_WRITTEN = 1024
 """Worlds of an E_i that does not factorise."""
 
 
+@lru_cache(maxsize=64)
 def exp_down(epsilon: float) -> Fraction:
     """A rational with a short denominator that is at most e^ε, and at most 2^−60 relative below."""
     ball = ball_exp(rational(epsilon))

@@ -174,6 +174,7 @@ OPTIONS: dict[str, object] = {
     "primal_feasibility_tolerance": TOLERANCE,
     "dual_feasibility_tolerance": TOLERANCE,
     "threads": 1,
+    "presolve": "off",  # little to find, and it costs more than it saves
     "solver": "simplex",
     "run_crossover": "on",
     "simplex_scale_strategy": 0,  # the coefficients are at most 1 already; scaling loses digits

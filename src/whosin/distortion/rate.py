@@ -29,14 +29,19 @@ def at_distortion(
     letters: Sequence[Letter], wanted: float, slope: float = 1.0, tolerance: float = TOLERANCE
 ) -> Point:
     """The least information at a distortion; the point's own distortion is at most that."""
-    aim, shift = wanted, 1e-15 * wanted
-    while True:
-        found = saddle(letters, aim, slope, tolerance)
-        point = _point(letters, found)
-        if point.distortion <= wanted:
-            return point
-        # Rounding left it a hair above: ask for a hair less.
-        slope, aim, shift = found.slope, wanted - (point.distortion - wanted) - shift, 8 * shift
+    found = saddle(letters, wanted, slope, tolerance)
+    channels, distortion = _channels(letters, found, found.slope)
+    step = max(1e-16, distortion / wanted - 1)
+    while distortion > wanted:
+        # A hair above: the same weights at a slope a hair steeper show the truth more often.
+        channels, distortion = _channels(letters, found, found.slope * (1 + step))
+        step *= 4
+    information = math.fsum(
+        letter.times * letter.information(channel)
+        for letter, channel in zip(letters, channels, strict=True)
+    )
+    bound = max(found.intercept - found.slope * distortion, 0.0)
+    return Point(channels, distortion, information, found.slope, max(0.0, information - bound))
 
 
 def at_information(letters: Sequence[Letter], wanted: float, most: float) -> Point:
@@ -69,17 +74,15 @@ def at_information(letters: Sequence[Letter], wanted: float, most: float) -> Poi
     return Point(point.conditionals, point.distortion, point.information, point.slope, gap)
 
 
-def _point(letters: Sequence[Letter], found: Saddle) -> Point:
+def _channels(
+    letters: Sequence[Letter], found: Saddle, slope: float
+) -> tuple[tuple[Array, ...], float]:
+    """The channels of these weights at a slope, and their distortion."""
     channels = tuple(
-        letter.conditionals(weights, found.slope)
+        letter.conditionals(weights, slope)
         for letter, weights in zip(letters, found.weights, strict=True)
     )
-    distortion, information = (
-        math.fsum(
-            letter.times * getattr(letter, what)(channel)
-            for letter, channel in zip(letters, channels, strict=True)
-        )
-        for what in ("distortion", "information")
+    return channels, math.fsum(
+        letter.times * letter.distortion(channel)
+        for letter, channel in zip(letters, channels, strict=True)
     )
-    bound = max(found.intercept - found.slope * distortion, 0.0)
-    return Point(channels, distortion, information, found.slope, max(0.0, information - bound))
