@@ -140,10 +140,11 @@ def blahut_arimoto(letter: Letter, wanted: float) -> tuple[float, float, float]:
     slopes, ends = [0.5, 4.0], [run(0.5), run(4.0)]
     for step in range(60):
         over, under = (end[0] - wanted for end in ends)
-        share = 0.5 if step % 3 == 2 else over / (over - under)
+        share = over / (over - under)
         if slopes[1] - slopes[0] < GAP / 10:
             value = (1 - share) * ends[0][1] + share * ends[1][1]
             return time.perf_counter() - start, value, max(ends[0][2], ends[1][2])
+        share = 0.5 if step % 3 == 2 else share
         middle = slopes[0] + share * (slopes[1] - slopes[0])
         found = run(middle)
         off = found[0] - wanted
