@@ -245,6 +245,8 @@ def test_full_support_is_needed():
     assert known.spread == math.inf and threshold(known) == math.inf
     with pytest.raises(ImpossibleTarget, match="zeros"):
         best(space, prior, epsilon=3, notion="identifiability")
+    any_ = best(space, prior, distortion=1, notion="identifiability")
+    assert any_.epsilon == math.inf and "zeros" in any_.note
     assert best(space, prior, epsilon=1).distortion == 0
 
 

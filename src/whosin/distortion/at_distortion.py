@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from whosin.distortion.at_epsilon import describe, reachable
+from whosin.distortion.at_epsilon import describe
 from whosin.distortion.bounds import epsilon_bounds
 from whosin.distortion.costs import best_constant, is_hamming
 from whosin.distortion.information import information_of, rate_optimum
@@ -21,14 +21,17 @@ from whosin.mechanisms import Mechanism
 def at_distortion(known: Structure, cost: Array, notion: str, wanted: Fraction) -> Optimum:
     """The mechanism with the least ε (or mutual information) within a distortion."""
     space, plain = known.space, is_hamming(cost)
-    if notion == "identifiability":
-        reachable(known, max(known.spread, 0.0) if known.spread < math.inf else 0.0)
     bounds = epsilon_bounds(known, cost, notion, float(wanted))
 
     def ends(level: float, value: float, made: Mechanism, learned: float, note: str) -> Optimum:
         found = (value, level, learned, made, 0.0)
         return Optimum(space, notion, "distortion", *found, *bounds, (), note)
 
+    if notion == "identifiability" and known.spread == math.inf:
+        note = (
+            "the prior has zeros: ε_X is infinite, and so is the identifiability of any mechanism"
+        )
+        return ends(math.inf, 0.0, identity(space.values), known.entropy, note)
     most, shown = best_constant(known, cost)
     if wanted >= most:
         floor = known.spread if notion == "identifiability" else 0.0

@@ -80,5 +80,7 @@ def _levels(known: Structure, notion: str, points: int, cost: object) -> list[fl
         return [float(d) for d in np.linspace(most, LEAST * min(most, space.rows), points)]
     if notion == "dp":
         return [float(e) for e in np.linspace(0.0, top, points)]
-    low = known.spread
-    return [float(e) for e in np.linspace(low, max(top, low + 1.0), points)]
+    low, high = known.spread, max(top, known.spread + 1.0)
+    if known.rows is None:
+        low += 1e-3 * (high - low)  # at ε_X itself the program has no interior
+    return [float(e) for e in np.linspace(low, high, points)]

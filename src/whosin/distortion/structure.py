@@ -172,10 +172,10 @@ class Structure:
             return sum(len(block.places) * block.structure.entropy for block in self.blocks)
         if self.rows is not None:
             kinds = [(len(group), self.rows[group[0]]) for group in self.groups]
-            return -sum(many * float(p) * log(p) for many, row in kinds for p in row if p)
+            return sum(many * float(p) * -log(p) for many, row in kinds for p in row if p)
         logs = np.array([log(mass) for mass in self.world_masses])
         seen = self.masses > 0
-        return -float(np.sum(self.masses[seen] * logs[seen]))
+        return abs(float(np.sum(self.masses[seen] * logs[seen])))
 
 
 def log(value: Fraction) -> float:
