@@ -68,6 +68,12 @@ class Standing:
         return max(pure, units.pure(self.budget.rho - self.spent.rho))
 
     @property
+    def remaining_rho(self) -> float:
+        """What is left of ρ for answers with Gaussian noise, rounded down; 0 without a δ."""
+        left = self.budget.rho - self.spent.rho if self.state == "open" else 0
+        return _down(max(0, left))
+
+    @property
     def certain(self) -> bool:
         """Whether `ratio` holds without exception: pure ε added up, and no δ was used."""
         return self.reading == "pure" and not self.spent.delta
@@ -113,6 +119,7 @@ class Standing:
             "spent_epsilon": _finite(self.epsilon),
             "reading": self.reading,
             "remaining_epsilon": self.remaining,
+            "remaining_rho": self.remaining_rho,
             "ratio": _finite(self.ratio),
             "alone": self.budget.alone,
             "debits": self.debits,
