@@ -394,9 +394,13 @@ def test_a_release_of_its_own_comes_first_and_last(ledger):
     standing = ledger.standing("after")
     assert (standing.state, standing.remaining) == ("complete", 0)
     assert "becomes at most 60.0% sure" in " ".join(words.allowed(standing))
+    assert math.isinf(standing.ratio) and not standing.certain
     with pytest.raises(BudgetRefused, match="nothing more can be asked"):
         ledger.debit("after", "second", pure("0.001"))
     assert ledger.answer("after", alone, lambda: "dog", "only") == "cat"
+    verify(ledger, "after")
+    closed = ledger.close("after")
+    assert "becomes at most 60.0% sure" in " ".join(words.allowed(closed))
     verify(ledger, "after")
     # With a cost under the dataset's relation it has to fit like any other.
     ledger.register("costly", BOUNDED)

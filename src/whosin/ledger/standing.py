@@ -76,7 +76,13 @@ class Standing:
     @property
     def certain(self) -> bool:
         """Whether `ratio` holds without exception: pure ε added up, and no δ was used."""
-        return self.reading == "pure" and not self.spent.delta
+        read, reading = self._read
+        return read < units.INFINITE and reading == "pure" and not self.spent.delta
+
+    @property
+    def by_itself(self) -> bool:
+        """Whether the one answer was a release of its own: its promise is the plan's, not an ε."""
+        return self.state == "complete" or self.spent.rho >= units.INFINITE
 
     @property
     def ratio(self) -> float:

@@ -35,6 +35,8 @@ def _money(standing: Standing) -> list[str]:
     lines = [f"Budget: {total} ({budget.relation})."]
     if not standing.debits:
         lines.append("Nothing has been spent.")
+    elif standing.epsilon == math.inf:
+        lines.append("Spent: all of it, on a release of its own.")
     else:
         read = "" if standing.reading == "pure" else ", added up as ρ of zero-concentrated DP"
         count = "1 answer" if standing.debits == 1 else f"{standing.debits} answers"
@@ -54,7 +56,7 @@ def allowed(standing: Standing) -> list[str]:
     lines = [who(plan.family)]
     if not standing.debits:
         return [*lines, "So far they have learned nothing from here."]
-    if standing.state == "complete" and math.isinf(standing.ratio):
+    if standing.by_itself:
         return [*lines, f"Whoever that is {plan.target.words()}.", *_failing(standing)]
     if math.isinf(standing.ratio):
         return [*lines, "Nothing is promised."]
