@@ -8,6 +8,7 @@ import math
 import os
 import sqlite3
 import threading
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -114,40 +115,69 @@ def test_levels_use_no_more_than_their_share_of_delta():
     assert lower > Fraction(1, 4) - Fraction(1, 1000)
 
 
-def test_one_of_two_readings_is_enough_for_an_adaptive_analyst():
-    """All adaptive strategies of three questions, exactly: randomised response with ε, or a pair
-    (Gaussian noise on a grid) that only has a ρ; the analyst picks after each answer. The whole
-    transcript is within (ε, δ) of the budget, by enumeration of its hockey-stick divergence."""
-    import itertools
+class Analyst:
+    """Every adaptive strategy of asking randomised responses with these ε, at once.
 
-    def response(epsilon: float):
-        p = math.exp(epsilon) / (1 + math.exp(epsilon))
-        return ((p, 1 - p), (1 - p, p)), Cost.pure(repr(epsilon))
+    The transcript's Σ (P − e^ε(transcript) Q)⁺ is a sum over its ends, so the worst strategy is
+    found node by node: at each one stop, or ask the question with the worst continuation. What
+    counts is how often each question was asked and how often it answered 1.
+    """
 
-    questions = [response(e) for e in (0.05, 0.2, 0.6)]
-    budget = Budget("add-remove", round(0.7 * ONE), 0, 0, False)
-    delta = 0.05
-    rho = composition.concentrated_budget(budget.epsilon, Fraction(delta) / 2)
-    budget = Budget("add-remove", budget.epsilon, rho, 0, False)
-    worst = 0.0
+    def __init__(self, levels: list[str], budget: Budget, shown) -> None:
+        self.levels, self.budget, self.shown = levels, budget, shown
+        self.prices = [Cost.pure(level) for level in levels]
+        self.found: dict[tuple, float] = {}
+        self.most = 0
 
-    def walk(p: float, q: float, spent: Cost, plan: tuple[int, ...], depth: int) -> float:
-        """Σ over transcripts of (P − e^ε Q)⁺; a refused question ends the transcript."""
-        nonlocal worst
-        if depth == 3 or not plan:
-            return max(0.0, p - math.exp(0.7) * q)
-        (first, second), cost = questions[plan[0]]
-        if not budget.holds(spent + cost):
-            return max(0.0, p - math.exp(0.7) * q)
-        half = (len(plan) - 1) // 2
-        return sum(
-            walk(p * first[o], q * second[o], spent + cost, branch, depth + 1)
-            for o, branch in ((0, plan[1 : 1 + half]), (1, plan[1 + half :]))
-        )
+    def worst(self, asked: tuple[int, ...] = (0, 0), ones: tuple[int, ...] = (0, 0)) -> float:
+        """The largest value from here on, for one unit of Q."""
+        if (asked, ones) not in self.found:
+            spent = Cost(0, 0)
+            for price, count in zip(self.prices, asked, strict=True):
+                for _ in range(count):
+                    spent += price
+            self.most = max(self.most, spent.epsilon)
+            net = sum(
+                float(level) * (2 * one - count)
+                for level, one, count in zip(self.levels, ones, asked, strict=True)
+            )
+            best = max(0.0, math.exp(net) - math.exp(self.shown(spent)))
+            for place, level in enumerate(self.levels):
+                if self.budget.holds(spent + self.prices[place]):
+                    more = tuple(n + (i == place) for i, n in enumerate(asked))
+                    one = tuple(n + (i == place) for i, n in enumerate(ones))
+                    chance = 1 / (1 + math.exp(float(level)))  # Q of the answer 1
+                    after = chance * self.worst(more, one) + (1 - chance) * self.worst(more, ones)
+                    best = max(best, after)
+            self.found[asked, ones] = best
+        return self.found[asked, ones]
 
-    for plan in itertools.product(range(3), repeat=7):  # a tree of seven choices
-        worst = max(worst, walk(1.0, 1.0, Cost(0, 0), plan, 0))
-    assert rho > 0 and worst <= delta
+
+TOTAL = replace(PLAIN, delta=0.2, dp_delta=0.1)
+
+
+@pytest.mark.parametrize("levels", [["0.1", "0.3"], ["0.15", "0.5"]])
+def test_one_of_two_readings_is_enough_for_an_adaptive_analyst(levels):
+    budget = Budget.of(TOTAL)
+    analyst = Analyst(levels, budget, lambda spent: 1.0)
+    assert 0 < analyst.worst() <= TOTAL.dp_delta
+    assert analyst.most > budget.epsilon  # also where the pure reading had ended
+    # Asking on without a budget is seen to break the promise.
+    wide = replace(budget, rho=3 * budget.rho)
+    assert Analyst(["0.3", "0.6"], wide, lambda spent: 1.0).worst() > TOTAL.dp_delta
+
+
+def test_what_is_shown_may_be_read_at_any_time():
+    """The ε shown at the moment that the analyst chose to stop, the worst for us."""
+    budget = Budget.of(TOTAL)
+
+    def shown(spent: Cost) -> float:
+        return reading(spent, budget, TOTAL)[0] / ONE
+
+    analyst = Analyst(["0.1", "0.3"], budget, shown)
+    assert 0 <= analyst.worst() <= TOTAL.dp_delta
+    # A reading of half of what it should be is seen to fail.
+    assert Analyst(["0.1", "0.3"], budget, lambda s: shown(s) / 2).worst() > TOTAL.dp_delta
 
 
 # Costs and sums
@@ -394,9 +424,13 @@ def test_a_release_of_its_own_comes_first_and_last(ledger):
     standing = ledger.standing("after")
     assert (standing.state, standing.remaining) == ("complete", 0)
     assert "becomes at most 60.0% sure" in " ".join(words.allowed(standing))
+    assert math.isinf(standing.ratio) and not standing.certain
     with pytest.raises(BudgetRefused, match="nothing more can be asked"):
         ledger.debit("after", "second", pure("0.001"))
     assert ledger.answer("after", alone, lambda: "dog", "only") == "cat"
+    verify(ledger, "after")
+    closed = ledger.close("after")
+    assert "becomes at most 60.0% sure" in " ".join(words.allowed(closed))
     verify(ledger, "after")
     # With a cost under the dataset's relation it has to fit like any other.
     ledger.register("costly", BOUNDED)

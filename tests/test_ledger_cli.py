@@ -76,7 +76,7 @@ def test_a_plan_from_a_file(run, tmp_path):
     shown = answer(run("ledger create books.db d --plan plan.json --json"))["datasets"][0]
     assert shown["budget_epsilon"] == pytest.approx(plan["epsilon"]) and shown["plan"] == plan
     code, out, _ = run("ledger show books.db d")
-    assert code == 0 and ", δ = " in out
+    assert code == 0 and ", δ = " in out and "of Gaussian noise" in out
 
 
 def test_an_export_can_be_checked_by_others(run, made, tmp_path):
@@ -113,8 +113,14 @@ def test_a_rewritten_history_shows(run, made, tmp_path):
     code, out, err = run("ledger verify books.db")
     assert (code, out) == (1, "")
     assert err == "whosin: the history of 'hospital' is broken: entry 2 was changed\n"
+    run("ledger create books.db another --epsilon 1")
+    code, out, err = run("ledger verify books.db")
+    assert code == 1 and out.startswith("another: whole") and "entry 2 was changed" in err
     code, out, err = run("ledger verify books.db --json")
-    assert code == 1 and json.loads(out)["whole"] is False
+    found = json.loads(out)
+    assert code == 1 and found["whole"] is False
+    assert [each["dataset"] for each in found["broken"]] == ["hospital"]
+    assert [each["dataset"] for each in found["datasets"]] == ["another"]
 
 
 def test_a_release_of_its_own(run, made):

@@ -257,6 +257,23 @@ def test_wrong_passwords_and_places_are_not_shown(url):
         wi.Ledger(wrong, wait=2)
 
 
+def test_the_grants_of_the_documentation_are_enough(url, ledger):
+    ledger.register("d", PLAN)
+    page = (Path(__file__).parent.parent / "docs" / "ledger.md").read_text(encoding="utf-8")
+    grants = page.split("```sql\n")[1].split("```")[0]
+    with ledger._store.writing() as connection:
+        connection.exec_driver_sql("DROP ROLE IF EXISTS analysts")
+        connection.exec_driver_sql("CREATE ROLE analysts LOGIN PASSWORD 'few-rights'")
+        for statement in grants.strip().split(";")[:-1]:
+            connection.exec_driver_sql(statement)
+    limited = url.replace(f"whosin:{postgres.PASSWORD}", "analysts:few-rights")
+    with wi.Ledger(limited, who="ann") as session:
+        assert session.answer("d", PRICE, lambda: 1, "r") == 1
+        assert verify(session, "d").debits == 1
+        with pytest.raises(StoreFailed, match="permission denied"), session._store.writing() as c:
+            c.exec_driver_sql("UPDATE whosin_entries SET head = ''")
+
+
 def test_an_empty_database_is_not_a_ledger_yet(url):
     with pytest.raises(InvalidInput, match="an empty database"):
         wi.Ledger(url, create=False)

@@ -68,9 +68,21 @@ class Standing:
         return max(pure, units.pure(self.budget.rho - self.spent.rho))
 
     @property
+    def remaining_rho(self) -> float:
+        """What is left of ρ for answers with Gaussian noise, rounded down; 0 without a δ."""
+        left = self.budget.rho - self.spent.rho if self.state == "open" else 0
+        return _down(max(0, left))
+
+    @property
     def certain(self) -> bool:
         """Whether `ratio` holds without exception: pure ε added up, and no δ was used."""
-        return self.reading == "pure" and not self.spent.delta
+        read, reading = self._read
+        return read < units.INFINITE and reading == "pure" and not self.spent.delta
+
+    @property
+    def by_itself(self) -> bool:
+        """Whether the one answer was a release of its own: its promise is the plan's, not an ε."""
+        return self.state == "complete" or self.spent.rho >= units.INFINITE
 
     @property
     def ratio(self) -> float:
@@ -113,6 +125,7 @@ class Standing:
             "spent_epsilon": _finite(self.epsilon),
             "reading": self.reading,
             "remaining_epsilon": self.remaining,
+            "remaining_rho": self.remaining_rho,
             "ratio": _finite(self.ratio),
             "alone": self.budget.alone,
             "debits": self.debits,

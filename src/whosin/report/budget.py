@@ -35,13 +35,17 @@ def _money(standing: Standing) -> list[str]:
     lines = [f"Budget: {total} ({budget.relation})."]
     if not standing.debits:
         lines.append("Nothing has been spent.")
+    elif standing.epsilon == math.inf:
+        lines.append("Spent: all of it, on a release of its own.")
     else:
         read = "" if standing.reading == "pure" else ", added up as ρ of zero-concentrated DP"
         count = "1 answer" if standing.debits == 1 else f"{standing.debits} answers"
         lines.append(f"Spent: ε = {short(standing.epsilon)} for {count}{read}.")
     if standing.state == "open":
         alone = " It allows one answer only." if standing.budget.alone else ""
-        lines.append(f"Left: ε = {standing.remaining:.6g}.{alone}")
+        gaussian = f"; or ρ = {standing.remaining_rho:.6g} of Gaussian noise"
+        rho = gaussian if standing.budget.rho else ""
+        lines.append(f"Left: ε = {standing.remaining:.6g}{rho}.{alone}")
     lines.append(f"State: {STATES[standing.state]}.")
     return lines
 
@@ -52,7 +56,7 @@ def allowed(standing: Standing) -> list[str]:
     lines = [who(plan.family)]
     if not standing.debits:
         return [*lines, "So far they have learned nothing from here."]
-    if standing.state == "complete" and math.isinf(standing.ratio):
+    if standing.by_itself:
         return [*lines, f"Whoever that is {plan.target.words()}.", *_failing(standing)]
     if math.isinf(standing.ratio):
         return [*lines, "Nothing is promised."]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -95,19 +96,25 @@ def verify(
 
     if head is not None and dataset is None:
         raise InvalidInput("--head", "given with one dataset", "all datasets")
+    checks, broken = [], []
     with _open(ledger) as opened:
-        checks, broken = [], None
-        try:
-            checks = [recompute(opened, name, head) for name in _names(opened, dataset)]
-        except BrokenHistory as error:
-            broken = error
+        for name in _names(opened, dataset):
+            try:
+                checks.append(recompute(opened, name, head))
+            except BrokenHistory as error:
+                broken.append(error)
     if json:
         found = [vars(check) for check in checks]
-        print_json({"whole": broken is None, "reason": broken and str(broken), "datasets": found})
-    elif broken is None:
-        print("\n".join(check_lines(checks)) or "The ledger has no datasets.")
-    if broken is not None:
-        raise broken
+        reasons = [{"dataset": error.dataset, "reason": str(error)} for error in broken]
+        print_json({"whole": not broken, "broken": reasons, "datasets": found})
+    elif checks:
+        print("\n".join(check_lines(checks)))
+    elif not broken:
+        print("The ledger has no datasets.")
+    for each in broken[:-1]:
+        print(f"whosin: {each}", file=sys.stderr)
+    if broken:
+        raise broken[-1]
 
 
 @app.command()
