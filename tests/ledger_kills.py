@@ -15,13 +15,13 @@ import json
 import os
 import random
 import signal
-import sys
 import time
+import traceback
 from collections import defaultdict
 from pathlib import Path
 
 import whosin as wi
-from whosin.errors import BudgetRefused, StoreFailed
+from whosin.errors import BudgetRefused
 from whosin.ledger import Charge, Cost, units, verify
 
 WORKERS = 8
@@ -62,8 +62,8 @@ def run(url: str, folder: Path, dataset: str, debits: int, kills: int, seed: int
             try:
                 work(url, folder, dataset, worker, debits)
                 code = 0
-            except StoreFailed as error:
-                print(error, file=sys.stderr)
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(code)
         alive[child] = worker

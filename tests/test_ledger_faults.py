@@ -235,6 +235,19 @@ def test_a_lock_between_the_debit_and_the_answer(tmp_path):
         assert ledger.standing("d").debits == 1
 
 
+def test_a_lock_while_connecting(tmp_path):
+    """Another program holds the whole file, so that not even the settings can be made."""
+    path = tmp_path / "ledger.db"
+    wi.Ledger(path).dispose()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(StoreFailed, match="locked by another program"):
+        wi.Ledger(path, wait=0.2)
+    other.close()
+    wi.Ledger(path).dispose()
+
+
 def test_a_ledger_of_a_newer_version(tmp_path):
     path = tmp_path / "ledger.db"
     wi.Ledger(path).dispose()
