@@ -1,12 +1,13 @@
-# Everything lives in .venv; the stamp is renewed only when the dependencies change.
+# Everything lives in .venv; its stamps are renewed only when the dependencies change.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
+CORE := .venv/.package
 STAMP := .venv/.installed
 
 .PHONY: demo test soak bench docs reference format clean
 
-demo: $(STAMP)
+demo: $(CORE)
 	@$(BIN)/whosin demo
 
 test: $(STAMP)
@@ -37,9 +38,10 @@ format: $(STAMP)
 clean:
 	rm -rf .venv .bench site build dist
 
-$(STAMP): pyproject.toml constraints.txt
+# The demonstration needs the package alone; everything else needs the tools of the tests too.
+$(CORE) $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "whosin needs Python 3.11 or newer: make PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "Setting up .venv (first run only) …" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,docs]'
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --editable '.$(if $(filter $@,$(STAMP)),[test,docs])'
 	@touch $@
