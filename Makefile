@@ -4,6 +4,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 BIN := .venv/bin
 CORE := .venv/.package
 STAMP := .venv/.installed
+EXTRAS := [test,docs]
 
 .PHONY: demo test soak bench docs reference format clean
 
@@ -43,5 +44,5 @@ $(CORE) $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "whosin needs Python 3.11 or newer: make PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "Setting up .venv (first run only) …" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --editable '.$(if $(filter $@,$(STAMP)),[test,docs])'
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --editable '.$(if $(filter $@,$(STAMP)),$(EXTRAS))'
 	@touch $@
