@@ -14,12 +14,12 @@ ROUNDING = 1e-9
 """Relative room for the rounding of special functions, whose own errors are some 10^-12."""
 
 
-def error_of(confidence: object) -> float:
-    """The error that a confidence leaves, rounded down; refuses what is no confidence."""
+def read_confidence(confidence: object) -> tuple[float, float]:
+    """A confidence, and the error that it leaves, rounded down."""
     level = rational(confidence, "confidence")
     if not 0.5 <= level < 1:
         raise InvalidInput("confidence", "at least 0.5 and below 1", confidence)
-    return float(1 - level) * (1 - 1e-15)
+    return float(level), float(1 - level) * (1 - 1e-15)
 
 
 def at_least(hits: int, trials: int, probability: float) -> float:

@@ -18,6 +18,8 @@ from whosin.exact import Array
 
 CAUTION = 1.0
 """How far the search distrusts its own estimates: it picks the best of many."""
+PLAIN = 0.05
+"""What a less plain event must promise more, as a part, to be chosen."""
 FEW = 64
 """Up to so many different outputs a table of counts leaves nothing for a classifier to find."""
 Pair = tuple[Outputs, Outputs]
@@ -91,7 +93,8 @@ class Trial:
 
 
 def trials_of(first: Pair, second: Pair) -> list[Trial]:
-    """What is worth trying for outputs of this kind, from two halves of the search's samples.
+    """What is worth trying for outputs of this kind, from two halves of the search's samples,
+    the plainest first.
 
     Tables of counts are cheap to learn: each half judges what the other half learnt, and both
     together order the outputs of the final event. Classifiers learn on the first half only.
@@ -100,13 +103,13 @@ def trials_of(first: Pair, second: Pair) -> list[Trial]:
     distinct = len(set(both[0].keys().tolist()) | set(both[1].keys().tolist()))
     draws = len(both[0]) + len(both[1])
     found = []
-    if distinct <= draws / 2 or both[0].kind == LABELS:
-        found.append(_crossed(ByFrequency.learn, first, second, both))
     if both[0].kind == NUMBERS and distinct > 2:
         value = ByValue()
         found.append(Trial(value, value.score(both[0]), value.score(both[1])))
-        if distinct > BINS:
-            found.append(_crossed(ByBin.learn, first, second, both))
+    if distinct <= draws / 2 or both[0].kind == LABELS:
+        found.append(_crossed(ByFrequency.learn, first, second, both))
+    if both[0].kind == NUMBERS and distinct > BINS:
+        found.append(_crossed(ByBin.learn, first, second, both))
     if both[0].kind in (VECTORS, SEQUENCES) and distinct > FEW:
         from whosin.audit.classifiers import learn
 
@@ -136,8 +139,10 @@ def choose(
             sign = 1 if favours == WITH else -1
             first, other = (sign * trial.with_scores, sign * trial.without_scores)[::sign]
             threshold, promise, estimate = _threshold(first, other, draws, error, delta)
-            if favours in found and promise <= found[favours].promise:
-                continue
+            if favours in found:
+                best = found[favours].promise
+                if promise <= best + PLAIN * abs(best):
+                    continue
             if trial.matched is not None:
                 share = ((first >= threshold).sum() + (other >= threshold).sum()) / (
                     len(first) + len(other)
@@ -171,7 +176,7 @@ def _threshold(
     counts = len(others) - np.searchsorted(np.sort(others), levels, side="left")
     # Half an imagined draw in each world keeps empty counts finite.
     p, q = (hits + 0.5) / (len(scores) + 1), (counts + 0.5) / (len(others) + 1)
-    excess = np.maximum(p - delta, 1e-300)
+    excess = np.maximum(p - delta, 1e-12)
     estimate = np.log(excess) - np.log(q)
     spread = np.sqrt((1 - p) * p / excess**2 + (1 - q) / q)
     z = -float(ndtri(error))

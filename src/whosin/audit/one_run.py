@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whosin.audit.confidence import ROUNDING, error_of
+from whosin.audit.confidence import ROUNDING, read_confidence
 from whosin.audit.result import Bounds
 from whosin.audit.two_worlds import read_delta
 from whosin.errors import InvalidInput
@@ -70,7 +70,7 @@ def one_run(
         scores: for each canary how much the output looks as if it was in.
         delta: granted to the mechanism.
     """
-    error, granted = error_of(confidence), read_delta(delta)
+    (level, error), granted = read_confidence(confidence), read_delta(delta)
     inside, values = _read(included, scores)
     count = len(inside)
     order = np.argsort(-values, kind="stable")
@@ -78,13 +78,13 @@ def one_run(
     sides = np.empty(count, dtype=bool)  # in, out, in, out …: from both ends inwards
     sides[0::2] = truth[: (count + 1) // 2]
     sides[1::2] = ~truth[::-1][: count // 2]
-    both, top = _guesses(sides), _guesses(truth)
+    both, top = _guesses(sides, granted), _guesses(truth, granted)
     log_ratio = bound(top, count, error / 2, granted)
     epsilon = max(log_ratio, bound(both, count, error / 2, granted))
     return OneRun(
         epsilon=epsilon,
         log_ratio=log_ratio,
-        confidence=1 - error,
+        confidence=level,
         delta=granted,
         canaries=count,
         both=both,
@@ -112,10 +112,14 @@ def _read(included: object, scores: object) -> tuple[Array, Array]:
     return coins.astype(bool), values
 
 
-def _guesses(right: Array) -> Guesses:
-    """How many are right among the first k, for some k fixed by the number of canaries alone."""
+def _guesses(right: Array, delta: float) -> Guesses:
+    """How many are right among the first k, for some k fixed by the number of canaries alone.
+
+    With δ few and large ones: a guess that is given away weighs most among few.
+    """
     count = len(right)
-    tried = sorted({max(1, round(count / 2 ** (step / 2))) for step in range(15)})
+    steps = [step / 2 for step in range(15)] if not delta else [0, 1, 2, 3]
+    tried = sorted({max(1, round(count / 2**step)) for step in steps})
     tried = [size for size in tried if size >= min(5, count)]
     totals = np.cumsum(right)
     return Guesses(tuple(tried), tuple(int(totals[size - 1]) for size in tried))

@@ -74,10 +74,12 @@ def read(raw: object, size: int) -> Outputs:
         return _array(np.asarray(items), size)
     if all(isinstance(item, list | tuple | np.ndarray) for item in items):
         return _rows(items)
-    if any(isinstance(item, list | np.ndarray) for item in items):
-        raise InvalidInput(FIELD, "of one kind in every draw", "numbers or text, and sequences")
-    if any(isinstance(item, float | np.floating) for item in items):
-        return _rows([(item,) for item in items])  # a number, or a word instead of one
+    sequences = [isinstance(item, list | tuple | np.ndarray) for item in items]
+    if any(sequences) and any(_is_number(item) for item in items):
+        raise InvalidInput(FIELD, "of one kind in every draw", "numbers, and sequences")
+    if any(sequences) or any(isinstance(item, float | np.floating) for item in items):
+        # A word in place of a number, or of a sequence.
+        return _rows([item if row else (item,) for item, row in zip(items, sequences, strict=True)])
     for item in items:
         if not isinstance(item, Hashable):
             raise InvalidInput(FIELD, "numbers, text or sequences of them", type(item).__name__)

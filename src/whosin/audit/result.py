@@ -76,18 +76,24 @@ def _belief(prior: object) -> float:
 
 @dataclass(frozen=True)
 class Count:
-    """How often an event happened in both worlds, in fresh draws, and the bound that this gives."""
+    """How often an event happened in both worlds, in fresh draws, and the bound that this gives.
+
+    Attributes:
+        trials, others: draws with and without.
+        log_ratio: the lower bound on ln of the ratio, favoured world over the other.
+    """
 
     event: Event
     with_hits: int
     without_hits: int
     trials: int
+    others: int
     log_ratio: float
 
     @property
     def estimate(self) -> float:
         """ln of the ratio of frequencies, favoured world over the other; not a bound."""
-        hits, other = self.with_hits, self.without_hits
+        hits, other = self.with_hits * self.others, self.without_hits * self.trials
         if self.event.favours == "without":
             hits, other = other, hits
         if hits == 0:
@@ -102,6 +108,7 @@ class Count:
             "with_hits": self.with_hits,
             "without_hits": self.without_hits,
             "trials": self.trials,
+            "others": self.others,
             "log_ratio": self.log_ratio,
             "estimate": self.estimate,
         }
@@ -130,6 +137,19 @@ class Audit(Bounds):
     def event(self) -> Event:
         """The witness: an event whose probability differs so much between the worlds."""
         return self.counts[0].event
+
+    def samples_to_refute(self, epsilon: float) -> int | None:
+        """About how many samples would refute a claim, if the frequencies seen are the truth; None
+        where they do not speak against it. A guess, for planning the next audit."""
+        count = self.counts[0]
+        seen = (count.with_hits, count.trials), (count.without_hits, count.others)
+        spread = sum(1 / max(hits, 1) - 1 / trials for hits, trials in seen)
+        margin = count.estimate - epsilon
+        if margin <= math.sqrt(spread) or self.delta:  # within what chance alone does
+            return None
+        error = 1 - self.confidence
+        needed = self.samples * spread * -2 * math.log(error) / min(margin, 50.0) ** 2
+        return max(math.ceil(needed), self.samples)
 
     def to_dict(self) -> dict[str, object]:
         """The result for programs."""

@@ -59,7 +59,7 @@ class Scores(Bounds):
         Raises:
             InvalidInput: there are too few non-members to be sure of so low a rate.
         """
-        most, error = rational(fpr, "fpr"), (1 - self.confidence) / 2
+        most, error = rational(fpr, "fpr"), exact.read_confidence(self.confidence)[1] / 2
         if not 0 < most < 1:
             raise InvalidInput("fpr", "strictly between 0 and 1", fpr)
         allowed = _false_positives(len(self.non_members), float(most), error)
@@ -77,7 +77,7 @@ class Scores(Bounds):
 
         Each point takes an equal part of the error.
         """
-        error = (1 - self.confidence) / POINTS / 2
+        error = exact.read_confidence(self.confidence)[1] / POINTS / 2
         count, total = len(self.non_members), len(self.members)
         ranked = np.sort(self.non_members)[::-1]
         ranks = np.unique(np.geomspace(1, count, POINTS).astype(int)) - 1
@@ -132,7 +132,7 @@ def scores(
             arrays, or mappings from a person to a score (then nobody may be in both).
         seed: decides which scores choose the threshold.
     """
-    error, granted = exact.error_of(confidence), read_delta(delta)
+    (level, error), granted = exact.read_confidence(confidence), read_delta(delta)
     _check_people(members, non_members)
     inside, outside = read_scores(members, "members"), read_scores(non_members, "non_members")
     for name, values in (("members", inside), ("non_members", outside)):
@@ -155,12 +155,14 @@ def scores(
         order = (0, 1) if choice.event.above else (1, 0)
         first, other = ((hits[place], len(counted[place])) for place in order)
         found = ratio_bound(*first, *other, error / len(picked), choice.slope, granted)
-        counts.append(Count(choice.event, hits[0], hits[1], len(counted[0]), found))
+        counts.append(
+            Count(choice.event, hits[0], hits[1], len(counted[0]), len(counted[1]), found)
+        )
     counts.sort(key=lambda count: -count.log_ratio)
     return Scores(
         epsilon=counts[0].log_ratio,
         log_ratio=max(count.log_ratio for count in counts if count.event.above),
-        confidence=1 - error,
+        confidence=level,
         delta=granted,
         counts=tuple(counts),
         members=inside,

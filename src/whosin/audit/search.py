@@ -14,7 +14,7 @@ from itertools import islice
 
 import numpy as np
 
-from whosin.audit.confidence import error_of
+from whosin.audit.confidence import read_confidence
 from whosin.audit.events import WITH, WITHOUT
 from whosin.audit.inputs import InputPair
 from whosin.audit.outputs import join
@@ -54,7 +54,7 @@ def search(
         pairs: of inputs (with, without): from `neighbours`, or any of your own, also a generator.
         samples: draws of each world, over all pairs and stages together.
     """
-    error, granted = error_of(confidence), read_delta(delta)
+    (level, error), granted = read_confidence(confidence), read_delta(delta)
     check_samples(samples)
     draw, entrants = vectorised(mechanism), _read(pairs)
     tell = progress or (lambda _count: None)
@@ -91,6 +91,7 @@ def search(
         samples - spent,
         error,
         granted,
+        confidence=level,
         samples=samples,
         seen=seen,
         tell=tell,

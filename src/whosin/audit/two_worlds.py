@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whosin.audit.confidence import error_of
+from whosin.audit.confidence import read_confidence
 from whosin.audit.events import WITH, WITHOUT, Choice, Pair, choose, trials_of
 from whosin.audit.ratio import ratio_bound
 from whosin.audit.result import Audit, Count, most_that_can_show, trials_to_show
@@ -21,7 +21,7 @@ from whosin.audit.sampling import Mechanism, World, check_fresh, chunks, is_cons
 from whosin.errors import InvalidInput
 from whosin.exact import rational
 
-SEARCH = 0.3
+SEARCH = 0.25
 """The part of the samples that looks for the event; the rest is counted."""
 FEWEST = 40
 """Below so many samples no event can be both found and counted."""
@@ -54,7 +54,7 @@ def two_worlds(
         delta: granted to the mechanism: bounds are then on the ε of an (ε, δ) claim.
         seed: for a repeatable run.
     """
-    error, granted = error_of(confidence), read_delta(delta)
+    (level, error), granted = read_confidence(confidence), read_delta(delta)
     check_samples(samples)
     draw = vectorised(mechanism)
     streams = np.random.SeedSequence(seed).spawn(2)
@@ -66,7 +66,17 @@ def two_worlds(
     seen = explore(worlds, round(samples * SEARCH), tell)
     trials = samples - seen.draws
     chosen = seen.choices(trials, error, granted)
-    return conclude(worlds, chosen, trials, error, granted, samples=samples, seen=seen, tell=tell)
+    return conclude(
+        worlds,
+        chosen,
+        trials,
+        error,
+        granted,
+        confidence=level,
+        samples=samples,
+        seen=seen,
+        tell=tell,
+    )
 
 
 def read_delta(delta: object) -> float:
@@ -86,7 +96,7 @@ def check_samples(samples: object, fewest: int = FEWEST) -> None:
 
 def check_claim(epsilon: float, samples: int, confidence: object) -> None:
     """Refuse so few samples that no outcome whatever could refute a claim; say how many could."""
-    error, share = error_of(confidence), 1 - SEARCH
+    error, share = read_confidence(confidence)[1], 1 - SEARCH
     if most_that_can_show(max(1, round(samples * share)), error) < epsilon:
         needed = round(trials_to_show(epsilon, error) * 1.05 / share)
         accepted = f"at least {needed:,} to be able to refute ε = {epsilon:g}"
@@ -136,6 +146,7 @@ def conclude(
     error: float,
     delta: float,
     *,
+    confidence: float,
     samples: int,
     seen: Seen,
     tell: Progress,
@@ -158,12 +169,12 @@ def conclude(
         bound = ratio_bound(
             pair[0], trials, pair[1], trials, error / len(picked), choice.slope, delta
         )
-        counts.append(Count(choice.event, first, second, trials, bound))
+        counts.append(Count(choice.event, first, second, trials, trials, bound))
     counts.sort(key=lambda count: -count.log_ratio)
     return Audit(
         epsilon=counts[0].log_ratio,
         log_ratio=max(count.log_ratio for count in counts if count.event.above),
-        confidence=1 - error,
+        confidence=confidence,
         delta=delta,
         counts=tuple(counts),
         samples=samples,
