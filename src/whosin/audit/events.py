@@ -16,8 +16,8 @@ from whosin.audit.orderings import BINS, ByBin, ByFrequency, ByValue, Ordering
 from whosin.audit.outputs import LABELS, NUMBERS, SEQUENCES, VECTORS, Outputs, join, read
 from whosin.exact import Array
 
-CAUTION = 1.0
-"""How far the search distrusts its own estimates: it picks the best of many."""
+MANY = 2000
+"""More than a few nested events count as so many when the search judges its own estimates."""
 PLAIN = 0.05
 """What a less plain event must promise more, as a part, to be chosen."""
 FEW = 64
@@ -168,7 +168,7 @@ def _threshold(
 
     levels = np.unique(np.concatenate([scores, others]))
     # The more events there are to choose from, the more the best of them flatters itself.
-    caution = CAUTION * math.sqrt(2 * math.log(1 + len(levels)))
+    caution = math.sqrt(2 * math.log(1 + (len(levels) if len(levels) <= FEW else MANY)))
     if len(levels) > 4000:
         # Every level in the tail, where single draws matter, then evenly spaced ones.
         levels = np.concatenate([levels[:-2000:-1], levels[-2000 :: -(len(levels) // 2000)]])
