@@ -13,7 +13,7 @@ privacy.
 >>> print(f"{found.epsilon:.2f} of {np.log(3):.2f}; {found.event}")
 1.09 of 1.10; output is 1
 >>> print(f"from 50% to at least {found.posterior(0.5):.1%}")
-from 50% to at least 74.7%
+from 50% to at least 74.8%
 """
 
 from whosin.audit.events import Event

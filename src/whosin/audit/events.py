@@ -16,8 +16,9 @@ from whosin.audit.orderings import BINS, ByBin, ByFrequency, ByValue, Ordering
 from whosin.audit.outputs import LABELS, NUMBERS, SEQUENCES, VECTORS, Outputs, join, read
 from whosin.exact import Array
 
-MANY = 2000
-"""More than a few nested events count as so many when the search judges its own estimates."""
+MANY, SOME = 2000, 20
+"""More than a few nested events count as so many when the search judges its own estimates; fewer
+where a classifier ordered them."""
 PLAIN = 0.05
 """What a less plain event must promise more, as a part, to be chosen."""
 FEW = 64
@@ -83,13 +84,15 @@ class Trial:
     """An ordering with scores that it gave to draws it was not learnt on, in both worlds.
 
     `matched` are the scores by which a share of the draws is turned into a threshold: of the final
-    ordering, where the trial's own scores came from orderings learnt on one half each.
+    ordering, where the trial's own scores came from orderings learnt on one half each. `smooth`
+    orderings put draws in the tail for a reason, not by chance.
     """
 
     ordering: Ordering
     with_scores: Array
     without_scores: Array
     matched: Array | None = None
+    smooth: bool = False
 
 
 def trials_of(first: Pair, second: Pair) -> list[Trial]:
@@ -114,7 +117,8 @@ def trials_of(first: Pair, second: Pair) -> list[Trial]:
         from whosin.audit.classifiers import learn
 
         for each in learn(*first):
-            found.append(Trial(each, each.score(second[0]), each.score(second[1])))
+            scores = each.score(second[0]), each.score(second[1])
+            found.append(Trial(each, *scores, smooth=True))
     return found
 
 
@@ -138,7 +142,9 @@ def choose(
         for favours in (WITH, WITHOUT):
             sign = 1 if favours == WITH else -1
             first, other = (sign * trial.with_scores, sign * trial.without_scores)[::sign]
-            threshold, promise, estimate = _threshold(first, other, draws, error, delta)
+            threshold, promise, estimate = _threshold(
+                first, other, draws, error, delta, MANY if not trial.smooth else SOME
+            )
             if favours in found:
                 best = found[favours].promise
                 if promise <= best + PLAIN * abs(best):
@@ -161,14 +167,14 @@ def _level(scores: Array, share: float) -> float:
 
 
 def _threshold(
-    scores: Array, others: Array, draws: int, error: float, delta: float
+    scores: Array, others: Array, draws: int, error: float, delta: float, many: int
 ) -> tuple[float, float, float]:
     """(t, promise, estimate) where {score ≥ t} promises the largest ln Pr[score] / Pr[other]."""
     from scipy.special import ndtri
 
     levels = np.unique(np.concatenate([scores, others]))
     # The more events there are to choose from, the more the best of them flatters itself.
-    caution = math.sqrt(2 * math.log(1 + (len(levels) if len(levels) <= FEW else MANY)))
+    caution = math.sqrt(2 * math.log(1 + (len(levels) if len(levels) <= FEW else many)))
     if len(levels) > 4000:
         # Every level in the tail, where single draws matter, then evenly spaced ones.
         levels = np.concatenate([levels[:-2000:-1], levels[-2000 :: -(len(levels) // 2000)]])

@@ -77,7 +77,7 @@ class Scores(Bounds):
 
         Each point takes an equal part of the error.
         """
-        error = exact.read_confidence(self.confidence)[1] / POINTS / 2
+        error = exact.read_confidence(self.confidence)[1] / POINTS / 3  # three bounds a point
         count, total = len(self.non_members), len(self.members)
         ranked = np.sort(self.non_members)[::-1]
         ranks = np.unique(np.geomspace(1, count, POINTS).astype(int)) - 1
