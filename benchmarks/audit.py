@@ -37,7 +37,7 @@ def rows() -> Iterator[Row]:
     yield _row("SVT4", text, found.epsilon, start)
     first = np.eye(6)[0]
     cases = (
-        ("noisy max", attacked.noisy_max, (first, 1 - first), 0.09 * 0.969, 0.1),
+        ("noisy max", attacked.noisy_max, (first, 1 - first), 0.9 * 0.0969, 0.1),
         ("SVT1", attacked.svt1, attacked.step(7, 1), 0.06, 0.1),
         ("SVT3", attacked.svt3, attacked.step(10, 5), 0.1, float("inf")),
     )
