@@ -18,6 +18,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import audit
 import chains
 import distortion
 import engine
@@ -33,6 +34,7 @@ GROUPS = {
     "distortion": distortion.rows,
     "noise": noise.rows,
     "ledger": ledger.rows,
+    "audit": audit.rows,
 }
 
 

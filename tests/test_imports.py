@@ -48,7 +48,9 @@ MAY_IMPORT = {
         "ledger",
     },
     "ledger": {"errors", "exact", "beliefs", "calibration"},
+    "audit": {"errors", "exact", "beliefs"},
     "report": {
+        "audit",
         "distortion",
         "errors",
         "exact",

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from whosin import audit as audit
     from whosin import beliefs as beliefs
     from whosin import calibration as calibration
     from whosin import distortion as distortion
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = (
+    "audit",
     "beliefs",
     "calibration",
     "distortion",

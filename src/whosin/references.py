@@ -82,6 +82,34 @@ PAPERS: dict[str, Paper] = {
             "TCC",
             2006,
         ),
+        Paper(
+            "steinke23",
+            "Thomas Steinke, Milad Nasr, Matthew Jagielski",
+            "Privacy Auditing with One (1) Training Run",
+            "NeurIPS",
+            2023,
+        ),
+        Paper(
+            "berger94",
+            "Roger L. Berger, Dennis D. Boos",
+            "P Values Maximized Over a Confidence Set for the Nuisance Parameter",
+            "Journal of the American Statistical Association",
+            1994,
+        ),
+        Paper(
+            "clopper34",
+            "C. J. Clopper, E. S. Pearson",
+            "The Use of Confidence or Fiducial Limits Illustrated in the Case of the Binomial",
+            "Biometrika",
+            1934,
+        ),
+        Paper(
+            "bichsel21",
+            "Benjamin Bichsel, Samuel Steffen, Ilija Bogunovic, Martin Vechev",
+            "DP-Sniper: Black-Box Discovery of Differential Privacy Violations using Classifiers",
+            "IEEE S&P",
+            2021,
+        ),
     )
 }
 

@@ -8,11 +8,24 @@ from typing import Any
 
 import typer
 
-from whosin import calibration, noise, priors
+from whosin import audit, calibration, noise, priors
 from whosin.app.cli.main import app
 from whosin.families import FAMILIES
 from whosin.mechanisms import MECHANISMS
 from whosin.notions import NOTIONS
+
+AUDITS = (
+    audit.two_worlds,
+    audit.search,
+    audit.neighbours,
+    audit.one_draw,
+    audit.one_run,
+    audit.scores,
+    audit.Audit,
+    audit.Scores,
+    audit.OneRun,
+    audit.Event,
+)
 
 
 def markdown() -> str:
@@ -26,6 +39,7 @@ def markdown() -> str:
         _section("Mechanisms", "wi.mechanisms", MECHANISMS.values()),
         _section("Notions", "wi.notions", NOTIONS.values()),
         _section("Targets", "wi", calibration.TARGETS.values()),
+        _section("Audits", "wi.audit", AUDITS),
         _section("Noise", "wi.noise", [*noise.SAMPLERS, *noise.SELECTIONS, noise.Grid]),
         _commands(),
     ]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import typer
 
 from whosin.app.cli import (
+    audit,
     cite,
     demo,
     explain,
@@ -41,6 +42,7 @@ app.command("tradeoff")(tradeoff.tradeoff)
 app.command("release")(release.release)
 app.add_typer(table.app, name="table")
 app.add_typer(ledger.app, name="ledger")
+app.command("audit")(audit.audit)
 app.command("demo")(demo.demo)
 app.command("cite")(cite.cite)
 

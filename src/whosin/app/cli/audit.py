@@ -1,0 +1,293 @@
+"""`whosin audit`: attack a mechanism, or a model's scores, and report a bound that is valid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whosin.app.cli.subjects import Subject
+    from whosin.audit import Audit, InputPair
+    from whosin.calibration import Plan
+
+
+def audit(
+    target: Annotated[
+        str | None,
+        typer.Argument(help="module:function, path/file.py:function, or a channel file (.json)."),
+    ] = None,
+    with_: Annotated[
+        str | None, typer.Option("--with", help="The input with someone's data: 1, [1, 0, 1], …")
+    ] = None,
+    without: Annotated[str | None, typer.Option(help="The neighbouring input without.")] = None,
+    queries: Annotated[
+        int | None, typer.Option(help="Or search: the input is a vector of so many answers.")
+    ] = None,
+    relation: Annotated[
+        str | None, typer.Option(help="With --queries: add-remove (default) or replace.")
+    ] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(help="Or module:function that yields (with, without) pairs to search."),
+    ] = None,
+    entities: Annotated[
+        int | None, typer.Option(help="How many people there are, for a mechanism of whosin.")
+    ] = None,
+    scores: Annotated[
+        Path | None, typer.Option(help="Audit a model: CSV with the columns member and score.")
+    ] = None,
+    one_run: Annotated[
+        Path | None, typer.Option(help="Audit one run: CSV with the columns included and score.")
+    ] = None,
+    samples: Annotated[
+        str, typer.Option(help="Draws of each world, all stages together.")
+    ] = "100000",
+    confidence: Annotated[str, typer.Option(help="With which the bounds hold.")] = "0.95",
+    claims_epsilon: Annotated[
+        str | None, typer.Option(help="A claim to attack: exit 1 when it is refuted.")
+    ] = None,
+    claims_delta: Annotated[str | None, typer.Option(help="The δ of that claim.")] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="Or the claim of a plan (whosin plan --json > plan.json).")
+    ] = None,
+    prior: Annotated[str, typer.Option(help="The prior belief to show a posterior for.")] = "0.5",
+    seed: Annotated[int | None, typer.Option(help="For a repeatable run.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Draw: x.html, x.svg or x.png.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Attack a function that claims to be private, and bound its leakage from below.
+
+    The function is m(input, size, rng) and returns `size` outputs, or one draw a call, m(input,
+    rng) or m(input). An event is sought on some of the samples and counted on the others, so the
+    bound holds at the stated confidence. A claim is refuted (exit 1, with the event as a witness)
+    or not refuted (exit 0), which is no proof of privacy.
+    """
+    from whosin.app.cli.output import print_json
+    from whosin.errors import InvalidInput
+    from whosin.exact import probability, rational
+    from whosin.report import audit as report
+    from whosin.report import charts
+
+    if save is not None:
+        charts.check_path(save)
+    belief = float(probability(prior, "--prior"))
+    plan, epsilon, delta = _claim(claims_epsilon, claims_delta, against)
+    level = rational(confidence, "--confidence")
+    given = [target is not None or (plan is not None and not scores and not one_run)]
+    if sum([*given, scores is not None, one_run is not None]) != 1:
+        accepted = "one of module:function, --scores, --one-run, or --against with a plan alone"
+        raise InvalidInput("what to audit", accepted, "none or several")
+    subject: Subject | None = None
+    found: Any
+    if scores is not None or one_run is not None:
+        only = {"--with": with_, "--without": without, "--queries": queries, "--pairs": pairs}
+        for option, value in (only | {"--entities": entities, "--relation": relation}).items():
+            if value is not None:
+                raise InvalidInput(option, "left out with scores", value)
+        found = _of_scores(scores, one_run, level, delta)
+    else:
+        subject = _subject(target, entities, plan)
+        size = _samples(samples)
+        found = _of_worlds(
+            subject, with_, without, queries, relation, pairs, size, level, delta, epsilon, seed
+        )
+    refuted = None if epsilon is None else found.refutes(epsilon)
+    data = _data(found, subject, epsilon, refuted, belief, seed)
+    if json:
+        print_json(data)
+    else:
+        report.print_audit(
+            found,
+            subject.name if subject else "the scores",
+            epsilon,
+            refuted,
+            belief,
+            plan,
+            exact=data.get("exact"),  # type: ignore[arg-type]
+        )
+    if save is not None:
+        charts.save(report.chart(found, epsilon), save)
+    if refuted:
+        raise typer.Exit(1)
+
+
+def _claim(
+    epsilon: str | None, delta: str | None, against: Path | None
+) -> tuple[Plan | None, float | None, float]:
+    from whosin.calibration import Plan
+    from whosin.errors import InvalidInput
+    from whosin.exact import rational
+
+    if against is not None:
+        for option, value in (("--claims-epsilon", epsilon), ("--claims-delta", delta)):
+            if value is not None:
+                raise InvalidInput(option, "left out with --against", value)
+        plan = Plan.load(against)
+        return plan, plan.epsilon, plan.dp_delta
+    if epsilon is None:
+        if delta is not None:
+            raise InvalidInput("--claims-delta", "given with --claims-epsilon", delta)
+        return None, None, 0.0
+    claim = rational(epsilon, "--claims-epsilon")
+    granted = rational(delta or 0, "--claims-delta")
+    if claim < 0:
+        raise InvalidInput("--claims-epsilon", "at least 0", epsilon)
+    if not 0 <= granted < 1:
+        raise InvalidInput("--claims-delta", "at least 0 and below 1", delta)
+    return None, float(claim), float(granted)
+
+
+def _samples(text: str) -> int:
+    """A whole number, also as 1e6 or 1,000,000."""
+    from whosin.errors import InvalidInput
+    from whosin.exact import rational
+
+    number = rational(text.replace(",", "").replace("_", ""), "--samples")
+    if number.denominator != 1 or number < 1:
+        raise InvalidInput("--samples", "a whole number", text)
+    return int(number)
+
+
+def _subject(target: str | None, entities: int | None, plan: Plan | None) -> Subject:
+    from whosin.app.cli import subjects
+
+    if target is None:
+        assert plan is not None
+        return subjects.of_plan(plan)
+    return subjects.subject(target, entities)
+
+
+def _of_worlds(
+    subject: Subject,
+    with_: str | None,
+    without: str | None,
+    queries: int | None,
+    relation: str | None,
+    pairs: str | None,
+    samples: int,
+    confidence: object,
+    delta: float,
+    epsilon: float | None,
+    seed: int | None,
+) -> Audit:
+    from whosin import audit as room
+    from whosin.app.cli import subjects
+    from whosin.errors import InvalidInput
+
+    if epsilon is not None:
+        room.check_claim(epsilon, samples, confidence)
+    if (with_ is None) != (without is None):
+        missing = "--with" if with_ is None else "--without"
+        raise InvalidInput(missing, "given with the other of the two", "nothing")
+    ways = [with_ is not None, queries is not None, pairs is not None]
+    if sum(ways) > 1 or (sum(ways) == 0 and not subject.pairs):
+        accepted = "exactly one of --with and --without, --queries, --pairs"
+        raise InvalidInput("inputs", accepted, "none" if not sum(ways) else "several")
+    if relation is not None and queries is None:
+        raise InvalidInput("--relation", "given with --queries", relation)
+    if with_ is not None and without is not None:
+        both = subjects.value(with_, "--with"), subjects.value(without, "--without")
+        return _watched(
+            samples,
+            lambda tell: room.two_worlds(
+                subject.mechanism, *both, samples, confidence, delta=delta, seed=seed, progress=tell
+            ),
+        )
+    entrants: tuple[InputPair, ...] | Any = subject.pairs
+    if queries is not None:
+        entrants = room.neighbours(queries, relation or "add-remove")
+    elif pairs is not None:
+        entrants = _pairs(pairs)
+    return _watched(
+        samples,
+        lambda tell: room.search(
+            subject.mechanism, entrants, samples, confidence, delta=delta, seed=seed, progress=tell
+        ),
+    )
+
+
+def _pairs(name: str) -> Any:
+    from whosin.app.cli import subjects
+    from whosin.errors import InvalidInput
+
+    found = subjects.load(name)
+    if not callable(found):
+        return found
+    try:
+        return list(found())
+    except Exception as error:
+        accepted = "a function without parameters that yields (with, without) pairs"
+        raise InvalidInput("--pairs", accepted, f"{type(error).__name__}: {error}") from error
+
+
+def _watched(samples: int, work: Callable[[Callable[[int], None]], Audit]) -> Audit:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("drawing", total=samples)
+        return work(lambda count: bar.advance(task, count))
+
+
+def _of_scores(scores: Path | None, one_run: Path | None, confidence: object, delta: float) -> Any:
+    from whosin import audit as room
+
+    if scores is not None:
+        flags, values = _table(scores, "member")
+        return room.scores(values[flags], values[~flags], confidence, delta=delta)
+    assert one_run is not None
+    return room.one_run(*_table(one_run, "included"), confidence, delta)
+
+
+def _table(path: Path, flag: str) -> tuple[Any, Any]:
+    """Two columns of a CSV file: a 0/1 flag and a score."""
+    import csv
+
+    import numpy as np
+
+    from whosin.errors import InvalidInput
+
+    flags, values = [], []
+    words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            if not {flag, "score"} <= set(reader.fieldnames or ()):
+                got = ", ".join(reader.fieldnames or ()) or "nothing"
+                raise InvalidInput(path.name, f"CSV with the columns {flag} and score", got)
+            for line, row in enumerate(reader, start=2):
+                word = (row[flag] or "").strip().lower()
+                if word not in words:
+                    raise InvalidInput(f"{flag} in line {line}", "1 or 0", repr(row[flag]))
+                flags.append(words[word])
+                try:
+                    values.append(float(row["score"]))
+                except (TypeError, ValueError):
+                    got = repr(row["score"])
+                    raise InvalidInput(f"score in line {line}", "a number", got) from None
+    except (UnicodeDecodeError, csv.Error):
+        raise InvalidInput(path.name, "CSV text", "something else") from None
+    return np.array(flags, dtype=bool), np.array(values, dtype=float)
+
+
+def _data(
+    found: Any,
+    subject: Subject | None,
+    epsilon: float | None,
+    refuted: bool | None,
+    prior: float,
+    seed: int | None,
+) -> dict[str, object]:
+    data: dict[str, object] = found.to_dict()
+    data.update(prior=prior, posterior=found.posterior(prior), seed=seed)
+    if epsilon is not None:
+        data.update(claims_epsilon=epsilon, refuted=refuted)
+    if subject is not None and subject.channel is not None:
+        pair = subject.exact(found.with_, found.without)
+        data["exact"] = {"pair": pair, "epsilon": subject.level()}
+    return data

@@ -1,0 +1,220 @@
+"""What `whosin audit` is pointed at: a function of the user's, a channel or mechanism of ours, or
+the noise of a plan.
+
+Contract: a function is loaded from a module (the current folder and PYTHONPATH) or a file; whatever
+goes wrong while loading becomes one message. Our own finite mechanisms are sampled row by row and
+come with their exact level, for the audit's bound to stand beside.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import math
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from whosin.audit import InputPair
+from whosin.calibration import Plan
+from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.mechanisms import Channel, Mechanism
+from whosin.notions import DifferentialPrivacy
+from whosin.spaces import Records, Subsets
+
+MOST_PAIRS = 1000
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Something to audit.
+
+    Attributes:
+        pairs: neighbouring inputs to search, where the subject knows them.
+        channel: the exact mechanism, where it is one of ours.
+    """
+
+    mechanism: Callable[..., Any]
+    name: str
+    pairs: tuple[InputPair, ...] = ()
+    channel: Channel | None = None
+
+    def exact(self, with_: object, without: object) -> float | None:
+        """The exact largest |ln ratio| between two worlds of a channel of ours."""
+        if self.channel is None:
+            return None
+        first, second = (_row(self.channel, world) for world in (with_, without))
+        some = (first > 0) | (second > 0)
+        with np.errstate(divide="ignore"):
+            return float(np.abs(np.log(first[some]) - np.log(second[some])).max())
+
+    def level(self) -> float | None:
+        """The exact ε over all neighbouring worlds."""
+        if self.channel is None:
+            return None
+        relation = "replace" if isinstance(self.channel.space, Records) else "add-remove"
+        return float(DifferentialPrivacy(relation).measure(self.channel).value)
+
+
+def subject(target: str, entities: int | None) -> Subject:
+    """Read `module:function`, `path/file.py:function` or a channel file."""
+    if target.endswith(".json"):
+        if entities is not None:
+            raise InvalidInput("--entities", "left out with a channel file", entities)
+        return of_channel(Channel.load(target), target)
+    found = load(target)
+    if isinstance(found, Mechanism):
+        space = None if entities is None else Subsets(entities)
+        if space is None and not isinstance(found, Channel):
+            raise InvalidInput("--entities", "given for a mechanism of whosin", "nothing")
+        return of_channel(found.channel(space), target)
+    if entities is not None:
+        raise InvalidInput("--entities", "left out with a function", entities)
+    if not callable(found):
+        accepted = "a function m(input, size, rng), or a mechanism of whosin"
+        raise InvalidInput(target, accepted, type(found).__name__)
+    return Subject(found, target)
+
+
+def load(target: str) -> Any:
+    """The object that `module:name` or `file.py:name` names."""
+    place, colon, name = target.rpartition(":")
+    if not colon or not place or not name:
+        accepted = "module:function, path/to/file.py:function or a channel file (.json)"
+        raise InvalidInput("what to audit", accepted, repr(target))
+    module = _from_file(Path(place)) if place.endswith(".py") else _module(place)
+    if not hasattr(module, name):
+        public = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
+        raise UnknownName(f"function of {place}", name, public)
+    return getattr(module, name)
+
+
+def _module(name: str) -> ModuleType:
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name + ".").startswith(error.name + "."):
+            accepted = "a module of the current folder or of PYTHONPATH"
+            raise InvalidInput("what to audit", accepted, repr(name)) from None
+        raise _broken(name, error) from error
+    except Exception as error:
+        raise _broken(name, error) from error
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise InvalidInput("what to audit", "a Python file that exists", str(path))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise _broken(str(path), error) from error
+    return module
+
+
+def _broken(name: str, error: Exception) -> InvalidInput:
+    words = " ".join(str(error).split())[:200]
+    return InvalidInput(name, "importable", f"{type(error).__name__}: {words}")
+
+
+def of_channel(channel: Channel, name: str) -> Subject:
+    """A finite mechanism as a sampler, with all its pairs of neighbours."""
+    if channel.is_density:
+        raise Unsupported(
+            f"{name} has no finite table to draw from; write a function that draws its noise"
+        )
+    channel = channel.on_worlds()
+    totals = np.cumsum(channel.likelihoods, axis=1)
+    names = np.empty(len(channel.outputs), dtype=object)
+    names[:] = [str(output) for output in channel.outputs]
+
+    def draw(world: object, size: int, rng: np.random.Generator) -> Any:
+        row = totals[_index(channel, world)]
+        places = np.searchsorted(row, rng.random(size) * row[-1], side="right")
+        return names[np.minimum(places, len(names) - 1)]
+
+    return Subject(draw, name, tuple(_neighbours(channel)), channel)
+
+
+def _neighbours(channel: Channel) -> list[InputPair]:
+    space = channel.space
+    found: list[InputPair] = []
+    for number in range(space.worlds):
+        if len(found) > MOST_PAIRS:
+            return []  # too many to try all: the user names a pair
+        if isinstance(space, Subsets):
+            for place, who in enumerate(space.entities):
+                if number >> place & 1:
+                    other = number ^ (1 << place)
+                    found.append(
+                        InputPair(f"{who} in or out", space.world(number), space.world(other))
+                    )
+        else:
+            world = space.world(number)
+            for row in range(space.rows):
+                for value in range(world[row]):
+                    changed = (*world[:row], value, *world[row + 1 :])
+                    found.append(InputPair(f"row {row}", world, changed))
+    return found
+
+
+def _index(channel: Channel, world: object) -> int:
+    space = channel.space
+    try:
+        if isinstance(space, Subsets):
+            present = [world] if isinstance(world, str | int) else list(world)  # type: ignore[call-overload]
+            return space.index(present)
+        return space.index(tuple(world))  # type: ignore[arg-type]
+    except TypeError:
+        accepted = "a list of who is in, or of the rows' values"
+        raise InvalidInput("--with and --without", accepted, repr(world)) from None
+
+
+def _row(channel: Channel, world: object) -> Any:
+    return channel.likelihoods[_index(channel, world)]
+
+
+def of_plan(plan: Plan) -> Subject:
+    """The noise that a plan asks for, by the sampler that releases use."""
+    from whosin import noise
+
+    if plan.noise is None or plan.query is None or plan.noise.kind not in ("laplace", "gaussian"):
+        got = "none" if plan.noise is None else plan.noise.kind
+        raise InvalidInput("noise of the plan", "laplace or gaussian, or a function to audit", got)
+    kind, scale = plan.noise.kind, plan.noise.scale
+    sampler = noise.discrete_laplace if kind == "laplace" else noise.discrete_gaussian
+    reach = math.ceil(plan.query.sensitivity(plan.relation))
+
+    def draw(answer: object, size: int, _rng: np.random.Generator) -> Any:
+        assert isinstance(answer, int)
+        return answer + sampler(scale, size)
+
+    pair = InputPair("one person more", reach, 0)
+    return Subject(draw, f"the plan's own noise (discrete {kind}, scale {scale:.4g})", (pair,))
+
+
+def value(text: str, field: str) -> object:
+    """An input from the command line: a number, a list (as an array), a word, a literal."""
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        if text.isidentifier():
+            return text
+        accepted = "a number, a list such as [0, 1, 1], or a word"
+        raise InvalidInput(field, accepted, repr(text)) from None
+    if isinstance(found, list) and found and all(isinstance(each, int | float) for each in found):
+        return np.array(found)
+    return found

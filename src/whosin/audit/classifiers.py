@@ -1,0 +1,147 @@
+"""Orderings of vectors and mixed sequences by classifiers (scikit-learn).
+
+Contract: a classifier's estimate of ln Pr[with | output] / Pr[without | output] orders outputs as
+the likelihood ratio does. Two are learnt: an additive one (a logistic regression on pieces of each
+coordinate, exact in form for independent noise) and boosted trees, for what does not add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from whosin.audit.orderings import Ordering
+from whosin.audit.outputs import VECTORS, Outputs
+from whosin.exact import Array
+
+LEVELS = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
+"""Quantiles between which the additive score is linear; it is constant outside."""
+MOST = 150_000
+"""Samples of each world that a classifier is trained on."""
+LONGEST = 64
+"""Positions of a sequence that a classifier looks at."""
+LARGEST = 1e30
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Outputs as a matrix: for sequences, each position's word (as a number) and number."""
+
+    words: dict[Any, int] = field(default_factory=dict)
+    positions: int = 0
+
+    @classmethod
+    def of(cls, *parts: Outputs) -> Features:
+        """The words that occur, and how many positions there are."""
+        if parts[0].kind == VECTORS:
+            return cls()
+        rows = [row for part in parts for row in part.values.tolist()]
+        words = {value: None for row in rows for value in row if not _is_real(value)}
+        longest = max(len(row) for row in rows)
+        return cls({word: place + 1 for place, word in enumerate(words)}, min(longest, LONGEST))
+
+    def matrix(self, outputs: Outputs) -> Array:
+        """A row a draw."""
+        if outputs.kind == VECTORS:
+            return np.clip(outputs.values.astype(np.float64), -LARGEST, LARGEST)
+        table = np.zeros((len(outputs), 2 * self.positions + 1))
+        for place, row in enumerate(outputs.values.tolist()):
+            table[place, -1] = len(row)
+            for position, value in enumerate(row[: self.positions]):
+                if _is_real(value):
+                    table[place, 2 * position + 1] = value
+                else:
+                    table[place, 2 * position] = self.words.get(value, -1)
+        return np.clip(table, -LARGEST, LARGEST)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, float | int | np.number) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, eq=False)
+class ByClassifier(Ordering):
+    """Outputs by a trained classifier's score."""
+
+    name: str
+    features: Features
+    model: Any = field(repr=False)
+
+    def score(self, outputs: Outputs) -> Array:
+        with _one_thread():
+            scores = self.model.decision_function(self.features.matrix(outputs))
+        return np.asarray(scores, dtype=float)
+
+    def about(self, threshold: float, above: bool) -> str:
+        return f"{self.name} score of the output {'≥' if above else '≤'} {threshold:.6g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """A logistic regression on how far each coordinate is into each of its pieces."""
+
+    knots: list[Array]
+    model: Any
+
+    @classmethod
+    def fit(cls, table: Array, labels: Array) -> Pieces | None:
+        """Learn; nothing where every coordinate is constant."""
+        from sklearn.linear_model import LogisticRegression
+
+        knots = [np.unique(np.quantile(column, LEVELS)) for column in table.T]
+        model = LogisticRegression(max_iter=300)
+        pieces = cls(knots, model)
+        features = pieces._features(table)
+        if features.shape[1] == 0:
+            return None
+        with _one_thread():
+            model.fit(features, labels)
+        return pieces
+
+    def _features(self, table: Array) -> Array:
+        columns = []
+        for column, knots in zip(table.T, self.knots, strict=True):
+            for low, high in pairwise(knots):
+                columns.append(np.clip((column - low) / (high - low), 0, 1))
+        return np.column_stack(columns) if columns else np.zeros((len(table), 0))
+
+    def decision_function(self, table: Array) -> Array:
+        """The log odds of "with"."""
+        return np.asarray(self.model.decision_function(self._features(table)))
+
+
+def learn(with_: Outputs, without: Outputs) -> list[Ordering]:
+    """Both classifiers, trained."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    with_ = Outputs(with_.kind, with_.values[:MOST])
+    without = Outputs(without.kind, without.values[:MOST])
+    features = Features.of(with_, without)
+    table = np.concatenate([features.matrix(with_), features.matrix(without)])
+    labels = np.repeat([1, 0], [len(with_), len(without)])
+    found: list[Ordering] = []
+    additive = Pieces.fit(table, labels)
+    if additive is not None:
+        found.append(ByClassifier("additive", features, additive))
+    trees = HistGradientBoostingClassifier(
+        max_iter=20,
+        learning_rate=0.2,
+        max_leaf_nodes=8,
+        min_samples_leaf=max(5, len(table) // 100),
+        early_stopping=False,
+        random_state=0,
+    )
+    with _one_thread():
+        trees.fit(table, labels)
+    found.append(ByClassifier("boosted trees'", features, trees))
+    return found
+
+
+def _one_thread() -> Any:
+    """Small trees gain little from more threads, and lose much on a machine that is busy."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1)

@@ -1,0 +1,193 @@
+"""Events, and the choice of the one to count.
+
+Contract: everything here happens on samples that are not counted afterwards, so approximations are
+allowed: they cost strength, never validity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from whosin.audit.orderings import BINS, ByBin, ByFrequency, ByValue, Ordering
+from whosin.audit.outputs import LABELS, NUMBERS, SEQUENCES, VECTORS, Outputs, join, read
+from whosin.exact import Array
+
+MANY, SOME = 2000, 20
+"""More than a few nested events count as so many when the search judges its own estimates; fewer
+where a classifier ordered them."""
+PLAIN = 0.05
+"""What a less plain event must promise more, as a part, to be chosen."""
+FEW = 64
+"""Up to so many different outputs a table of counts leaves nothing for a classifier to find."""
+Pair = tuple[Outputs, Outputs]
+"""Outputs with and without."""
+
+WITH, WITHOUT = "with", "without"
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """A set of outputs that is more likely in one world than in the other: a witness.
+
+    `contains` tells for any outputs of the mechanism which of them are in it, so that anyone can
+    draw afresh and count again.
+    """
+
+    ordering: Ordering
+    threshold: float
+    favours: str
+
+    @property
+    def above(self) -> bool:
+        return self.favours == WITH
+
+    def contains(self, outputs: object) -> Array:
+        """Which outputs are in the event."""
+        if not isinstance(outputs, Outputs):
+            outputs = read(outputs, len(outputs))  # type: ignore[arg-type]
+        scores = self.ordering.score(outputs)
+        return np.asarray(scores >= self.threshold if self.above else scores <= self.threshold)
+
+    def data(self) -> dict[str, object]:
+        """The event for programs."""
+        return self.ordering.data(self.threshold, self.above)
+
+    def __str__(self) -> str:
+        return self.ordering.about(self.threshold, self.above)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An event with what the search expects of it.
+
+    Attributes:
+        promise: the bound on ln r that counting is expected to show.
+        estimate: ln r as seen by the search.
+        slope: κ for the exact test, between the two.
+    """
+
+    event: Event
+    promise: float
+    estimate: float
+
+    @property
+    def slope(self) -> float:
+        return math.exp(min(max((self.promise + self.estimate) / 2, 0.0), 30.0))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An ordering with scores that it gave to draws it was not learnt on, in both worlds.
+
+    `matched` are the scores by which a share of the draws is turned into a threshold: of the final
+    ordering, where the trial's own scores came from orderings learnt on one half each. `smooth`
+    orderings put draws in the tail for a reason, not by chance.
+    """
+
+    ordering: Ordering
+    with_scores: Array
+    without_scores: Array
+    matched: Array | None = None
+    smooth: bool = False
+
+
+def trials_of(first: Pair, second: Pair) -> list[Trial]:
+    """What is worth trying for outputs of this kind, from two halves of the search's samples,
+    the plainest first.
+
+    Tables of counts are cheap to learn: each half judges what the other half learnt, and both
+    together order the outputs of the final event. Classifiers learn on the first half only.
+    """
+    both = join([first[0], second[0]]), join([first[1], second[1]])
+    distinct = len(set(both[0].keys().tolist()) | set(both[1].keys().tolist()))
+    draws = len(both[0]) + len(both[1])
+    found = []
+    if both[0].kind == NUMBERS and distinct > 2:
+        value = ByValue()
+        found.append(Trial(value, value.score(both[0]), value.score(both[1])))
+    if distinct <= draws / 2 or both[0].kind == LABELS:
+        found.append(_crossed(ByFrequency.learn, first, second, both))
+    if both[0].kind == NUMBERS and distinct > BINS:
+        found.append(_crossed(ByBin.learn, first, second, both))
+    if both[0].kind in (VECTORS, SEQUENCES) and distinct > FEW:
+        from whosin.audit.classifiers import learn
+
+        for each in learn(*first):
+            scores = each.score(second[0]), each.score(second[1])
+            found.append(Trial(each, *scores, smooth=True))
+    return found
+
+
+def _crossed(
+    learn: Callable[[Outputs, Outputs], Ordering], first: Pair, second: Pair, both: Pair
+) -> Trial:
+    one, two, final = learn(*first), learn(*second), learn(*both)
+    scores = [
+        np.concatenate([one.score(second[world]), two.score(first[world])]) for world in (0, 1)
+    ]
+    matched = np.concatenate([final.score(both[0]), final.score(both[1])])
+    return Trial(final, scores[0], scores[1], matched)
+
+
+def choose(
+    trials: Sequence[Trial], draws: int, error: float, delta: float = 0.0
+) -> dict[str, Choice]:
+    """For each direction the event whose count on `draws` draws promises the largest bound."""
+    found: dict[str, Choice] = {}
+    for trial in trials:
+        for favours in (WITH, WITHOUT):
+            sign = 1 if favours == WITH else -1
+            first, other = (sign * trial.with_scores, sign * trial.without_scores)[::sign]
+            threshold, promise, estimate = _threshold(
+                first, other, draws, error, delta, MANY if not trial.smooth else SOME
+            )
+            if favours in found:
+                best = found[favours].promise
+                if promise <= best + PLAIN * abs(best):
+                    continue
+            if trial.matched is not None:
+                share = ((first >= threshold).sum() + (other >= threshold).sum()) / (
+                    len(first) + len(other)
+                )
+                threshold = _level(sign * trial.matched, share)
+            event = Event(trial.ordering, sign * threshold, favours)
+            found[favours] = Choice(event, promise, estimate)
+    return found
+
+
+def _level(scores: Array, share: float) -> float:
+    """The score that as near as possible to this share of all scores reach."""
+    levels, counts = np.unique(scores, return_counts=True)
+    reached = counts[::-1].cumsum()[::-1] / len(scores)
+    return float(levels[np.argmin(np.abs(reached - share))])
+
+
+def _threshold(
+    scores: Array, others: Array, draws: int, error: float, delta: float, many: int
+) -> tuple[float, float, float]:
+    """(t, promise, estimate) where {score ≥ t} promises the largest ln Pr[score] / Pr[other]."""
+    from scipy.special import ndtri
+
+    levels = np.unique(np.concatenate([scores, others]))
+    # The more events there are to choose from, the more the best of them flatters itself.
+    caution = math.sqrt(2 * math.log(1 + (len(levels) if len(levels) <= FEW else many)))
+    if len(levels) > 4000:
+        # Every level in the tail, where single draws matter, then evenly spaced ones.
+        levels = np.concatenate([levels[:-2000:-1], levels[-2000 :: -(len(levels) // 2000)]])
+    hits = len(scores) - np.searchsorted(np.sort(scores), levels, side="left")
+    counts = len(others) - np.searchsorted(np.sort(others), levels, side="left")
+    # Half an imagined draw in each world keeps empty counts finite.
+    p, q = (hits + 0.5) / (len(scores) + 1), (counts + 0.5) / (len(others) + 1)
+    excess = np.maximum(p - delta, 1e-12)
+    estimate = np.log(excess) - np.log(q)
+    spread = np.sqrt((1 - p) * p / excess**2 + (1 - q) / q)
+    z = -float(ndtri(error))
+    promise = estimate - spread * math.sqrt(z * z / draws + caution**2 / len(scores))
+    # With a handful of hits to come no test says anything.
+    promise = np.where(p * draws >= 3, promise, -np.inf)
+    best = int(np.argmax(promise))
+    return float(levels[best]), float(promise[best]), float(estimate[best])

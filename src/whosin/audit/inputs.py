@@ -1,0 +1,66 @@
+"""Pairs of neighbouring inputs to try: what one person can change in a vector of queries.
+
+Each of `length` queries moves by at most 1 when one person's data does. *add-remove*: a person who
+comes adds to some queries, so all changes have one sign. *replace*: one person for another, so
+every query may move either way. The patterns are those under which known mistakes leak (Ding et al.
+2018, Bichsel et al. 2021), and steps at several places.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from whosin.errors import InvalidInput, UnknownName
+
+RELATIONS = ("add-remove", "replace")
+
+
+@dataclass(frozen=True, eq=False)
+class InputPair:
+    """Two neighbouring inputs, with a name for the way in which they differ."""
+
+    name: str
+    with_: object
+    without: object
+
+
+def neighbours(length: int, relation: str = "add-remove", base: float = 0.0) -> list[InputPair]:
+    """Pairs of vectors of `length` query answers around `base`.
+
+    >>> [pair.name for pair in neighbours(2)]
+    ['first query', 'last query', 'all queries']
+    """
+    if relation not in RELATIONS:
+        raise UnknownName("relation", relation, RELATIONS)
+    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+        raise InvalidInput("length", "a whole number of at least 1", repr(length))
+    zero, one = np.zeros(length), np.ones(length)
+    first, last = zero.copy(), zero.copy()
+    first[0] = last[-1] = 1
+    half = (np.arange(length) < (length + 1) // 2).astype(float)
+    found = [
+        ("first query", first, zero),
+        ("last query", last, zero),
+        ("all queries", one, zero),
+        ("half of the queries", half, zero),
+        ("all but the first query", one - first, zero),
+        ("all but the last query", one - last, zero),
+    ]
+    if relation == "replace":
+        found += [
+            ("first query up, the rest down", first, one - first),
+            ("last query up, the rest down", last, one - last),
+            ("first half up, second half down", half, one - half),
+        ]
+        for count in (2, 3, length // 4):
+            tail = (np.arange(length) >= length - count).astype(float)
+            if 1 < count < length:
+                found.append((f"last {count} queries up, the rest down", tail, one - tail))
+    pairs: dict[tuple[bytes, bytes], InputPair] = {}
+    for name, up, down in found:
+        key = (up.tobytes(), down.tobytes())
+        if key not in pairs and (up != down).any():
+            pairs[key] = InputPair(name, up + base, down + base)
+    return list(pairs.values())

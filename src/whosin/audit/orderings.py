@@ -1,0 +1,174 @@
+"""Ways to order outputs from "without" to "with", each learnt from samples.
+
+Contract: an ordering gives every output a score; the events that are tried are {score ≥ t} and
+{score ≤ t}. It is learnt on samples that are used for nothing else, so it may be as clever, or as
+wrong, as it likes: a poor ordering finds less, and never invents anything. `about` puts an event in
+words, `data` as plain data.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from whosin.audit.outputs import LABELS, SEQUENCES, Outputs
+from whosin.exact import Array
+
+SHOWN = 6
+"""So many outputs, or intervals, of an event are put in words."""
+SMOOTH = 0.5
+"""Added to each count, so that one sighting of a rare output is no proof."""
+BINS = 64
+TAILS = (1e-4, 3e-4, 1e-3, 2e-3, 5e-3)
+"""Bins of equal frequency, and finer ones in the tails, where the largest ratios often are."""
+
+
+class Ordering(ABC):
+    """A score for every output: high where "with" seems more likely than "without"."""
+
+    @abstractmethod
+    def score(self, outputs: Outputs) -> Array:
+        """A number a draw."""
+
+    @abstractmethod
+    def about(self, threshold: float, above: bool) -> str:
+        """The event {score ≥ t}, or {score ≤ t}, in words."""
+
+    def data(self, threshold: float, above: bool) -> dict[str, object]:
+        """The event as plain data."""
+        return {"words": self.about(threshold, above)}
+
+
+@dataclass(frozen=True, eq=False)
+class ByValue(Ordering):
+    """Numbers as they are: the events are half-lines."""
+
+    def score(self, outputs: Outputs) -> Array:
+        return outputs.values.astype(np.float64)
+
+    def about(self, threshold: float, above: bool) -> str:
+        return f"output {'≥' if above else '≤'} {threshold:.6g}"
+
+    def data(self, threshold: float, above: bool) -> dict[str, object]:
+        return {**super().data(threshold, above), "at_least" if above else "at_most": threshold}
+
+
+@dataclass(frozen=True, eq=False)
+class ByFrequency(Ordering):
+    """Outputs that come again, by the ratio of their counts; unseen ones are in the middle."""
+
+    scores: dict[Any, float]
+    shown: dict[Any, Any] = field(repr=False)
+    _keys: Array | None = field(repr=False, default=None)
+    _scores: Array | None = field(repr=False, default=None)
+
+    @classmethod
+    def learn(cls, with_: Outputs, without: Outputs) -> ByFrequency:
+        """Count outputs in both worlds."""
+        if with_.kind in (LABELS, SEQUENCES):
+            return cls._of_objects(with_, without)
+        keys = np.concatenate([with_.keys(), without.keys()])
+        values = np.concatenate([with_.values, without.values])
+        found, first, codes = np.unique(keys, return_index=True, return_inverse=True)
+        counts = [np.bincount(part, minlength=len(found)) for part in np.split(codes, [len(with_)])]
+        logs = _smoothed(counts[0], counts[1], len(with_), len(without))
+        shown = dict(zip(found.tolist(), values[first].tolist(), strict=True))
+        table = dict(zip(found.tolist(), logs.tolist(), strict=True))
+        return cls(table, shown, found, logs)
+
+    @classmethod
+    def _of_objects(cls, with_: Outputs, without: Outputs) -> ByFrequency:
+        counts: dict[Any, list[int]] = {}
+        for world, outputs in enumerate((with_, without)):
+            for value in outputs.values.tolist():
+                counts.setdefault(value, [0, 0])[world] += 1
+        table = np.array(list(counts.values()))
+        logs = _smoothed(table[:, 0], table[:, 1], len(with_), len(without))
+        return cls(dict(zip(counts, logs.tolist(), strict=True)), {key: key for key in counts})
+
+    def score(self, outputs: Outputs) -> Array:
+        if self._keys is None or self._scores is None:
+            find = self.scores.get
+            return np.array([find(value, 0.0) for value in outputs.values.tolist()])
+        keys = outputs.keys()
+        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[places] == keys, self._scores[places], 0.0)
+
+    def _members(self, threshold: float, above: bool) -> list[Any]:
+        chosen = [
+            (value, key)
+            for key, value in self.scores.items()
+            if (value >= threshold if above else value <= threshold)
+        ]
+        chosen.sort(key=lambda pair: pair[0], reverse=above)
+        return [self.shown[key] for _, key in chosen]
+
+    def about(self, threshold: float, above: bool) -> str:
+        members = self._members(threshold, above)
+        return f"output is {_listed((repr(member) for member in members), len(members))}"
+
+    def data(self, threshold: float, above: bool) -> dict[str, object]:
+        members = self._members(threshold, above)
+        return {**super().data(threshold, above), "outputs": members[:1000]}
+
+
+def _smoothed(hits: Array, other: Array, trials: int, others: int) -> Array:
+    ratio = np.log((hits + SMOOTH) / (trials + SMOOTH)) - np.log(
+        (other + SMOOTH) / (others + SMOOTH)
+    )
+    return np.asarray(ratio)
+
+
+def _listed(words: Iterable[str], count: int) -> str:
+    shown = [word for word, _ in zip(words, range(SHOWN), strict=False)]
+    more = f" or {count - SHOWN} more" if count > SHOWN else ""
+    return " or ".join(shown) + more
+
+
+@dataclass(frozen=True, eq=False)
+class ByBin(Ordering):
+    """Numbers in bins, by the ratio of counts: the events are unions of intervals."""
+
+    edges: Array
+    scores: Array
+
+    @classmethod
+    def learn(cls, with_: Outputs, without: Outputs) -> ByBin:
+        """Bins between quantiles of both worlds together."""
+        values = [each.values.astype(np.float64) for each in (with_, without)]
+        both = np.concatenate(values)
+        levels = np.concatenate([TAILS, np.arange(1, BINS) / BINS, 1 - np.array(TAILS)])
+        edges = np.unique(np.quantile(both, np.sort(levels), method="inverted_cdf"))
+        counts = [
+            np.bincount(np.searchsorted(edges, part, side="right"), minlength=len(edges) + 1)
+            for part in values
+        ]
+        return cls(edges, _smoothed(counts[0], counts[1], len(with_), len(without)))
+
+    def score(self, outputs: Outputs) -> Array:
+        places = np.searchsorted(self.edges, outputs.values.astype(np.float64), side="right")
+        return np.asarray(self.scores[places])
+
+    def _intervals(self, threshold: float, above: bool) -> list[tuple[float, float]]:
+        inside = self.scores >= threshold if above else self.scores <= threshold
+        ends = np.concatenate([[-np.inf], self.edges, [np.inf]])
+        found: list[tuple[float, float]] = []
+        for place in np.flatnonzero(inside):
+            low, high = float(ends[place]), float(ends[place + 1])
+            if found and found[-1][1] == low:
+                found[-1] = (found[-1][0], high)
+            else:
+                found.append((low, high))
+        return found
+
+    def about(self, threshold: float, above: bool) -> str:
+        found = self._intervals(threshold, above)
+        return f"output in {_listed((f'[{a:.6g}, {b:.6g})' for a, b in found), len(found))}"
+
+    def data(self, threshold: float, above: bool) -> dict[str, object]:
+        found = [list(each) for each in self._intervals(threshold, above)]
+        return {**super().data(threshold, above), "intervals": found}

@@ -1,0 +1,203 @@
+"""Scores of members and non-members of a model's training data.
+
+Contract: scores are independent draws, members' from one distribution and non-members' from another
+(higher: more likely a member). The threshold is chosen on a part of the scores picked at random and
+counted on the rest, by the exact test of `ratio`. True positive rates at a false positive rate need
+no choice: the threshold is a rank among the non-members that depends on nothing but their number,
+so that both rates have exact bounds (order statistics; Clopper and Pearson).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from whosin.audit import confidence as exact
+from whosin.audit.events import WITH, WITHOUT, Trial, choose
+from whosin.audit.orderings import ByValue
+from whosin.audit.outputs import NUMBERS, Outputs
+from whosin.audit.ratio import ratio_bound
+from whosin.audit.result import Bounds, Count
+from whosin.audit.two_worlds import WORTH, read_delta
+from whosin.errors import InvalidInput
+from whosin.exact import Array, rational
+
+SEARCH = 0.3
+FEWEST = 20
+POINTS = 24
+"""Points of the drawn curve, all of whose bounds hold together."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """An attack of a false positive rate of at most `fpr`, and its true positive rate.
+
+    `low` and the bound on the false positive rate hold together at the confidence, and so do `high`
+    and that bound; `tpr` is what was seen.
+    """
+
+    fpr: float
+    tpr: float
+    low: float
+    high: float
+    threshold: float
+
+
+@dataclass(frozen=True)
+class Scores(Bounds):
+    """The result of `scores`."""
+
+    counts: tuple[Count, ...]
+    members: Array = field(repr=False)
+    non_members: Array = field(repr=False)
+
+    def tpr_at(self, fpr: object) -> Rate:
+        """The true positive rate of an attack whose false positive rate is surely at most `fpr`.
+
+        Raises:
+            InvalidInput: there are too few non-members to be sure of so low a rate.
+        """
+        most, error = rational(fpr, "fpr"), exact.read_confidence(self.confidence)[1] / 2
+        if not 0 < most < 1:
+            raise InvalidInput("fpr", "strictly between 0 and 1", fpr)
+        allowed = _false_positives(len(self.non_members), float(most), error)
+        if allowed < 0:
+            needed = math.ceil(math.log(error) / math.log1p(-float(most)))
+            accepted = f"at least {needed:,} to be sure of a false positive rate of {float(most):g}"
+            raise InvalidInput("non_members", accepted, f"{len(self.non_members):,}")
+        threshold = float(np.sort(self.non_members)[::-1][allowed])
+        hits, count = int((self.members > threshold).sum()), len(self.members)
+        low, high = exact.lower(hits, count, error), exact.upper(hits, count, error)
+        return Rate(float(most), hits / count, low, high, threshold)
+
+    def curve(self) -> list[Rate]:
+        """Rates from the lowest false positive rate that can be shown to 1; all hold together.
+
+        Each point takes an equal part of the error.
+        """
+        error = exact.read_confidence(self.confidence)[1] / POINTS / 3  # three bounds a point
+        count, total = len(self.non_members), len(self.members)
+        ranked = np.sort(self.non_members)[::-1]
+        ranks = np.unique(np.geomspace(1, count, POINTS).astype(int)) - 1
+        found = []
+        for rank in ranks.tolist():
+            # At most `rank` non-members are above the score of that rank.
+            fpr = exact.upper(rank, count, error)
+            hits = int((self.members > ranked[rank]).sum())
+            low, high = exact.lower(hits, total, error), exact.upper(hits, total, error)
+            found.append(Rate(fpr, hits / total, low, high, float(ranked[rank])))
+        return found
+
+    def to_dict(self) -> dict[str, object]:
+        """The result for programs."""
+        rates: dict[str, object] = {}
+        for fpr in (0.1, 0.01, 0.001):
+            try:
+                rates[str(fpr)] = vars(self.tpr_at(fpr))
+            except InvalidInput:
+                rates[str(fpr)] = None
+        return {
+            **super().to_dict(),
+            "members": len(self.members),
+            "non_members": len(self.non_members),
+            "counts": [count.to_dict() for count in self.counts],
+            "tpr_at_fpr": rates,
+        }
+
+
+def _false_positives(count: int, fpr: float, error: float) -> int:
+    """The most false positives among `count` that still prove a rate of at most `fpr`; −1: none."""
+    from scipy.stats import binom
+
+    allowed = int(binom.ppf(error, count, fpr)) + 1
+    while allowed >= 0 and exact.upper(allowed, count, error) > fpr:
+        allowed -= 1
+    return min(allowed, count - 1)
+
+
+def scores(
+    members: object,
+    non_members: object,
+    confidence: object = 0.95,
+    *,
+    delta: object = 0,
+    seed: int = 0,
+) -> Scores:
+    """Bound from below what an attack's scores tell about membership.
+
+    Args:
+        members, non_members: scores of people in the training data and of others like them; lists,
+            arrays, or mappings from a person to a score (then nobody may be in both).
+        seed: decides which scores choose the threshold.
+    """
+    (level, error), granted = exact.read_confidence(confidence), read_delta(delta)
+    _check_people(members, non_members)
+    inside, outside = read_scores(members, "members"), read_scores(non_members, "non_members")
+    for name, values in (("members", inside), ("non_members", outside)):
+        if len(values) < FEWEST:
+            accepted = f"at least {FEWEST} scores (some 1,000 show most leaks)"
+            raise InvalidInput(name, accepted, len(values))
+    _check_values(inside, outside)
+    rng = np.random.default_rng(seed)
+    parts = [
+        np.split(rng.permutation(each), [round(len(each) * SEARCH)]) for each in (inside, outside)
+    ]
+    looked, counted = [part[0] for part in parts], [part[1] for part in parts]
+    trial = Trial(ByValue(), looked[0], looked[1])
+    chosen = choose([trial], min(map(len, counted)), error, granted)
+    against = chosen[WITHOUT].promise > max(chosen[WITH].promise * WORTH, 0)
+    picked = [chosen[WITHOUT], chosen[WITH]] if against else [chosen[WITH]]
+    counts = []
+    for choice in picked:
+        hits = [int(choice.event.contains(Outputs(NUMBERS, each)).sum()) for each in counted]
+        order = (0, 1) if choice.event.above else (1, 0)
+        first, other = ((hits[place], len(counted[place])) for place in order)
+        found = ratio_bound(*first, *other, error / len(picked), choice.slope, granted)
+        counts.append(
+            Count(choice.event, hits[0], hits[1], len(counted[0]), len(counted[1]), found)
+        )
+    counts.sort(key=lambda count: -count.log_ratio)
+    return Scores(
+        epsilon=counts[0].log_ratio,
+        log_ratio=max(count.log_ratio for count in counts if count.event.above),
+        confidence=level,
+        delta=granted,
+        counts=tuple(counts),
+        members=inside,
+        non_members=outside,
+    )
+
+
+def read_scores(values: object, name: str) -> Array:
+    """A list of finite numbers (or the values of a mapping)."""
+    if hasattr(values, "keys") and hasattr(values, "values") and callable(values.values):
+        values = list(values.values())
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(name, "a list of numbers", type(values).__name__) from None
+    if array.ndim != 1:
+        raise InvalidInput(name, "a list of numbers", f"an array of shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise InvalidInput(name, "finite numbers", "NaN or infinity")
+    return array
+
+
+def _check_people(members: object, non_members: object) -> None:
+    keys = [set(each.keys()) if hasattr(each, "keys") else set() for each in (members, non_members)]
+    shared = len(keys[0] & keys[1])
+    if shared:
+        accepted = "other people than members"
+        raise InvalidInput("non_members", accepted, f"{shared} who are in both")
+
+
+def _check_values(members: Array, non_members: Array) -> None:
+    """Refuse lists that share too many scores: the same people in both."""
+    one, two = np.unique(members), np.unique(non_members)
+    smooth = len(one) > 0.9 * len(members) and len(two) > 0.9 * len(non_members)
+    shared = len(np.intersect1d(one, two))
+    if smooth and shared > 0.1 * min(len(one), len(two)):
+        accepted = "other people than members"
+        raise InvalidInput("non_members", accepted, f"{shared} scores that are in both lists")

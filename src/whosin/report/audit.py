@@ -1,0 +1,196 @@
+"""Audits in words and pictures.
+
+Contract: a claim is "refuted" or "not refuted", never confirmed; bounds say "at least".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from whosin.audit import Audit, Bounds, Count, OneRun, Scores
+from whosin.beliefs import posterior
+from whosin.calibration import Plan
+from whosin.errors import InvalidInput
+from whosin.report.charts import COLOURS, belief_chart
+from whosin.report.numbers import percent
+from whosin.report.text import printable
+
+RATES = (0.1, 0.01, 0.001)
+
+
+def print_audit(
+    found: Bounds,
+    name: str,
+    claim: float | None,
+    refuted: bool | None,
+    prior: float,
+    plan: Plan | None = None,
+    *,
+    exact: dict[str, float] | None = None,
+) -> None:
+    """The bounds, the witness and what becomes of the claim."""
+    console = Console(highlight=False)
+    console.print(
+        f"[bold]What {printable(name)} leaks[/bold], with {found.confidence:.6g} confidence",
+        soft_wrap=True,
+    )
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    delta = f" (granting δ = {found.delta:g})" if found.delta else ""
+    table.add_row("ε", f"[bold]at least {_down(found.epsilon)}[/bold]{delta}")
+    if exact is not None:
+        table.add_row("", f"exactly {_digits(exact['pair'])} for these inputs")
+        table.add_row("", f"exactly {_digits(exact['epsilon'])} over all neighbouring inputs")
+    if found.epsilon == 0:
+        table.add_row("", "nothing was shown")
+    table.add_row("a small belief", f"grows at least × {_down(found.gamma)}")
+    after = percent(_floor(found.posterior(prior)))
+    table.add_row(f"from {percent(prior)}", f"to at least {after} sure")
+    if isinstance(found, Audit):
+        _rows_of_audit(table, found)
+    elif isinstance(found, Scores):
+        _rows_of_scores(table, found)
+    elif isinstance(found, OneRun):
+        _rows_of_run(table, found)
+    console.print(table)
+    for note in getattr(found, "notes", ()):
+        console.print(f"Note: {note}.")
+    if plan is not None:
+        console.print(f"The plan: whoever is looking {plan.target.words()}.")
+    if claim is not None:
+        shown = f"ε ≤ {claim:.6g}" + (f", δ = {found.delta:g}" if found.delta else "")
+        if refuted:
+            console.print(f"The claim {shown} is [bold]refuted[/bold] by this event.")
+        else:
+            console.print(
+                f"The claim {shown} is not refuted. That is no proof of privacy: other inputs, "
+                "events or more samples may show more.",
+                soft_wrap=True,
+            )
+            needed = found.samples_to_refute(claim) if isinstance(found, Audit) else None
+            if needed is not None:
+                rounded = math.ceil(needed / 10 ** (len(str(needed)) - 1)) * 10 ** (
+                    len(str(needed)) - 1
+                )
+                console.print(
+                    f"The frequencies seen speak against it; about {rounded:,} samples may tell.",
+                    soft_wrap=True,
+                )
+
+
+def _rows_of_audit(table: Table, found: Audit) -> None:
+    if found.pattern is not None:
+        table.add_row("inputs", printable(found.pattern))
+    table.add_row("with", _value(found.with_))
+    table.add_row("without", _value(found.without))
+    if found.epsilon > 0:
+        _rows_of_counts(table, found.counts)
+    table.add_row("samples", f"{found.samples:,} of each world, all stages together")
+
+
+def _rows_of_counts(table: Table, counts: tuple[Count, ...]) -> None:
+    for count in counts:
+        label = "event" if count is counts[0] else "event for γ"
+        table.add_row(label, printable(count.event))
+        for world, hits, trials in (
+            ("with", count.with_hits, count.trials),
+            ("without", count.without_hits, count.others),
+        ):
+            seen = f"{hits:,} of {trials:,} fresh draws {world} ({hits / trials:.4g})"
+            table.add_row("", seen)
+
+
+def _rows_of_scores(table: Table, found: Scores) -> None:
+    if found.epsilon > 0:
+        _rows_of_counts(table, found.counts)
+    for fpr in RATES:
+        try:
+            rate = found.tpr_at(fpr)
+        except InvalidInput:
+            table.add_row(f"TPR at {fpr:g} FPR", "too few non-members to tell")
+            continue
+        words = f"{rate.tpr:.4f} (between {rate.low:.4f} and {rate.high:.4f})"
+        table.add_row(f"TPR at {fpr:g} FPR", words)
+
+
+def _rows_of_run(table: Table, found: OneRun) -> None:
+    table.add_row("canaries", f"{found.canaries:,}")
+    for label, guesses in (("guesses", found.both), ("in guesses", found.inside)):
+        most = max(
+            zip(guesses.tried, guesses.right, strict=True),
+            key=lambda pair: (pair[1] - pair[0] / 2) / math.sqrt(pair[0]),
+        )
+        table.add_row(label, f"of the {most[0]:,} surest {most[1]:,} were right")
+
+
+def _value(value: object) -> str:
+    if isinstance(value, frozenset):
+        return ", ".join(sorted(printable(who) for who in value)) or "nobody"
+    text = printable(value)
+    return text if len(text) <= 200 else text[:197] + "…"
+
+
+def _floor(value: float) -> float:
+    return math.floor(value * 1000) / 1000
+
+
+def _down(value: float) -> str:
+    """Four digits after the point, rounded down."""
+    return "∞" if value == math.inf else f"{math.floor(value * 10_000) / 10_000:.4f}"
+
+
+def _digits(value: float) -> str:
+    return "∞" if value == math.inf else f"{value:.4f}"
+
+
+def chart(found: Bounds, claim: float | None) -> Any:
+    """Rates for scores; otherwise posterior against prior, as claimed and as shown."""
+    if isinstance(found, Scores):
+        return rate_chart(found)
+    curves: list[Any] = []
+    if claim is not None:
+        allowed = math.exp(min(claim, 700.0))
+        name = f"what the claim ε = {claim:.4g} allows"
+        curves.append(("+", name, lambda p: float(posterior(allowed, p))))
+    curves.append(("·", "before", lambda p: p))
+    shown = f"shown by the audit, at {found.confidence:.0%} confidence: at least"
+    curves.append(("●", shown, lambda p: found.posterior(p)))
+    return belief_chart(curves, (0.0, 1.0), "How sure someone can become")
+
+
+def rate_chart(found: Scores) -> Any:
+    """True against false positive rates on logarithmic axes, with bounds that hold together."""
+    import altair
+
+    rows = [
+        {"fpr": rate.fpr, "low": rate.low, "tpr": rate.tpr, "high": rate.high}
+        for rate in found.curve()
+    ]
+    floor = min(row["fpr"] for row in rows) / 2
+    for row in rows:
+        row.update({key: max(row[key], floor) for key in ("low", "tpr", "high")})
+    scale = altair.Scale(type="log", domain=[floor, 1.0])
+    x = altair.X("fpr:Q", title="false positive rate, at most", scale=scale)
+    base = altair.Chart(altair.Data(values=rows))
+    y_title = "true positive rate"
+    band = base.mark_area(opacity=0.2, color=COLOURS[0]).encode(
+        x=x, y=altair.Y("low:Q", title=y_title, scale=scale), y2="high:Q"
+    )
+    line = base.mark_line(strokeWidth=2.5, color=COLOURS[0], point=True).encode(
+        x=x, y=altair.Y("tpr:Q", scale=scale, title=y_title)
+    )
+    guess = (
+        altair.Chart(altair.Data(values=[{"fpr": floor, "tpr": floor}, {"fpr": 1, "tpr": 1}]))
+        .mark_line(strokeDash=[5, 4], color=COLOURS[3])
+        .encode(x=x, y=altair.Y("tpr:Q", scale=scale, title=y_title))
+    )
+    title = f"An attack on {len(found.members):,} members and {len(found.non_members):,} others"
+    subtitle = f"bounds hold together with {found.confidence:.0%} confidence; dashed: guessing"
+    return altair.layer(band, guess, line).properties(
+        title=altair.Title(title, subtitle=subtitle), width=460, height=360
+    )

@@ -1,0 +1,575 @@
+"""Audits: exact coverage by enumeration, false alarms, power on the classical mechanisms."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from importlib import import_module
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+import attacked
+import whosin as wi
+from attacked import alarms, most_alarms
+from whosin.audit import confidence, one_run, ratio
+from whosin.audit.outputs import read
+from whosin.errors import InvalidInput
+
+run_module = import_module("whosin.audit.one_run")
+scores_module = import_module("whosin.audit.scores")
+worlds_module = import_module("whosin.audit.two_worlds")
+
+
+def exact_tail(hits: int, trials: int, p: Fraction) -> Fraction:
+    return sum(
+        (math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(hits, trials + 1)),
+        Fraction(0),
+    )
+
+
+@pytest.mark.parametrize("error", [0.05, 0.001])
+def test_clopper_pearson_is_on_the_safe_side_and_tight(error):
+    for trials in (1, 7, 30):
+        for hits in range(trials + 1):
+            low, high = (side(hits, trials, error) for side in (confidence.lower, confidence.upper))
+            assert exact_tail(hits, trials, Fraction(low)) <= Fraction(error) or hits == 0
+            assert exact_tail(trials - hits, trials, 1 - Fraction(high)) <= Fraction(error) or (
+                hits == trials
+            )
+            if hits:
+                assert exact_tail(hits, trials, Fraction(low * (1 + 1e-6))) > Fraction(error)
+
+
+def coverage(trials: int, others: int, error: float, slope: float, delta: float) -> list[float]:
+    """Exact probabilities that the bound on ε is above the truth, over a grid of truths."""
+    bounds = np.array(
+        [
+            [
+                ratio.ratio_bound(x, trials, y, others, error, slope, delta)
+                for y in range(others + 1)
+            ]
+            for x in range(trials + 1)
+        ]
+    )
+    wrong = []
+    for p, q in itertools.product(np.linspace(0.02, 1, 25), np.linspace(0.005, 1, 40)):
+        truth = max(0.0, math.log(max(p - delta, 1e-12) / q))
+        weights = np.outer(
+            binom.pmf(np.arange(trials + 1), trials, p), binom.pmf(np.arange(others + 1), others, q)
+        )
+        wrong.append(float(weights[bounds > truth].sum()))
+    return wrong
+
+
+@pytest.mark.parametrize(
+    ("trials", "others", "error", "slope", "delta"),
+    [(10, 10, 0.05, 1.5, 0.0), (12, 8, 0.1, 3.0, 0.0), (10, 10, 0.1, 1.0, 0.1)],
+)
+def test_the_bound_on_a_ratio_covers_exactly(trials, others, error, slope, delta):
+    wrong = coverage(trials, others, error, slope, delta)
+    assert max(wrong) <= error
+    assert max(wrong) > error / 4, "the bound is uselessly wide"
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(1, 25),
+    st.integers(1, 25),
+    st.floats(0.5, 4),
+    st.floats(0.01, 0.99),
+    st.floats(0.01, 0.99),
+    st.data(),
+)
+def test_the_tail_of_the_statistic(trials, others, slope, p, q, data):
+    x, y = data.draw(st.integers(0, trials)), data.draw(st.integers(0, others))
+    test = ratio.RatioTest(x, trials, y, others, 0.05, slope)
+    found = test._tail(np.array([p]), np.array([q]))[0]
+    truth = sum(
+        binom.pmf(a, trials, p) * binom.pmf(b, others, q)
+        for a in range(trials + 1)
+        for b in range(others + 1)
+        if a - slope * b >= x - slope * y - 1e-9
+    )
+    assert truth - 1e-12 <= found <= truth + 1e-6
+
+
+def test_the_joint_bound_beats_two_intervals():
+    for x, y, n, slope in ((38_600, 35_700, 750_000, 1.07), (100, 60, 7_500, 1.4)):
+        joint = ratio.ratio_bound(x, n, y, n, 0.05, slope)
+        apart = math.log(confidence.lower(x, n, 0.025) / confidence.upper(y, n, 0.025))
+        assert apart < joint < math.log(x / y)
+
+
+def crossing_by_enumeration(sizes, needed, q: float) -> float:
+    total = 0.0
+    for coins in itertools.product((0, 1), repeat=sizes[-1]):
+        if any(sum(coins[:size]) >= least for size, least in zip(sizes, needed, strict=True)):
+            total += math.prod(q if coin else 1 - q for coin in coins)
+    return total
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.7, 2.0])
+def test_the_correction_for_choosing_how_many_to_guess_is_exact(epsilon):
+    q = 1 / (1 + math.exp(-epsilon))
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        sizes = (2, 5, 9, 12)
+        right = np.cumsum(rng.random(12) < 0.8)
+        guesses = run_module.Guesses(sizes, tuple(int(right[size - 1]) for size in sizes))
+        least = min(binom.sf(v - 1, k, q) for k, v in zip(sizes, guesses.right, strict=True))
+        needed = [
+            min(v for v in range(size + 2) if binom.sf(v - 1, size, q) <= least * (1 + 1e-9))
+            for size in sizes
+        ]
+        truth = crossing_by_enumeration(sizes, needed, q)
+        assert run_module.p_value(guesses, 12, epsilon) == pytest.approx(truth, rel=1e-6)
+
+
+def test_delta_as_published():
+    """With one number of guesses the p-value is that of Steinke et al., Theorem 5.2."""
+    for canaries, size, right, epsilon, delta in ((50, 20, 18, 0.5, 1e-3), (30, 30, 25, 0, 1e-2)):
+        q = 1 / (1 + math.exp(-epsilon))
+        tail = [binom.sf(right - i - 1, size, q) for i in range(canaries + 1)]
+        worst = max((tail[i] - tail[0]) / i for i in range(1, canaries + 1))
+        published = tail[0] + 2 * canaries * delta * worst
+        guesses = run_module.Guesses((size,), (right,))
+        assert run_module.p_value(guesses, canaries, epsilon, delta) == pytest.approx(published)
+
+
+def test_one_run_sees_a_leak_and_tells_the_sides_apart():
+    rng = np.random.default_rng(3)
+    inside = rng.random(1000) < 0.5
+    told = np.where(rng.random(1000) < 0.9, inside, ~inside) + rng.random(1000) / 10
+    found = one_run(inside, told)
+    assert 1.6 < found.epsilon < math.log(9)
+    assert found.epsilon >= found.log_ratio > 1.2
+    assert 0 < one_run(inside, told, delta=1e-4).epsilon < found.epsilon
+    # "out" is always right, "in" no better than a coin: ε is large, and r is at most 2.
+    never = np.where(inside, 1.0, np.where(rng.random(1000) < 0.5, 0.0, 1.0)) + rng.random(1000) / 9
+    one_sided = one_run(inside, never)
+    assert one_sided.epsilon > 1 and one_sided.ratio < 2
+
+
+RUNS = 150
+
+
+@pytest.fixture
+def only_at(monkeypatch):
+    """Decide only whether a bound is above the truth: the same alarms, in a tenth of the time.
+
+    Rejection is monotone in ε, so the bound is above the truth exactly where the truth itself is
+    rejected. `careless` multiplies the error.
+    """
+
+    def patch(truth: float, careless: float = 1.0) -> None:
+        def above(x, n, y, m, error, slope, delta):
+            if x == 0:
+                return 0.0
+            test = ratio.RatioTest(x, n, y, m, careless * error, slope, delta)
+            return math.nextafter(truth, 9) if test.rejects(truth) else 0.0
+
+        def guessed(guesses, canaries, error, delta):
+            p_value = run_module.p_value(guesses, canaries, truth, delta)
+            return math.nextafter(truth, 9) if p_value <= careless * error else 0.0
+
+        for module in (worlds_module, scores_module):
+            monkeypatch.setattr(module, "ratio_bound", above)
+        monkeypatch.setattr(run_module, "bound", guessed)
+
+    return patch
+
+
+def respond(truth):
+    return lambda run: wi.audit.two_worlds(attacked.response(truth), 1, 0, 600, seed=run).epsilon
+
+
+def search_pairs(truth):
+    def draw(value, size, rng):
+        return attacked.response(truth)(int(value > 0), size, rng)
+
+    pairs = [(value, 0) for value in range(1, 5)]
+    return lambda run: wi.audit.search(draw, pairs, 900, seed=run).epsilon
+
+
+def score_people(truth):
+    rng = np.random.default_rng(11)
+
+    def audit(run):
+        members, others = rng.laplace(truth, 1, 200), rng.laplace(0, 1, 200)
+        return wi.audit.scores(members, others, seed=run).epsilon
+
+    return audit
+
+
+def run_once(truth):
+    rng = np.random.default_rng(12)
+    keep = 1 / (1 + math.exp(-truth))
+
+    def audit(_run):
+        inside = rng.random(100) < 0.5
+        told = np.where(rng.random(100) < keep, inside, ~inside)
+        return one_run(inside, told + rng.random(100) / 10).epsilon
+
+    return audit
+
+
+ENTRIES = {
+    "two worlds": respond,
+    "search": search_pairs,
+    "scores": score_people,
+    "one run": run_once,
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("truth", [0.0, 1.0])
+def test_false_alarms(entry, truth, only_at):
+    only_at(truth)
+    assert alarms(ENTRIES[entry](truth), truth, RUNS) <= most_alarms(RUNS)
+
+
+@pytest.mark.parametrize("entry", ["two worlds", "search", "one run"])
+def test_audits_that_do_not_pay_are_caught(entry, only_at):
+    """The same test fails when bounds are taken at eight times the error."""
+    only_at(1.0, careless=8)
+    assert alarms(ENTRIES[entry](1.0), 1.0, RUNS) > most_alarms(RUNS)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("truth", [0.0, 0.3, 1.0])
+def test_false_alarms_over_a_thousand_runs(entry, truth):
+    """Full size, with the bounds that users get: within the stated level (one in a million)."""
+    assert alarms(ENTRIES[entry](truth), truth, 1000) <= most_alarms(1000)
+
+
+def test_the_best_of_many_thresholds_uncorrected_is_no_audit():
+    """What a public tool does: it reports leakage where there is none, far too often."""
+    rng = np.random.default_rng(5)
+
+    def careless(_run):
+        members, others = rng.normal(size=400), rng.normal(size=400)
+        for level in np.quantile(members, np.linspace(0.03, 0.97, 48)):
+            hits = int((members >= level).sum()), int((others >= level).sum())
+            test = ratio.RatioTest(hits[0], 400, hits[1], 400, 0.05)
+            if test.suggests(0.0):
+                return 1.0
+        return 0.0
+
+    assert alarms(careless, 0.0, 100) > most_alarms(100)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "inputs", "least", "most"),
+    [
+        (attacked.laplace, (1.0, 0.0), 0.09, 0.1),
+        (attacked.noisy_max, (np.eye(6)[0], 1 - np.eye(6)[0]), 0.0873, 0.1),
+        (attacked.svt1, attacked.step(7, 1), 0.06, 0.1),
+        (attacked.svt4, attacked.step(10, 5), 0.105, 0.175),
+        (attacked.svt3, attacked.step(10, 5), 0.105, 1.0),
+    ],
+    ids=["laplace", "noisy max", "svt1", "svt4", "svt3"],
+)
+def test_a_million_samples_of_the_classical_mechanisms(mechanism, inputs, least, most):
+    found = wi.audit.two_worlds(mechanism, *inputs, 1_000_000, seed=3)
+    assert least <= found.epsilon <= most
+    # The witness can be re-run, on draws of one's own.
+    rng = np.random.default_rng(99)
+    share = [found.event.contains(mechanism(value, 100_000, rng)).mean() for value in inputs]
+    count = found.counts[0]
+    seen = count.with_hits / count.trials, count.without_hits / count.others
+    assert share == pytest.approx(seen, abs=5 * math.sqrt(max(seen) / 100_000))
+
+
+def test_rare_events_are_reached():
+    def draw(value, size, rng):
+        return rng.random(size) < (2e-3 if value else 4e-4)
+
+    found = wi.audit.two_worlds(draw, 1, 0, 300_000, seed=1)
+    assert 1.1 < found.epsilon <= math.log(5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cross_check_with_the_exact_engine(seed):
+    """Random finite mechanisms: below the exact level, and above 80% of it."""
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.full(5, 8.0), size=2)
+    channel = wi.Channel(wi.Subsets(1), rows)
+    exact = wi.notions.DifferentialPrivacy().measure(channel).value
+
+    def draw(world, size, stream):
+        return stream.choice(5, size, p=rows[world])
+
+    found = wi.audit.two_worlds(draw, 1, 0, 1_000_000, seed=seed)
+    assert 0.8 * exact <= found.epsilon <= exact
+    positive = wi.notions.DifferentialPrivacy(direction="positive").measure(channel).value
+    assert found.log_ratio <= positive
+
+
+def test_one_direction_only():
+    """Never 0 with the person, half of the time without: ε = ∞, but r = 2 (THEORY 10)."""
+
+    def draw(value, size, rng):
+        return np.where((rng.random(size) < 0.5) & (value == 0), 0, 1)
+
+    found = wi.audit.two_worlds(draw, 1, 0, 100_000, seed=1)
+    assert found.epsilon > 8 and found.event.favours == "without"
+    assert 1.9 < found.gamma <= 2 and 0.65 < found.posterior(0.5) <= 2 / 3
+    assert found.gamma_at(0.5) <= 1.5
+    turned = wi.audit.two_worlds(draw, 0, 1, 100_000, seed=1)
+    assert turned.event.favours == "with" and turned.gamma > 1000
+
+
+def test_delta_is_granted():
+    def draw(value, size, rng):
+        noise = attacked.response(1.0)(value, size, rng)
+        return np.where((rng.random(size) < 0.01) & (value == 1), 7, noise)
+
+    strict = wi.audit.two_worlds(draw, 1, 0, 50_000, seed=1)
+    granted = wi.audit.two_worlds(draw, 1, 0, 50_000, delta=0.011, seed=1)
+    assert strict.epsilon > 3 and 0.9 < granted.epsilon <= 1 and not granted.refutes(1)
+
+
+OUTPUTS = {
+    "text": lambda bits, rng: np.where(bits == 1, "yes", "no"),
+    "bits": lambda bits, rng: bits == 1,
+    "whole numbers": lambda bits, rng: bits,
+    "sequences": lambda bits, rng: [("no",) * (1 + bit) + (True,) for bit in bits],
+    "numbers or nothing": lambda bits, rng: [1.5 if bit else None for bit in bits],
+    "vectors": lambda bits, rng: np.column_stack([bits, bits * 0]),
+    "noisy vectors": lambda bits, rng: bits[:, None] + rng.normal(0, 0.01, (len(bits), 3)),
+    "mixed sequences": lambda bits, rng: [
+        ("no", "no", x) if bit else ("no", x)
+        for bit, x in zip(bits, rng.random(len(bits)), strict=True)
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_outputs_of_every_kind(kind):
+    def draw(value, size, rng):
+        return OUTPUTS[kind](attacked.response(1.0)(value, size, rng), rng)
+
+    found = wi.audit.two_worlds(draw, 1, 0, 10_000, seed=2)
+    assert 0.8 < found.epsilon <= 1.0, str(found.event)
+
+
+def test_one_draw_a_call():
+    def with_rng(value, rng):
+        return value + rng.geometric(0.5) - rng.geometric(0.5)
+
+    rng = np.random.default_rng(1)
+    found = wi.audit.two_worlds(with_rng, 1, 0, 4_000, seed=1)
+    assert 0.5 < found.epsilon <= math.log(2)
+    alone = wi.audit.two_worlds(lambda value: with_rng(value, rng), 1, 0, 4_000, seed=1)
+    assert 0.5 < alone.epsilon <= math.log(2)
+
+    def misleading(value, scale=1, more=2):
+        return with_rng(value, rng)
+
+    found = wi.audit.two_worlds(wi.audit.one_draw(lambda v: misleading(v)), 1, 0, 4_000, seed=1)
+    assert 0.5 < found.epsilon <= math.log(2)
+
+
+def test_the_search_finds_the_pair_that_leaks():
+    def draw(queries, size, rng):
+        return queries + rng.laplace(0, [50, 50, 1, 50], (size, 4))
+
+    pairs = [(np.eye(4)[place], np.zeros(4)) for place in range(4)]
+    found = wi.audit.search(draw, pairs, 60_000, seed=1)
+    assert found.pattern == "pair 2" and 0.8 < found.epsilon <= 1
+    by_pattern = wi.audit.search(
+        attacked.noisy_max, wi.audit.neighbours(6, "replace"), 1_000_000, seed=1
+    )
+    assert "the rest down" in by_pattern.pattern
+    assert 0.06 < by_pattern.epsilon <= 0.1
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_patterns_are_neighbours(relation):
+    pairs = wi.audit.neighbours(5, relation)
+    for pair in pairs:
+        change = pair.with_ - pair.without
+        assert 0 < np.abs(change).max() <= 1
+        assert relation == "replace" or (change >= 0).all()
+    assert any((pair.with_ - pair.without == 1).all() for pair in pairs)
+    assert any(np.count_nonzero(pair.with_ - pair.without) == 1 for pair in pairs)
+
+
+def test_scores_and_rates():
+    rng = np.random.default_rng(1)
+    found = wi.audit.scores(rng.normal(1.5, 1, 3000), rng.normal(size=3000))
+    assert found.epsilon > 1.5 and found.log_ratio > 1.5
+    rate = found.tpr_at(0.01)
+    truth = 1 - 0.5 * (1 + math.erf((2.326 - 1.5) / math.sqrt(2)))
+    assert rate.low <= truth and rate.high >= rate.tpr >= rate.low > 0.1
+    curve = found.curve()
+    assert all(one.fpr < two.fpr for one, two in itertools.pairwise(curve))
+    assert all(rate.low <= rate.tpr <= rate.high for rate in curve)
+    with pytest.raises(InvalidInput, match=r"at least [0-9,]+ to be sure"):
+        found.tpr_at(1e-4)
+
+
+def test_the_false_positive_rate_is_surely_so_low():
+    """The rank that `tpr_at` takes: the true rate is above the stated one in 2.5% of runs."""
+    rng = np.random.default_rng(2)
+
+    def rate_is_exceeded(_run):
+        threshold = wi.audit.scores(rng.random(50), rng.random(400)).tpr_at(0.05).threshold
+        return float(1 - threshold > 0.05)
+
+    wrong = alarms(rate_is_exceeded, 0.5, 300)
+    assert wrong <= most_alarms(300, 0.025)
+
+
+def good(value, size, rng):
+    return value + rng.random(size)
+
+
+def raising(value, size, rng):
+    raise RuntimeError("no\nluck")
+
+
+class Changing:
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, value, size, rng):
+        self.calls += 1
+        return rng.random(size) if self.calls < 3 else ["x"] * size
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        (raising, "RuntimeError: no luck"),
+        (lambda v, s, r: np.full(s, np.nan), "NaN"),
+        (lambda v, s, r: [(1.0, float("nan"), "x")] * s, "NaN"),
+        (Changing(), "numbers, then labels"),
+        (lambda v, s, r: [1, (2, 3)] * (s // 2), "of one kind"),
+        (lambda v, s, r: r.random(s - 1), "as many as were asked for"),
+        (lambda v, s, r: 3.0, "array or list"),
+        (lambda v, s, r: None, "array or list"),
+        (lambda v, s, r: "text", "array or list"),
+        (lambda v, s, r: [{}] * s, "got dict"),
+        (lambda v, s, r: [({},)] * s, "got dict inside"),
+        (lambda v, s, r: r.random(s) * 1j, "complex"),
+        (lambda v, s, r: np.random.default_rng(1).random(s), "same 250 draws twice"),
+        (lambda a, b, c, d: 0, "callable as"),
+        (lambda: 0, "callable as"),
+        (3, "a function"),
+    ],
+)
+def test_bad_mechanisms(mechanism, words):
+    with pytest.raises(InvalidInput, match=words):
+        wi.audit.two_worlds(mechanism, 1, 0, 2_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"samples": 10}, "samples must be a whole number of at least 40"),
+        ({"samples": 1e6}, "whole number"),
+        ({"samples": True}, "whole number"),
+        ({"confidence": 95}, "confidence"),
+        ({"confidence": 1}, "confidence"),
+        ({"confidence": "x"}, "confidence"),
+        ({"delta": 1}, "delta"),
+        ({"delta": -0.1}, "delta"),
+    ],
+)
+def test_bad_parameters(change, words):
+    given_ = {"samples": 1000, "confidence": 0.95, **change}
+    with pytest.raises(InvalidInput, match=words):
+        wi.audit.two_worlds(good, 1, 0, **given_)
+
+
+def test_bad_searches_and_claims():
+    for pairs, words in (
+        ([], "1 to 1000"),
+        (3, "pairs of inputs"),
+        ([1, 2], "pairs of inputs"),
+        ([(1, 0)] * 2000, "more than 1000"),
+        ([(1, 0)] * 300, "for 300 pairs"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            wi.audit.search(good, pairs, 1000)
+    with pytest.raises(InvalidInput, match="relation"):
+        wi.audit.neighbours(3, "swap")
+    with pytest.raises(InvalidInput, match="length"):
+        wi.audit.neighbours(0)
+    with pytest.raises(InvalidInput, match=r"at least [\d,]+ to be able to refute"):
+        wi.audit.check_claim(9.0, 1000, 0.95)
+    wi.audit.check_claim(1.0, 1000, 0.95)
+
+
+def test_without_randomness():
+    same = wi.audit.two_worlds(lambda v, s, r: np.zeros(s), 1, 0, 1000)
+    assert same.epsilon == 0 and "the same in every draw" in same.notes[0]
+    told = wi.audit.two_worlds(lambda v, s, r: np.full(s, v), 1, 0, 1000)
+    assert told.epsilon > 5 and "no randomness" in told.notes[0]
+    # As many samples as `check_claim` asks for do refute the claim when nothing is hidden.
+    for claim in (1.0, 5.0):
+        needed = 40
+        while True:
+            try:
+                wi.audit.check_claim(claim, needed, 0.95)
+                break
+            except InvalidInput:
+                needed = round(needed * 1.1)
+        assert wi.audit.two_worlds(lambda v, s, r: np.full(s, v), 1, 0, needed + 40).refutes(claim)
+
+
+def test_bad_scores():
+    values = np.random.default_rng(1).normal(size=100)
+    for members, others, words in (
+        (values, values, "in both lists"),
+        (values[:60], values[40:], "in both lists"),
+        ({1: 0.5, 2: 0.1}, {2: 0.3}, "who are in both"),
+        (values[:10], -values, "at least 20 scores"),
+        (values, [*(-values), math.nan], "finite"),
+        ("abc", values, "list of numbers"),
+        (np.ones((3, 3)), values, "shape"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            wi.audit.scores(members, others)
+    with pytest.raises(InvalidInput, match="fpr"):
+        wi.audit.scores(values, -values - 0.1).tpr_at(0)
+
+
+def test_bad_runs():
+    coins = np.random.default_rng(1).random(200) < 0.5
+    for included, scores_, words in (
+        (coins[:5], np.arange(5), "at least 10 canaries"),
+        (coins, np.arange(199), "one length"),
+        (np.ones(200), np.arange(200), "fair coins"),
+        (coins * 2, np.arange(200), "True or False"),
+        (coins, [math.inf] * 200, "finite"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            one_run(included, scores_)
+    with pytest.raises(InvalidInput, match="prior"):
+        one_run(coins, np.arange(200)).posterior(2)
+
+
+def test_equal_outputs_have_equal_keys():
+    whole, real = read([1, 2, 0], 3), read([1.0, 2.0, -0.0], 3)
+    assert whole.keys().tolist() == real.keys().tolist()
+    rows = read(np.array([[1, 2], [2, 1], [1, 2]]), 3).keys()
+    assert rows[0] == rows[2] != rows[1]
+
+
+def test_a_result_for_programs():
+    found = wi.audit.two_worlds(attacked.response(1.0), 1, 0, 5_000, seed=1)
+    data = found.to_dict()
+    assert data["epsilon"] == found.epsilon and data["event"]["outputs"] == [1]
+    assert found.refutes(0.5) and not found.refutes("0.999")
+    needed = found.samples_to_refute(0.9)
+    assert needed is None or needed >= 5_000
+    with pytest.raises(InvalidInput, match="epsilon"):
+        found.refutes(-1)
