@@ -49,8 +49,10 @@ MAY_IMPORT = {
     },
     "ledger": {"errors", "exact", "beliefs", "calibration"},
     "audit": {"errors", "exact", "beliefs"},
+    "gwas": {"errors", "exact", "beliefs", "families", "calibration", "noise", "ledger"},
     "report": {
         "audit",
+        "gwas",
         "distortion",
         "errors",
         "exact",

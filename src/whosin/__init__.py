@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from whosin import distortion as distortion
     from whosin import errors as errors
     from whosin import families as families
+    from whosin import gwas as gwas
     from whosin import ledger as ledger
     from whosin import mechanisms as mechanisms
     from whosin import noise as noise
@@ -61,6 +62,7 @@ _ROOMS = (
     "distortion",
     "errors",
     "families",
+    "gwas",
     "ledger",
     "mechanisms",
     "noise",

@@ -1,0 +1,84 @@
+"""Which SNPs a study looked at: chromosome, name, position, and the two alleles. All of it public.
+
+Contract: order is that of the file. Chromosomes X, Y and the mitochondrial one are haploid in some
+people, so their genotypes are not three classes; `autosomal` says which SNPs may be counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array
+
+HAPLOID = frozenset({"23", "24", "26", "X", "Y", "MT", "M"})
+
+
+@dataclass(frozen=True, eq=False)
+class Snps:
+    """SNPs in the order of their counts; `a1` is the allele that is counted."""
+
+    chromosome: list[str]
+    name: list[str]
+    position: Array
+    a1: list[str]
+    a2: list[str]
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+    def take(self, which: Array) -> Snps:
+        """Some of the SNPs, by index."""
+        places = [int(place) for place in which]
+        pick = [[column[place] for place in places] for column in self._words()]
+        return Snps(pick[0], pick[1], self.position[which], pick[2], pick[3])
+
+    def autosomal(self) -> Array:
+        """Which SNPs are diploid in everybody."""
+        haploid = {name for name in set(self.chromosome) if _plain(name) in HAPLOID}
+        if not haploid:
+            return np.ones(len(self), dtype=bool)
+        return np.array([chromosome not in haploid for chromosome in self.chromosome])
+
+    def _words(self) -> tuple[list[str], list[str], list[str], list[str]]:
+        return self.chromosome, self.name, self.a1, self.a2
+
+
+def _plain(chromosome: str) -> str:
+    return chromosome.upper().removeprefix("CHR")
+
+
+def unnamed(count: int) -> Snps:
+    """Names for SNPs that came without any: snp1, snp2, …"""
+    names = [f"snp{number}" for number in range(1, count + 1)]
+    dots, ones = ["."] * count, ["1"] * count
+    return Snps(ones, names, np.arange(1, count + 1), dots, dots)
+
+
+def read_bim(path: Path) -> Snps:
+    """Read a .bim file: chromosome, name, centimorgans, position, A1, A2."""
+    words = path.read_bytes().split()
+    lines = count_lines(path)
+    if not words:
+        raise InvalidInput(path.name, "at least one line", "an empty file")
+    if len(words) != 6 * lines:
+        raise InvalidInput(path.name, "six columns in every line", f"{len(words)} words")
+    try:
+        position = np.array(words[3::6], dtype=np.int64)
+        text = b"\n".join(words).decode().split("\n")
+    except UnicodeDecodeError:
+        raise InvalidInput(path.name, "text", "something else") from None
+    except ValueError:
+        raise InvalidInput(f"positions in {path.name}", "whole numbers", "something else") from None
+    return Snps(text[0::6], text[1::6], position, text[4::6], text[5::6])
+
+
+def count_lines(path: Path) -> int:
+    """How many lines a file has that are not empty."""
+    data = path.read_bytes()
+    if b"\n\n" in data or b"\r" in data:
+        return sum(1 for line in data.splitlines() if line.strip())
+    return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
