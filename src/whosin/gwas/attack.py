@@ -1,0 +1,187 @@
+"""The attack that private releases stop: placing a known genome among the cases.
+
+Contract: given frequencies of A1 among cases at M SNPs, frequencies of a reference, and a genome,
+say how well its owner can be told from people who are not in the study. Homer et al. (2008):
+Σ |g/2 − p| − |g/2 − f|; the likelihood ratio (Sankararaman et al. 2009):
+Σ g ln(f/p) + (2 − g) ln((1−f)/(1−p)), where g = copies of A1, f = case and p = reference frequency.
+
+Cases are the members. Controls are halved at random: one half is the reference, the other half are
+the outsiders, whose scores set the threshold for a false-positive rate. It works on the curator's
+exact data with a stated seed, and is for the curator to see; nothing here is a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array
+from whosin.gwas.bed import MISSING, Bed, beside, open_bed
+from whosin.gwas.derived import laplace_variance
+from whosin.gwas.people import read_groups
+from whosin.gwas.sensitivities import sensitivity
+from whosin.gwas.snps import count_lines
+
+STATISTICS = ("homer", "likelihood-ratio")
+SOURCES = ("exact", "released")
+CHUNK = 2_000
+
+
+@dataclass(frozen=True)
+class Point:
+    """How well one test does on the frequencies of so many SNPs.
+
+    Attributes:
+        snps: M.
+        statistic: "homer" or "likelihood-ratio".
+        source: "exact" frequencies, or "released" ones with the plan's noise.
+        power: the share of cases that are recognised.
+        false_positives: the share of outsiders that are taken for cases.
+    """
+
+    snps: int
+    statistic: str
+    source: str
+    power: float
+    false_positives: float
+
+    def posterior(self, prior: float) -> float:
+        """How sure one may be of whoever is recognised, having been `prior` sure."""
+        hit, miss = self.power * prior, self.false_positives * (1 - prior)
+        return hit / (hit + miss) if hit + miss else prior
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """Whose genomes are tried: cases, outsiders; and the reference's frequencies."""
+
+    bed: Bed
+    cases: Array
+    outsiders: Array
+    reference: Array
+    controls: int
+
+    @classmethod
+    def of(cls, path: str | Path, phenotypes: str | Path | None = None, seed: int = 1) -> Crowd:
+        """Split the people of a PLINK study."""
+        groups = read_groups(beside(path, ".fam"), phenotypes)
+        bed = open_bed(path, groups.people, count_lines(beside(path, ".bim")))
+        controls = np.random.default_rng([seed, 0]).permutation(np.flatnonzero(groups.controls))
+        half = len(controls) // 2
+        return cls(
+            bed, np.flatnonzero(groups.cases), controls[half:], controls[:half], len(controls)
+        )
+
+
+def attack(
+    crowd: Crowd,
+    sizes: Sequence[int],
+    epsilon: float,
+    relation: str = "label-swap",
+    *,
+    rate: float = 0.01,
+    seed: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Point]:
+    """The power of both tests on M SNPs, for each M, from exact frequencies and from a release.
+
+    Args:
+        sizes: the numbers of SNPs, the same SNPs first.
+        epsilon: what a release of the allele counts of M SNPs may cost.
+        relation: of that release.
+        rate: the false-positive rate that outsiders allow.
+        seed: for the choice of SNPs and the noise.
+    """
+    if not 0 < rate < 1:
+        raise InvalidInput("false-positive rate", "between 0 and 1", rate)
+    if len(crowd.outsiders) * rate < 1:
+        most = f"at least {2 * int(np.ceil(1 / rate))} for a false-positive rate of {rate:g}"
+        raise InvalidInput("controls", most, crowd.controls)
+    for size in sizes:
+        if not 1 <= size <= crowd.bed.snps:
+            raise InvalidInput("numbers of SNPs", f"from 1 to {crowd.bed.snps}", size)
+    order = np.random.default_rng([seed, 1]).permutation(crowd.bed.snps)
+    points: list[Point] = []
+    ordered = sorted(set(sizes))
+    for done, size in enumerate(ordered, start=1):
+        rng = np.random.default_rng([seed, 2, size])
+        cost = sensitivity("allele-counts", len(crowd.cases), crowd.controls, relation, size)
+        points.extend(_try(crowd, np.sort(order[:size]), float(cost) / epsilon, rate, rng))
+        if progress is not None:
+            progress(done, len(ordered))
+    return points
+
+
+def _try(
+    crowd: Crowd, snps: Array, scale: float, rate: float, rng: np.random.Generator
+) -> list[Point]:
+    """Both tests on these SNPs."""
+    tests = [(statistic, source) for source in SOURCES for statistic in STATISTICS]
+    members = np.zeros((len(tests), len(crowd.cases)))
+    outsiders = np.zeros((len(tests), len(crowd.outsiders)))
+    for first in range(0, len(snps), CHUNK):
+        genotypes = crowd.bed.genotypes(snps[first : first + CHUNK])
+        cases, others = genotypes[:, crowd.cases], genotypes[:, crowd.outsiders]
+        case, size = _frequency(cases)
+        reference, _ = _frequency(genotypes[:, crowd.reference])
+        reference = np.clip(reference, 0.5 / len(crowd.reference), 1 - 0.5 / len(crowd.reference))
+        noisy = _guess(case, reference, size, scale, rng)
+        frequencies = {"exact": case, "released": noisy}
+        tables = [_table(statistic, frequencies[source], reference) for statistic, source in tests]
+        members += _scores(np.array(tables), cases)
+        outsiders += _scores(np.array(tables), others)
+    points = []
+    allowed = int(rate * len(crowd.outsiders))
+    for place, (statistic, source) in enumerate(tests):
+        threshold = np.sort(outsiders[place])[-allowed - 1]
+        power = float((members[place] > threshold).mean())
+        false = float((outsiders[place] > threshold).mean())
+        points.append(Point(len(snps), statistic, source, power, false))
+    return points
+
+
+def _frequency(genotypes: Array) -> tuple[Array, Array]:
+    """(frequency of A1, known alleles) a SNP; ½ where nobody is known."""
+    known = genotypes != MISSING
+    alleles = 2 * known.sum(axis=1)
+    copies = np.where(known, genotypes, 0).sum(axis=1, dtype=np.int64)
+    return np.where(alleles > 0, copies / np.maximum(alleles, 1), 0.5), alleles
+
+
+def _guess(
+    case: Array, reference: Array, alleles: Array, scale: float, rng: np.random.Generator
+) -> Array:
+    """Case frequencies as an attacker guesses them from noisy counts: drawn towards the reference
+    by as much as the noise outweighs sampling. (Simulated noise, with a seed.)"""
+    chance = -np.expm1(-1 / scale)
+    draws = rng.geometric(chance, len(case)) - rng.geometric(chance, len(case))
+    sampling = reference * (1 - reference) / np.maximum(alleles, 1)
+    noise = laplace_variance(scale) / np.maximum(alleles, 1) ** 2
+    trust = sampling / (sampling + noise)
+    moved: Array = reference + trust * (case + draws / np.maximum(alleles, 1) - reference)
+    return moved
+
+
+def _table(statistic: str, case: Array, reference: Array) -> Array:
+    """SNPs × 3: what 0, 1 and 2 copies add to a test."""
+    copies = np.arange(3)
+    f, p = case[:, None], reference[:, None]
+    if statistic == "homer":
+        return np.abs(copies / 2 - p) - np.abs(copies / 2 - f)
+    table: Array
+    f = np.clip(f, 1e-4, 1 - 1e-4)
+    table = copies * np.log(f / p) + (2 - copies) * np.log((1 - f) / (1 - p))
+    return table
+
+
+def _scores(tables: Array, genotypes: Array) -> Array:
+    """Tests × people: Σ over SNPs of the table's entry; missing genotypes add nothing."""
+    total = np.zeros((len(tables), genotypes.shape[1]))
+    for copies in range(3):
+        has = (genotypes == copies).astype(np.float32)
+        total += tables[:, :, copies].astype(np.float32) @ has
+    return total
