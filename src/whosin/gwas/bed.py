@@ -53,7 +53,7 @@ class Bed:
         """Copies of A1 (SNPs × people, int8), −1 where missing, for chosen SNPs."""
         packed = np.asarray(self.rows()[snps])
         bits = packed[:, :, None] >> np.arange(0, 8, 2, dtype=np.uint8) & 3
-        copies: Array = COPIES[bits.reshape(len(packed), -1)[:, : self.people]]
+        copies: Array = COPIES[bits.reshape(len(packed), 4 * self.stride)[:, : self.people]]
         return copies if people is None else copies[:, people]
 
 

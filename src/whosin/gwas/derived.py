@@ -114,3 +114,17 @@ def _upper(t: Array, sigma: Array, b: float) -> Array:
     fall = np.exp(half + t / b + log_ndtr(-z - ratio))
     upper: Array = ndtr(-z) + (rise - fall) / 2
     return upper
+
+
+def noisy_chi2_p(chi2: Array, scale: float) -> Array:
+    """P(U + L ≥ χ²) for U of the χ² distribution with one degree and Laplace noise of that scale:
+    E SF(χ² − Z²) over a standard normal Z."""
+    z = np.linspace(0, 40, 40_001)
+    weights = np.exp(-z * z / 2) * math.sqrt(2 / math.pi) * (z[1] - z[0])
+    weights[[0, -1]] /= 2
+    distance = (np.asarray(chi2)[:, None] - z * z) / scale
+    tails = np.where(
+        distance > 0, np.exp(-np.maximum(distance, 0)) / 2, 1 - np.exp(np.minimum(distance, 0)) / 2
+    )
+    p: Array = np.clip(tails @ weights, 0.0, 1.0)
+    return p

@@ -19,13 +19,14 @@ from whosin import noise
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, UnknownName
 from whosin.exact import Array, rational
-from whosin.gwas.scoring import GENOME_WIDE, Scores, scores, selection_scale
+from whosin.gwas.scoring import GENOME_WIDE, SCORES, Scores, scores, selection_scale
 from whosin.gwas.sensitivities import RELATIONS, check_relation, sensitivity
 from whosin.gwas.snps import Snps
 from whosin.gwas.statistics import allelic_chi2
 from whosin.gwas.study import Study
 from whosin.gwas.tables import allele_counts
-from whosin.ledger import Charge, Cost, Ledger
+from whosin.gwas.threshold import read_threshold
+from whosin.ledger import Charge, Cost, Ledger, units
 
 NUMBERS = ("counts", "chi2", "nothing")
 CHI2_STEP = Fraction(1, 100)
@@ -44,13 +45,15 @@ class Question:
     """
 
     top: int
-    relation: str = "label-swap"
+    relation: str
     score: str = "distance"
     numbers: str = "counts"
     threshold: object = GENOME_WIDE
 
     def __post_init__(self) -> None:
         check_relation(self.relation)
+        if self.score not in SCORES:
+            raise UnknownName("score", str(self.score), SCORES)
         if self.numbers not in NUMBERS:
             raise UnknownName("numbers", str(self.numbers), NUMBERS)
         if isinstance(self.top, bool) or not isinstance(self.top, int) or self.top < 1:
@@ -99,8 +102,8 @@ def release(
         BudgetRefused: the plan does not fit what is left, or the study was released under the
             other relation before; nothing is drawn.
     """
-    _check_plan(plan, question, study)
-    chosen_cost, number_cost = _split(plan.epsilon, question.numbers)
+    check(plan, question, study)
+    chosen_cost, number_cost = _split(plan, question.numbers)
     table = study.complete()
     ranked = scores(
         question.score, table, study.cases, study.controls, question.relation, question.threshold
@@ -108,17 +111,17 @@ def release(
     width = selection_scale(ranked.sensitivity, chosen_cost, question.top)
     spread, step = _number_noise(question, study.cases, study.controls, number_cost)
     name = account(ledger, dataset, question.relation)
-    charge = Charge(_what(question, study), {plan.relation: Cost.pure(plan.epsilon)})
+    charge = Charge(_what(question, study), {plan.relation: Cost.pure(chosen_cost + number_cost)})
     if request is None or not _answered(ledger, name, request):
         ledger.admit(name, plan)
 
     def draw() -> dict[str, object]:
         places = _choose(ranked, question.top, width)
-        return {"places": places.tolist(), "units": _noisy(question, table[places], spread)}
+        return {"places": places.tolist(), "noisy": _noisy(question, table[places], spread)}
 
     answer = ledger.answer(name, charge, draw, request)
     places = np.array(answer["places"], dtype=np.int64)
-    units = np.array(answer["units"], dtype=np.int64).reshape(question.top, -1)
+    noisy = np.array(answer["noisy"], dtype=np.int64).reshape(question.top, -1)
     return Release(
         question=question,
         plan=plan,
@@ -126,10 +129,10 @@ def release(
         controls=study.controls,
         snps=study.snps.take(places),
         places=places,
-        numbers=units * float(step),
+        numbers=noisy * float(step),
         scale=float(spread * step),
         selection_scale=width,
-        epsilons=(chosen_cost, number_cost),
+        epsilons=(float(chosen_cost), float(number_cost)),
         all_snps=study.snps,
         dataset=name,
         request=request,
@@ -154,34 +157,37 @@ def _answered(ledger: Ledger, name: str, request: str) -> bool:
     return any(entry.kind == "debit" and entry.request == request for entry in ledger.history(name))
 
 
-def _check_plan(plan: Plan, question: Question, study: Study) -> None:
+def check(plan: Plan, question: Question, study: Study) -> None:
+    """Refuse what no release could answer, by public facts alone."""
     if plan.relation != "replace" or plan.delta:
         raise InvalidInput(
             "plan", "one for people who know the size of the study, without a delta", plan.relation
         )
     if question.top > len(study.snps):
         raise InvalidInput("top", f"at most {len(study.snps)}, as many as SNPs", question.top)
+    read_threshold(question.threshold, np.array([study.cases + study.controls]))
 
 
-def _split(epsilon: float, numbers: str) -> tuple[float, float]:
-    """Halves of a float are exact, so the two add up to ε."""
-    return (epsilon, 0.0) if numbers == "nothing" else (epsilon / 2, epsilon / 2)
+def _split(plan: Plan, numbers: str) -> tuple[Fraction, Fraction]:
+    """The plan's ε, in whole units of the ledger: for the choice, and for the numbers."""
+    whole = Fraction(units.allowed(plan.epsilon, "epsilon of the plan"), units.EPSILON_UNITS)
+    return (whole, Fraction(0)) if numbers == "nothing" else (whole / 2, whole / 2)
 
 
 def _number_noise(
-    question: Question, cases: int, controls: int, epsilon: float
+    question: Question, cases: int, controls: int, epsilon: Fraction
 ) -> tuple[Fraction, Fraction]:
     """(scale of the noise in units, size of a unit)."""
     if question.numbers == "nothing":
         return Fraction(0), Fraction(1)
     if question.numbers == "counts":
         change = sensitivity("allele-counts", cases, controls, question.relation, question.top)
-        return change / rational(epsilon), Fraction(1)
+        return change / epsilon, Fraction(1)
     change = sensitivity("allelic-chi2", cases, controls, question.relation)
     slack = Fraction(4 * (cases + controls), 2**48)
     grid = noise.Grid(CHI2_STEP)
-    units = grid.sensitivity(question.top * (change + slack), question.top)
-    return units / rational(epsilon), CHI2_STEP
+    steps = grid.sensitivity(question.top * (change + slack), question.top)
+    return steps / epsilon, CHI2_STEP
 
 
 def _choose(ranked: Scores, top: int, width: float) -> Array:

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from whosin import noise
 from whosin.errors import UnknownName
-from whosin.exact import Array, rational
+from whosin.exact import Array
 from whosin.gwas.distance import distance_scores
 from whosin.gwas.sensitivities import sensitivity
 from whosin.gwas.statistics import allelic_chi2
@@ -47,9 +47,9 @@ def scores(
     return Scores(grid.units(allelic_chi2(table)), grid.sensitivity(change))
 
 
-def selection_scale(sensitivity: int, epsilon: float, top: int) -> float:
+def selection_scale(sensitivity: int, epsilon: Fraction, top: int) -> float:
     """The scale of the noise with which choosing `top` SNPs costs at most ε, by OpenDP's map."""
-    scale = float(2 * top * sensitivity / rational(epsilon))
+    scale = float(2 * top * sensitivity / epsilon)
     while noise.selection_epsilon(sensitivity, scale, top) > epsilon:
         scale *= 1 + 2.0**-50
     return scale

@@ -29,7 +29,7 @@ def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, tu
     place = Path(path)
     place.open("rb").close()  # a missing file is reported as one
     try:
-        file = VCF(str(place), gts012=True)
+        file = VCF(str(place), gts012=True, strict_gt=True)
     except Exception:
         raise InvalidInput(place.name, "a VCF file", "something else") from None
     groups = sample_groups(list(file.samples), phenotypes)

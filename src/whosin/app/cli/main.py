@@ -17,6 +17,7 @@ from whosin.app.cli import (
     cite,
     demo,
     explain,
+    gwas,
     ledger,
     notions,
     plan,
@@ -43,6 +44,7 @@ app.command("release")(release.release)
 app.add_typer(table.app, name="table")
 app.add_typer(ledger.app, name="ledger")
 app.command("audit")(audit.audit)
+app.add_typer(gwas.app, name="gwas")
 app.command("demo")(demo.demo)
 app.command("cite")(cite.cite)
 

@@ -1,0 +1,88 @@
+"""`whosin gwas attack`: how well a known genome can be placed among the cases."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from whosin.app.cli.gwas.shared import (
+    EpsilonOption,
+    GammaOption,
+    Json,
+    Phenotypes,
+    PosteriorOption,
+    Prior,
+    Relation,
+    StudyPath,
+)
+
+
+def attack(
+    study: StudyPath,
+    snps: Annotated[
+        str | None, typer.Option(help="Numbers of SNPs: 10,100,1000; by default up to all.")
+    ] = None,
+    gamma: GammaOption = None,
+    posterior: PosteriorOption = None,
+    epsilon: EpsilonOption = None,
+    prior: Prior = None,
+    relation: Relation = "label-swap",
+    rate: Annotated[str, typer.Option(help="The false-positive rate of the tests.")] = "0.01",
+    phenotypes: Phenotypes = None,
+    seed: Annotated[int, typer.Option(help="Of the choice of SNPs and the noise.")] = 1,
+    save: Annotated[Path | None, typer.Option(help="Draw: x.html, x.svg or x.png.")] = None,
+    json: Json = False,
+) -> None:
+    """Try Homer's statistic and the likelihood ratio on exact frequencies and on a release.
+
+    Without a target the release is planned for γ = 2 at prior 0.5. For the curator: it reads the
+    exact genotypes of a PLINK study.
+    """
+    from whosin.app.cli.gwas.shared import numbers, plan_of, progress
+    from whosin.app.cli.output import print_json
+    from whosin.exact import rational
+    from whosin.gwas.attack import Crowd
+    from whosin.gwas.attack import attack as run
+    from whosin.gwas.sensitivities import check_relation
+    from whosin.report import charts, gwas, gwas_charts
+
+    if save is not None:
+        charts.check_path(save)
+    check_relation(relation)
+    if gamma is None and posterior is None and epsilon is None:
+        gamma, prior = "2", prior or "0.5"
+    plan = plan_of(gamma, posterior, epsilon, prior)
+    crowd = Crowd.of(study, phenotypes, seed)
+    sizes = numbers(snps, "--snps") if snps is not None else _sizes(crowd.bed.snps)
+    false = float(rational(rate, "--rate"))
+    with progress("attacking") as show:
+        points = run(crowd, sizes, plan.epsilon, relation, rate=false, seed=seed, progress=show)
+    believed = gwas.attack_prior(plan)
+    if json:
+        print_json(
+            {
+                "epsilon": plan.epsilon,
+                "relation": relation,
+                "prior": believed,
+                "promised_posterior": gwas.promised(plan, believed),
+                "promised_power": gwas.attack_limit(plan, false),
+                "seed": seed,
+                "points": [
+                    asdict(point) | {"posterior": point.posterior(believed)} for point in points
+                ],
+            }
+        )
+    else:
+        gwas.print_attack(points, plan, relation, false)
+    if save is not None:
+        title = f"Cases recognised at a false-positive rate of {false:g}"
+        charts.save(gwas_charts.attack_chart(points, gwas.attack_limit(plan, false), title), save)
+
+
+def _sizes(most: int) -> list[int]:
+    """10, 30, 100, … up to all SNPs."""
+    steps = [10**power * factor for power in range(1, 8) for factor in (1, 3)]
+    return [size for size in steps if size < most] + [most]

@@ -1,0 +1,69 @@
+"""`whosin gwas count`: exact counts and statistics, for the curator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from whosin.app.cli.gwas.shared import Json, Phenotypes, StudyPath
+
+
+def count(
+    study: StudyPath,
+    phenotypes: Phenotypes = None,
+    processes: Annotated[
+        int | None, typer.Option(help="How many; by default one below 2 GiB, else one a core.")
+    ] = None,
+    leave_out_no_sex: Annotated[
+        bool, typer.Option("--leave-out-no-sex", help="As PLINK without --allow-no-sex.")
+    ] = False,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the counts (x.tsv), or draw: x.html, x.svg, x.png.")
+    ] = None,
+    assoc: Annotated[
+        Path | None, typer.Option(help="Write PLINK's association table, tab-separated.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Count genotypes of cases and controls. What it writes is exact and private."""
+    from whosin.app.cli.gwas.shared import progress
+    from whosin.app.cli.output import print_json, warn
+    from whosin.errors import InvalidInput
+    from whosin.gwas import read_study
+    from whosin.gwas.study import write_table
+    from whosin.report import charts, gwas
+    from whosin.report.gwas_tables import write_exact
+
+    if save is not None and save.suffix != ".tsv":
+        if save.suffix not in charts.SUFFIXES:
+            raise InvalidInput("--save", "a file ending in .tsv, .html, .svg or .png", save.name)
+        charts.check_path(save)
+    with progress("counting") as show:
+        found = read_study(
+            study,
+            phenotypes,
+            processes=processes,
+            leave_out_no_sex=leave_out_no_sex,
+            progress=show,
+        )
+    if save is not None and save.suffix == ".tsv":
+        write_table(found, save)
+    elif save is not None:
+        charts.save(gwas.exact_chart(found), save)
+    if assoc is not None:
+        write_exact(found, assoc)
+    if save is not None or assoc is not None:
+        warn("exact statistics are private: keep them in the house, or use `whosin gwas release`")
+    if json:
+        print_json(
+            {
+                "snps": len(found.snps),
+                "cases": found.cases,
+                "controls": found.controls,
+                "left_out": found.left_out,
+            }
+        )
+    else:
+        gwas.print_study(found)

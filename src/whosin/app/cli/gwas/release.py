@@ -1,0 +1,133 @@
+"""`whosin gwas release`: the most associated SNPs, published privately and paid for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from whosin.app.cli.gwas.shared import (
+    EpsilonOption,
+    GammaOption,
+    Json,
+    Phenotypes,
+    PosteriorOption,
+    Prior,
+    Relation,
+    StudyPath,
+)
+
+if TYPE_CHECKING:
+    from whosin.gwas.release import Release
+
+
+def release(
+    study: StudyPath,
+    top: Annotated[int, typer.Option(help="How many SNPs.")],
+    relation: Relation,
+    gamma: GammaOption = None,
+    posterior: PosteriorOption = None,
+    epsilon: EpsilonOption = None,
+    prior: Prior = None,
+    score: Annotated[
+        str, typer.Option(help="Choose by distance (from significance) or by chi2.")
+    ] = "distance",
+    numbers: Annotated[
+        str, typer.Option(help="Publish counts (and what follows), chi2, or nothing.")
+    ] = "counts",
+    significance: Annotated[
+        str, typer.Option(help="The p-value that the distance is measured from.")
+    ] = "5e-8",
+    phenotypes: Phenotypes = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(help="A file, or postgresql://…; by default STUDY.ledger beside the study."),
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="The study's name in the ledger; by default its file's.")
+    ] = None,
+    request: Annotated[
+        str | None, typer.Option(help="A name for this question: asked again, paid once.")
+    ] = None,
+    save: Annotated[
+        list[Path] | None, typer.Option(help="Write a table (x.tsv) or a page (x.html); repeat.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
+    from whosin.app.cli.gwas.shared import plan_of, progress
+    from whosin.app.cli.output import print_json
+    from whosin.gwas import read_study
+    from whosin.gwas.bed import prefix
+    from whosin.gwas.release import Question, check
+    from whosin.gwas.release import release as publish
+    from whosin.ledger import Ledger
+    from whosin.report import gwas
+    from whosin.report.gwas_page import release_page
+    from whosin.report.gwas_tables import write_release
+
+    files = save or []
+    _check_files(files)
+    plan = plan_of(gamma, posterior, epsilon, prior)
+    asked = Question(top, relation, score, numbers, _threshold(significance))
+    with progress("counting") as show:
+        found = read_study(study, phenotypes, progress=show)
+    check(plan, asked, found)
+    base = prefix(study)
+    with Ledger(ledger or str(base.with_name(base.name + ".ledger"))) as opened:
+        made = publish(found, plan, asked, opened, dataset or base.name, request)
+    for path in files:
+        if path.suffix == ".tsv":
+            write_release(made, path)
+        else:
+            release_page(made, path)
+    if json:
+        print_json(_data(made))
+    else:
+        gwas.print_release(made)
+
+
+def _check_files(files: list[Path]) -> None:
+    from whosin.errors import InvalidInput
+
+    for path in files:
+        if path.suffix not in (".tsv", ".html"):
+            raise InvalidInput("--save", "a file ending in .tsv or .html", path.name)
+        if not path.resolve().parent.is_dir():
+            raise InvalidInput("--save", "in a folder that exists", str(path))
+
+
+def _threshold(significance: str) -> float:
+    """The χ² of a p-value."""
+    from scipy.special import chdtri
+
+    from whosin.errors import InvalidInput
+    from whosin.exact import rational
+
+    value = float(rational(significance, "--significance"))
+    if not 1e-300 <= value < 1:
+        raise InvalidInput("--significance", "a p-value above 0 and below 1", significance)
+    return float(chdtri(1, value))
+
+
+def _data(made: Release) -> dict[str, object]:
+    from whosin.report.gwas_tables import release_rows
+
+    asked = made.question
+    return {
+        "top": asked.top,
+        "relation": asked.relation,
+        "score": asked.score,
+        "numbers": asked.numbers,
+        "epsilon": made.plan.epsilon,
+        "epsilon_selection": made.epsilons[0],
+        "epsilon_numbers": made.epsilons[1],
+        "noise_scale": made.scale,
+        "cases": made.cases,
+        "controls": made.controls,
+        "snps_in_study": len(made.all_snps),
+        "dataset": made.dataset,
+        "plan": made.plan.to_dict(),
+        "snps": release_rows(made),
+    }

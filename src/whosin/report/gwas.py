@@ -1,0 +1,209 @@
+"""Association studies in the terminal: what was released, attacked, compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from textwrap import fill
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from whosin import beliefs
+from whosin.calibration import Plan
+from whosin.gwas import Study, allelic_chi2, p_values
+from whosin.gwas.attack import Point
+from whosin.gwas.experiment import Experiment, Outcome
+from whosin.gwas.release import Release
+from whosin.report.card import Section, card
+from whosin.report.gwas_charts import SETTINGS, TESTS, manhattan
+from whosin.report.gwas_tables import release_rows
+from whosin.report.numbers import percent
+
+RELATIONS = {
+    "label-swap": "a case and a control exchange labels (who is a case?)",
+    "genotype": "one participant has another genotype (what is someone's genotype?)",
+}
+SCORES = {
+    "distance": "the distance from significance",
+    "chi2": "the allelic χ²",
+}
+SHOWN = ("CHR", "SNP", "BP", "A1", "F_A", "F_U", "CHISQ", "P", "OR", "L95", "U95")
+
+
+def release_card(release: Release) -> list[Section]:
+    """The plan's card, with what this release did."""
+    sections = card(release.plan)
+    return [*sections[:2], Section("What is published", tuple(_published(release))), *sections[2:]]
+
+
+def _published(release: Release) -> list[str]:
+    asked, (chosen, numbers) = release.question, release.epsilons
+    within = math.log(20) * release.scale
+    lines = [
+        f"The {asked.top} most associated of {len(release.all_snps):,} SNPs among "
+        f"{release.cases:,} cases and {release.controls:,} controls, chosen by "
+        f"{SCORES[asked.score]} with noise of "
+        f"scale {release.selection_scale:.4g} (ε = {chosen:.4f}).",
+    ]
+    if asked.numbers == "counts":
+        lines.append(
+            f"Their allele counts with noise of scale {release.scale:.4g} (ε = {numbers:.4f}): 95% "
+            f"of case frequencies are within ±{within / (2 * release.cases):.4g}. P, OR and its "
+            "interval follow from them, noise included."
+        )
+    elif asked.numbers == "chi2":
+        lines.append(
+            f"Their χ² with noise of scale {release.scale:.4g} (ε = {numbers:.4f}): 95% are within "
+            f"±{within:.4g}."
+        )
+    lines.append(f"Neighbouring studies: {RELATIONS[asked.relation]}.")
+    if asked.relation == "genotype":
+        doubled = 2 * release.plan.epsilon
+        ratio = math.exp(doubled) if doubled < 700 else math.inf
+        half = percent(beliefs.posterior(ratio, 0.5))
+        lines.append(
+            f"Exchanged labels are two such changes: ε = {doubled:.4f}, from 50% to at most {half} "
+            "sure of who is a case."
+        )
+    else:
+        lines.append(
+            "Genotypes are not protected by it: participants and their genomes are taken as known."
+        )
+    lines.append(
+        "A missing genotype counts as no copy of A1. Which SNPs were looked at, and the sizes of "
+        "both groups, are public."
+    )
+    return lines
+
+
+def print_release(release: Release) -> None:
+    """The card and the table."""
+    console = Console(highlight=False)
+    for section in release_card(release):
+        console.print(f"[bold]{section.title}[/bold]")
+        for line in section.lines:
+            wrapped = fill(line, console.width, initial_indent="  ", subsequent_indent="  ")
+            console.print(escape(wrapped))
+    console.print()
+    rows = release_rows(release)
+    names = [name for name in SHOWN if name in rows[0]]
+    console.print(_table(names, [[short_cell(row[name]) for name in names] for row in rows]))
+
+
+def exact_chart(study: Study) -> Any:
+    """The Manhattan plot of exact p-values. Not for publication."""
+    p = p_values(allelic_chi2(study.counts))
+    return manhattan(study.snps, p, "Exact associations: private, not for publication")
+
+
+def print_study(study: Study) -> None:
+    """Public facts of a study that was counted."""
+    console = Console(highlight=False)
+    console.print(f"{len(study.snps):,} SNPs, {study.cases:,} cases, {study.controls:,} controls")
+    if study.left_out:
+        console.print(
+            f"{study.left_out:,} SNPs were left out: haploid in some, or of several alleles"
+        )
+
+
+def print_attack(points: Sequence[Point], plan: Plan, relation: str, rate: float) -> None:
+    """Power and posterior, from exact frequencies and from the release."""
+    console = Console(highlight=False)
+    prior = attack_prior(plan)
+    console.print("[bold]Can a known genome be placed among the cases?[/bold]")
+    console.print(
+        fill(
+            f"At a false-positive rate of {percent(rate)}: the share of cases that are recognised "
+            f"by the frequencies of M SNPs, and how sure one then is, from {percent(prior)}.",
+            console.width,
+        )
+    )
+    lines = []
+    for point in points:
+        source = "exact" if point.source == "exact" else f"ε = {plan.epsilon:.3f}"
+        lines.append(
+            [
+                f"{point.snps:,}",
+                source,
+                TESTS[point.statistic],
+                percent(point.power),
+                percent(point.posterior(prior)),
+            ]
+        )
+    console.print(_table(["M", "frequencies", "test", "recognised", "then sure"], lines))
+    limit = attack_limit(plan, rate)
+    console.print(
+        fill(
+            f"The plan ({relation}) allows nobody to recognise more than {percent(limit)} of the "
+            f"cases, nor to become more than {percent(promised(plan, prior))} sure.",
+            console.width,
+        )
+    )
+
+
+def attack_prior(plan: Plan) -> float:
+    """The prior at which the attack is judged: the largest that the plan allows below 1."""
+    low, high = getattr(plan.family, "bounds", (0, 1))
+    return float(high) if high < 1 else 0.5 if low < Fraction(1, 2) else float(low)
+
+
+def attack_limit(plan: Plan, rate: float) -> float:
+    """No test recognises more than e^ε times its false-positive rate, nor more than
+    1 − e^(−ε)(1 − rate)."""
+    ratio = math.exp(plan.epsilon)
+    return min(ratio * rate, 1 - (1 - rate) / ratio)
+
+
+def promised(plan: Plan, prior: float) -> float:
+    """How sure one may become at most, from a prior."""
+    return float(beliefs.posterior(math.exp(plan.epsilon), prior))
+
+
+def print_experiment(outcomes: Sequence[Outcome], experiment: Experiment) -> None:
+    """Recovery in every setting."""
+    console = Console(highlight=False)
+    last = experiment.seed + experiment.studies - 1
+    console.print(
+        fill(
+            f"The share of the true top M that comes back, by {SCORES[experiment.score]}: "
+            f"{experiment.snps:,} SNPs, {experiment.causal} of them causal (odds ratio "
+            f"{experiment.odds_ratio:g}), {experiment.studies} studies of each size (seeds "
+            f"{experiment.seed} to {last}), {experiment.draws} releases of each.",
+            console.width,
+        )
+    )
+    sizes = list(dict.fromkeys(each.people for each in outcomes))
+    lines = []
+    keys = dict.fromkeys((o.gamma, o.top, o.relation, o.privacy, o.epsilon) for o in outcomes)
+    for gamma, top, relation, privacy, epsilon in sorted(keys, key=lambda key: (*key[:3], key[4])):
+        shares = [
+            f"{each.recovered:.0%}"
+            for each in outcomes
+            if (each.gamma, each.top, each.relation, each.privacy)
+            == (gamma, top, relation, privacy)
+        ]
+        setting = SETTINGS[relation, privacy]
+        lines.append([f"{gamma:g}", str(top), setting, f"{epsilon:.3f}", *shares])
+    heads = ["γ", "M", "protects", "ε", *(f"{size:,}" for size in sizes)]
+    console.print(_table(heads, lines, left=("protects",)))
+
+
+def _table(
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    left: Sequence[str] = ("frequencies", "test"),
+) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in names:
+        table.add_column(name, justify="left" if name in left or name in ("SNP", "A1") else "right")
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in row))
+    return table
+
+
+def short_cell(value: str | int | float) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

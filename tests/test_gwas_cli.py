@@ -1,0 +1,161 @@
+"""`whosin gwas`: the commands, their files, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from whosin.app.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("gwas")
+    shape = ["--cases", "300", "--controls", "400", "--snps", "500", "--causal", "3"]
+    assert main(["gwas", "simulate", str(place / "study"), *shape, "--odds-ratio", "3"]) == 0
+    return place
+
+
+@pytest.fixture
+def inside(folder, tmp_path, monkeypatch):
+    for suffix in (".bed", ".bim", ".fam"):
+        (tmp_path / f"study{suffix}").write_bytes((folder / f"study{suffix}").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+RELEASE = ["gwas", "release", "study", "--top", "3", "--gamma", "2", "--prior", "0.5"]
+
+
+def test_simulate_says_what_it_made(tmp_path, capsys):
+    out = str(tmp_path / "a.b")
+    assert (
+        main(
+            [
+                "gwas",
+                "simulate",
+                out,
+                "--cases",
+                "5",
+                "--controls",
+                "6",
+                "--snps",
+                "7",
+                "--causal",
+                "2",
+                "--json",
+            ]
+        )
+        == 0
+    )
+    data = json.loads(capsys.readouterr().out)
+    assert data["cases"] == 5 and len(data["causal"]) == 2 and data["seed"] == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"a.b.bed", "a.b.bim", "a.b.fam"}
+
+
+def test_count_writes_tables_and_pictures(inside, capsys):
+    assert main(["gwas", "count", "study", "--save", "c.tsv", "--assoc", "a.tsv", "--json"]) == 0
+    streams = capsys.readouterr()
+    assert json.loads(streams.out) == {"snps": 500, "cases": 300, "controls": 400, "left_out": 0}
+    assert "private" in streams.err
+    header, first = (inside / "a.tsv").read_text().splitlines()[:2]
+    assert header.split("\t") == ["CHR", "SNP", "BP", "A1", "A2", "F_A", "F_U", "CHISQ", "P", "OR"]
+    assert len(first.split("\t")) == 10
+    assert main(["gwas", "count", "c.tsv", "--save", "m.svg"]) == 0
+    assert "not for publication" in (inside / "m.svg").read_text()
+    assert "500 SNPs, 300 cases, 400 controls" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("numbers", ["counts", "chi2", "nothing"])
+def test_release_writes_what_it_shows(inside, capsys, numbers):
+    files = ["--save", "r.tsv", "--save", "r.html"]
+    run = [*RELEASE, "--relation", "label-swap", "--numbers", numbers, "--request", "one"]
+    assert main([*run, *files, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["relation"] == "label-swap" and data["dataset"] == "study:label-swap"
+    assert (inside / "study.ledger").exists()
+    lines = (inside / "r.tsv").read_text().splitlines()
+    assert lines[0].split("\t") == list(data["snps"][0]) and len(lines) == 4
+    page = (inside / "r.html").read_text()
+    assert "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page
+    assert all(snp["SNP"] in page for snp in data["snps"])
+    assert ("<svg" in page) == (numbers != "nothing")
+    assert main(run) == 0
+    shown = capsys.readouterr().out
+    assert "What is published" in shown and data["snps"][0]["SNP"] in shown
+    assert main([*RELEASE, "--relation", "label-swap", "--numbers", numbers]) == 1
+    assert "left" in capsys.readouterr().err
+
+
+def test_release_under_genotype_changes_says_what_swaps_cost(inside, capsys):
+    assert main([*RELEASE, "--relation", "genotype", "--score", "chi2"]) == 0
+    assert "Exchanged labels are two such changes: ε = 2.1972" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
+def test_attack_tells_exact_from_released(inside, capsys):
+    run = ["gwas", "attack", "study", "--snps", "20,500", "--seed", "2"]
+    assert main([*run, "--json", "--save", "a.svg"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert len(data["points"]) == 8 and round(data["promised_posterior"], 6) == 0.75
+    assert round(data["promised_power"], 6) == 0.03
+    assert "the most that the plan allows" in (inside / "a.svg").read_text()
+    assert main(run) == 0
+    assert "75.0% sure" in " ".join(capsys.readouterr().out.split())
+
+
+def test_experiment_draws_and_states_its_seeds(inside, capsys):
+    run = ["gwas", "experiment", "--gamma", "2", "--top", "2", "--people", "200,400", "--snps"]
+    run += ["200", "--studies", "2", "--draws", "3", "--seed", "5"]
+    assert main([*run, "--json", "--save", "e.svg"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["seeds"] == [5, 6] and len(data["outcomes"]) == 8
+    assert "bounded priors" in (inside / "e.svg").read_text()
+    assert main(run) == 0
+    assert "seeds 5 to 6" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["gwas", "count", "nothing"], "nothing.fam: no such file"),
+        (["gwas", "count", "study", "--save", "x.pdf"], "--save must be"),
+        (["gwas", "count", "study", "--phenotypes", "no"], "no: no such file"),
+        (RELEASE, "--relation"),
+        ([*RELEASE, "--relation", "swap"], "relation must be one of"),
+        ([*RELEASE, "--relation", "genotype", "--epsilon", "1"], "target must be exactly one"),
+        ([*RELEASE, "--relation", "genotype", "--significance", "nan"], "--significance must be"),
+        ([*RELEASE, "--relation", "genotype", "--significance", "0"], "--significance must be"),
+        ([*RELEASE, "--relation", "genotype", "--score", "x"], "score must be one of"),
+        ([*RELEASE, "--relation", "genotype", "--numbers", "x"], "numbers must be one of"),
+        ([*RELEASE, "--relation", "genotype", "--save", "x.txt"], "--save must be"),
+        ([*RELEASE, "--relation", "genotype", "--save", "no/x.tsv"], "in a folder that exists"),
+        (
+            ["gwas", "release", "study", "--top", "501", "--gamma", "2", "--relation", "genotype"],
+            "top must be at most 500",
+        ),
+        (["gwas", "attack", "study", "--snps", "a"], "--snps must be a whole number"),
+        (["gwas", "attack", "study", "--rate", "0.001"], "controls must be at least 2000"),
+        (["gwas", "attack", "study", "--relation", "x"], "relation must be one of"),
+        (["gwas", "experiment", "--score", "x"], "--score must be one of"),
+        (["gwas", "experiment", "--people", "abc"], "--people must be a whole number"),
+        (["gwas", "experiment", "--prior", "2"], "--prior must be between 0 and 1"),
+        (["gwas", "experiment", "--gamma", "0.5"], "gamma must be"),
+        (["gwas", "simulate", "x", "--cases", "1"], "cases in a simulation must be at least 2"),
+        (["gwas", "simulate", "no/x"], "OUT must be in a folder that exists"),
+    ],
+)
+def test_wrong_calls_exit_with_two(inside, capsys, arguments, says):
+    assert main(arguments) == 2
+    streams = capsys.readouterr()
+    assert says in " ".join(streams.err.split()) and not streams.out
+    assert not list(inside.glob("*.ledger*"))
+
+
+def test_truncated_files_are_named(inside, capsys):
+    data = (inside / "study.bed").read_bytes()
+    (inside / "study.bed").write_bytes(data[:-7])
+    assert main(["gwas", "count", "study"]) == 2
+    assert "truncated" in capsys.readouterr().err

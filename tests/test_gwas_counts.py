@@ -1,0 +1,360 @@
+"""Counting: the kernel against a plain loop, PLINK's own counts, shards, Spark, VCF, tables."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import whosin as wi
+from whosin import gwas
+from whosin.errors import InvalidInput
+from whosin.gwas import bed, counting, kernel, study
+from whosin.gwas.people import group_array, read_groups
+
+STORED = Path(__file__).parent / "data" / "gwas"
+
+
+def write_study(
+    path: Path, copies: np.ndarray, status: list[int], sexes: list[int] | None = None
+) -> Path:
+    """PLINK files of copies of A1 (SNPs × people, −1 missing)."""
+    bed.write_bed(path, [copies])
+    snps = "".join(
+        f"{1 + i * 22 // len(copies)}\trs{i}\t0\t{100 + i}\tA\tC\n" for i in range(len(copies))
+    )
+    bed.beside(path, ".bim").write_text(snps)
+    sex = sexes or [1 + i % 2 for i in range(len(status))]
+    people = "".join(f"f{i} p{i} 0 0 {sex[i]} {s}\n" for i, s in enumerate(status))
+    bed.beside(path, ".fam").write_text(people)
+    return path
+
+
+def random_study(path: Path, snps: int, people: int, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    copies = rng.integers(-1, 3, (snps, people)).astype(np.int8)
+    status = rng.choice([2, 1, 0, -9], people, p=[0.4, 0.4, 0.1, 0.1]).tolist()
+    status[:4] = [1, 1, 2, 2]
+    return write_study(path, copies, status), copies, np.array(status)
+
+
+def counted(copies: np.ndarray, status: np.ndarray) -> list[list[int]]:
+    """By the definition, one genotype after the other."""
+    rows = []
+    for row in copies.tolist():
+        counts = {(group, g): 0 for group in (2, 1) for g in range(3)}
+        for genotype, label in zip(row, status.tolist(), strict=True):
+            if (label, genotype) in counts:
+                counts[label, genotype] += 1
+        rows.append(list(counts.values()))
+    return rows
+
+
+@pytest.mark.parametrize("people", [4, 5, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257, 1000, 1003])
+def test_counts_are_those_of_a_loop(tmp_path, people):
+    path, copies, status = random_study(tmp_path / "a.study", 17, people, people)
+    assert wi.gwas.count_bed(path).tolist() == counted(copies, status)
+    assert wi.gwas.count_bed(f"{path}.bed").tolist() == counted(copies, status)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(4, 300), st.integers(0, 40), st.integers(0, 2**32 - 1))
+def test_padding_bits_do_not_count(people, snps, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 256, (snps, -(-people // 4)), dtype=np.uint8)
+    label = rng.permutation(np.resize([2, 1, 0], people))
+    groups = kernel.Groups(label == 2, label == 1)
+    bits = rows[:, :, None] >> np.arange(0, 8, 2, dtype=np.uint8) & 3
+    copies = bed.COPIES[bits.reshape(snps, 4 * rows.shape[1])[:, :people]]
+    assert kernel.count_rows(rows, groups).tolist() == counted(copies, label)
+
+
+def test_many_people():
+    """More words than sixteen bits can add up at once."""
+    people = 150_003
+    rng = np.random.default_rng(3)
+    rows = rng.integers(0, 256, (3, -(-people // 4)), dtype=np.uint8)
+    rows[0] = 255
+    label = rng.permutation(np.resize([2, 1], people))
+    bits = rows[:, :, None] >> np.arange(0, 8, 2, dtype=np.uint8) & 3
+    copies = bed.COPIES[bits.reshape(3, -1)[:, :people]]
+    wanted = [
+        [int(((label == group) & (row == g)).sum()) for group in (2, 1) for g in range(3)]
+        for row in copies
+    ]
+    assert kernel.count_rows(rows, kernel.Groups(label == 2, label == 1)).tolist() == wanted
+
+
+def test_packing_is_undone_by_reading(tmp_path):
+    path, copies, _ = random_study(tmp_path / "s", 9, 30)
+    opened = bed.open_bed(path, 30, 9)
+    assert (opened.genotypes(np.arange(9)) == copies).all()
+    assert (opened.genotypes(np.array([8, 2]), np.array([3, 1])) == copies[[8, 2]][:, [3, 1]]).all()
+
+
+def test_shards_threads_and_processes_agree(tmp_path, monkeypatch):
+    path, copies, status = random_study(tmp_path / "s", 50, 37)
+    monkeypatch.setattr(counting, "shards", lambda file: [(0, 20), (20, 41), (41, 50)])
+    seen = []
+    wanted = counted(copies, status)
+    for processes in (None, 1, 2):
+        found = gwas.count_bed(path, processes=processes, progress=lambda *at: seen.append(at))
+        assert found.tolist() == wanted
+    assert seen[-1] == (50, 50) and len(seen) == 9
+    assert counting.count_bed(path).dtype == np.int64
+
+
+def test_shards_cover_every_snp():
+    file = bed.Bed(Path("x"), 1000, 1234)
+    ranges = counting.shards(file, 250 * 100)
+    assert ranges[0][0] == 0 and ranges[-1][1] == 1234
+    assert all(before[1] == after[0] for before, after in pairwise(ranges))
+
+
+@pytest.mark.filterwarnings(  # Py4J leaves its sockets to the collector
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+def test_spark_counts_the_same(tmp_path):
+    pyspark = pytest.importorskip("pyspark.sql", reason="the extra 'spark' is not installed")
+    if shutil.which("java") is None:
+        assert not os.environ.get("CI"), "CI needs Java"
+        pytest.skip("Spark needs Java")
+    path, copies, status = random_study(tmp_path / "s", 40, 101)
+    session = (
+        pyspark.SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .getOrCreate()
+    )
+    try:
+        found = gwas.count_bed_spark(path, session, shard_bytes=26 * 7)
+    finally:
+        session.stop()
+        del session
+        gc.collect()
+    assert found.tolist() == counted(copies, status)
+
+
+def plink_counts(path: Path, *options: str) -> list[tuple[str, ...]]:
+    """A1's copies and alleles among cases and controls, by `plink1.9 --assoc counts`."""
+    command = ["plink1.9", "--bfile", str(path), "--assoc", "counts", "--keep-allele-order"]
+    run = [*command, "--out", str(path), *options]
+    subprocess.run(run, check=True, capture_output=True)
+    lines = path.with_name(path.name + ".assoc").read_text().splitlines()
+    return [tuple(line.split()) for line in lines[1:]]
+
+
+def agrees(rows: list[tuple[str, ...]], counts: np.ndarray) -> bool:
+    """C_A and C_U are copies of A1; CHISQ is printed to four digits."""
+    copies = [(int(a[1] + 2 * a[2]), int(a[4] + 2 * a[5])) for a in counts]
+    chi2 = gwas.allelic_chi2(counts)
+    same = [(int(row[4]), int(row[5])) for row in rows] == copies
+    return same and all(
+        value == 0 if row[7] == "NA" else np.isclose(float(row[7]), value, rtol=6e-4, atol=1e-3)
+        for row, value in zip(rows, chi2, strict=True)
+    )
+
+
+@pytest.mark.parametrize(("people", "no_sex"), [(60, False), (203, False), (120, True)])
+def test_plink_counts_the_same(tmp_path, people, no_sex):
+    if shutil.which("plink1.9") is None:
+        assert not os.environ.get("CI"), "CI needs plink1.9"
+        pytest.skip("plink1.9 is not installed")
+    rng = np.random.default_rng(people)
+    frequencies = rng.uniform(0, 1, (80, 1))
+    copies = rng.binomial(2, frequencies, (80, people)).astype(np.int8)
+    copies[rng.random(copies.shape) < 0.05] = -1
+    copies[0], copies[1] = 0, 2
+    status = rng.choice([2, 1, -9], people, p=[0.45, 0.45, 0.1]).tolist()
+    sexes = rng.choice([0, 1, 2], people).tolist() if no_sex else None
+    path = write_study(tmp_path / "s", copies, status, sexes)
+    if no_sex:
+        assert agrees(plink_counts(path), gwas.count_bed(path, leave_out_no_sex=True))
+        assert agrees(plink_counts(path, "--allow-no-sex"), gwas.count_bed(path))
+        assert not agrees(plink_counts(path), gwas.count_bed(path))
+        return
+    assert agrees(plink_counts(path), gwas.count_bed(path))
+    given = path.with_name("given.txt")
+    lines = [f"f{i} p{i} {1 + (i * i) % 3 % 2}\n" for i in range(0, people, 2)]
+    given.write_text("FID IID sick\n" + "".join(lines))
+    found = gwas.count_bed(path, given)
+    assert agrees(plink_counts(path, "--pheno", str(given)), found)
+
+
+def test_a_stored_result_of_plink():
+    lines = (STORED / "small.assoc").read_text().splitlines()[1:]
+    counts = gwas.count_bed(STORED / "small")
+    assert agrees([tuple(line.split()) for line in lines], counts)
+    assert not agrees([tuple(line.split()) for line in lines], counts[:, [2, 1, 0, 3, 4, 5]])
+
+
+VCF = """##fileformat=VCFv4.2
+##contig=<ID=1>
+##contig=<ID=X>
+##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">
+#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ta\tb\tc\td\te
+1\t10\trs1\tG\tA\t.\t.\t.\tGT\t0/0\t0/1\t1/1\t1|1\t./.
+1\t20\t.\tG\tA,C\t.\t.\t.\tGT\t0/0\t0/1\t1/2\t1|1\t0/0
+1\t30\t.\tT\tC\t.\t.\t.\tGT\t1/1\t0/.\t0/0\t1|0\t1/1
+X\t40\trs4\tT\tC\t.\t.\t.\tGT\t1/1\t0/0\t0/0\t1|0\t1/1
+"""
+
+
+def test_vcf_is_counted(tmp_path):
+    pytest.importorskip("cyvcf2", reason="the extra 'vcf' is not installed")
+    (tmp_path / "s.vcf").write_text(VCF)
+    (tmp_path / "labels").write_text("a a 2\nb b 2\nc c 1\nd d 1\ne e 1\n")
+    found = gwas.read_study(tmp_path / "s.vcf", tmp_path / "labels")
+    assert found.snps.name == ["rs1", "1:30"]
+    assert (found.snps.a1, found.snps.a2) == (["A", "C"], ["G", "T"])
+    assert found.counts.tolist() == [[1, 1, 0, 0, 0, 2], [0, 0, 1, 1, 1, 1]]
+    assert (found.cases, found.controls, found.left_out) == (2, 3, 2)
+    with pytest.raises(InvalidInput, match="phenotype file must be given"):
+        gwas.read_study(tmp_path / "s.vcf")
+    (tmp_path / "no.vcf").write_text("nothing")
+    with pytest.raises(InvalidInput, match=r"no\.vcf must be a VCF file"):
+        gwas.read_study(tmp_path / "no.vcf", tmp_path / "labels")
+
+
+def test_tables_of_counts_come_back(tmp_path):
+    path, copies, status = random_study(tmp_path / "s", 30, 50)
+    found = gwas.read_study(path)
+    study.write_table(found, tmp_path / "counts.tsv")
+    again = gwas.read_study(tmp_path / "counts.tsv")
+    assert again.counts.tolist() == found.counts.tolist() == counted(copies, status)
+    assert (again.cases, again.controls) == (found.cases, found.controls)
+    assert again.snps.name == found.snps.name
+    assert again.snps.position.tolist() == found.snps.position.tolist()
+
+
+def test_haploid_chromosomes_are_left_out(tmp_path):
+    path, copies, status = random_study(tmp_path / "s", 5, 20)
+    lines = [f"{c} rs{c} 0 5 A C" for c in ("1", "X", "chrY", "26", "22")]
+    bed.beside(path, ".bim").write_text("\n".join(lines))
+    found = gwas.read_study(path)
+    assert found.snps.name == ["rs1", "rs22"] and found.left_out == 3
+    assert found.counts.tolist() == [counted(copies, status)[place] for place in (0, 4)]
+
+
+def test_missing_genotypes_count_as_no_copy():
+    some = study.Study(
+        gwas.Snps(["1"], ["rs"], np.array([1]), ["A"], ["C"]), [[1, 1, 1, 0, 2, 0]], 5, 4
+    )
+    assert some.complete().tolist() == [[3, 1, 1, 2, 2, 0]]
+
+
+def broken(path: Path, how: str) -> None:
+    file = bed.beside(path, ".bed")
+    data = bytearray(file.read_bytes())
+    if how == "truncated":
+        data = data[:-1]
+    elif how == "longer":
+        data += b"\0"
+    elif how == "empty":
+        data = bytearray()
+    elif how == "magic":
+        data[0] = 0
+    elif how == "individual-major":
+        data[2] = 0
+    elif how == "unknown-major":
+        data[2] = 7
+    file.write_bytes(bytes(data))
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("truncated", "must be 43 bytes long for 13 people and 10 SNPs; got 42 bytes"),
+        ("longer", "got 44 bytes"),
+        ("empty", "a PLINK .bed file"),
+        ("magic", "got 00 1b 01"),
+        ("individual-major", "individual-major file"),
+        ("unknown-major", "01 (SNP-major); got 07"),
+    ],
+)
+def test_broken_bed_files_are_refused(tmp_path, how, says):
+    path, *_ = random_study(tmp_path / "s", 10, 13)
+    broken(path, how)
+    with pytest.raises(InvalidInput) as caught:
+        gwas.count_bed(path)
+    assert says in str(caught.value) and "s.bed" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "says"),
+    [
+        (".fam", "", "s.fam must be at least one line"),
+        (".fam", "f p 0 0 1\n", "at least 6 columns"),
+        (".fam", "".join(f"f p{i} 0 0 1 1\n" for i in range(13)), "cases in s.fam must be"),
+        (".fam", "".join(f"f p{i} 0 0 1 2\n" for i in range(13)), "controls in s.fam must be"),
+        (".fam", "".join(f"f p{i} 0 0 1 {i + 1}.5\n" for i in range(13)), "another number"),
+        (".fam", "f p 0 0 1 1\n" * 13, "one line a person"),
+        (
+            ".fam",
+            "".join(f"f p{i} 0 0 1 {1 + i % 2}\n" for i in range(12)),
+            "truncated or of another",
+        ),
+        (".bim", "1 rs 0 1 A C\n" * 9, "truncated or of another study"),
+        (".bim", "", "s.bim must be at least one line"),
+        (".bim", "1 rs 0 1 A\n" * 10, "six columns"),
+        (".bim", "1 rs 0 x A C\n" * 10, "positions in s.bim must be whole numbers"),
+    ],
+)
+def test_wrong_companions_are_refused(tmp_path, file, text, says):
+    path, *_ = random_study(tmp_path / "s", 10, 13)
+    bed.beside(path, file).write_text(text)
+    with pytest.raises(InvalidInput) as caught:
+        gwas.read_study(path)
+    assert says in str(caught.value)
+    assert "p3" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "with the column CHR"),
+        ("CHR SNP BP A1 A2 CASE_0\n", "with the column CASE_1"),
+        ("HEAD1 rs 1 A C 1 1 1 1 1\n", "11 columns in every line"),
+        ("HEAD1 rs 1 A C 1 1 x 1 1 1\n", "whole numbers"),
+        ("HEAD1 rs 1 A C 1 1 -1 1 1 1\n", "at least 0"),
+        ("HEAD1 rs 1 A C 1 1 1 1 1 1\n1 rt 2 A C 1 1 0 1 1 1\n", "# cases"),
+        ("# cases 2 controls 3\nHEAD1 rs 1 A C 1 1 1 1 1 1\n", "at most 2 cases and 3 controls"),
+        ("# cases two controls 3\nHEAD", "like '# cases 500"),
+        (
+            "# cases 1 controls 3\nHEAD1 rs 1 A C 1 0 0 1 1 1\n",
+            "cases in the study must be at least 2",
+        ),
+    ],
+)
+def test_wrong_tables_are_refused(tmp_path, text, says):
+    head = "CHR SNP BP A1 A2 CASE_0 CASE_1 CASE_2 CONTROL_0 CONTROL_1 CONTROL_2\n"
+    (tmp_path / "t.tsv").write_text(text.replace("HEAD", head))
+    with pytest.raises(InvalidInput) as caught:
+        gwas.read_study(tmp_path / "t.tsv")
+    assert says in str(caught.value)
+
+
+def test_more_refusals(tmp_path):
+    path, *_ = random_study(tmp_path / "s", 10, 13)
+    for processes in (0, True, 1.5):
+        with pytest.raises(InvalidInput, match="processes"):
+            gwas.count_bed(path, processes=processes)
+    with pytest.raises(FileNotFoundError):
+        gwas.count_bed(tmp_path / "nothing")
+    yes, no = np.array([1, 1, 0, 0, 1], bool), np.array([0, 0, 1, 1, 1], bool)
+    with pytest.raises(InvalidInput, match="disjoint"):
+        group_array(yes, no)
+    with pytest.raises(InvalidInput, match="one length"):
+        group_array(yes, no[:4])
+    assert group_array(yes, ~yes).sizes == (3, 2)
+    (tmp_path / "twice").write_text("f0 p0 1\nf0 p0 2\n")
+    with pytest.raises(InvalidInput, match="one line a person"):
+        read_groups(bed.beside(path, ".fam"), tmp_path / "twice")

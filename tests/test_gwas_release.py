@@ -1,0 +1,325 @@
+"""Releases: what they cost, their noise, what follows from them; the attack; the experiment."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import whosin as wi
+from whosin import gwas, noise
+from whosin.errors import BudgetRefused, InvalidInput
+from whosin.gwas import attack, derived, experiment, scoring
+from whosin.gwas.release import Question, release
+from whosin.gwas.tables import allele_counts
+
+PLAN = wi.calibrate(wi.Gamma(2), wi.families.FixedSize("0.5", "0.5"))
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with wi.Ledger(tmp_path / "l.db") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def strong():
+    return gwas.Simulation(3000, 3000, 400, 4, odds_ratio=3, seed=5).study()
+
+
+@pytest.mark.parametrize("relation", gwas.RELATIONS)
+@pytest.mark.parametrize("numbers", ["counts", "chi2", "nothing"])
+@pytest.mark.parametrize("score", scoring.SCORES)
+def test_a_release_pays_what_it_says(strong, ledger, relation, numbers, score):
+    asked = Question(4, relation, score, numbers)
+    made = release(strong, PLAN, asked, ledger, "study")
+    standing = ledger.standing(f"study:{relation}")
+    assert standing.epsilon <= PLAN.epsilon < standing.epsilon + 1e-11
+    chosen, rest = made.epsilons
+    assert chosen + rest <= PLAN.epsilon and (rest == 0) == (numbers == "nothing")
+    sensitivity = scoring.scores(score, strong.counts, 3000, 3000, relation, 29).sensitivity
+    paid = noise.selection_epsilon(sensitivity, made.selection_scale, 4)
+    assert chosen * (1 - 1e-9) < paid <= chosen
+    if numbers == "counts":
+        change = gwas.sensitivity("allele-counts", 3000, 3000, relation, 4)
+        assert math.isclose(made.scale, change / Fraction(rest), rel_tol=1e-12)
+    if numbers == "chi2":
+        change = gwas.sensitivity("allelic-chi2", 3000, 3000, relation, 4)
+        assert change / Fraction(rest) <= made.scale <= 1.01 * change / Fraction(rest)
+    assert made.snps.name == [strong.snps.name[place] for place in made.places]
+    with pytest.raises(BudgetRefused):
+        release(strong, PLAN, asked, ledger, "study")
+
+
+def test_strong_associations_come_back(strong, ledger):
+    """At ε = 20 the four causal SNPs are chosen; at ε = 0.001 they hardly are."""
+    causal = set(gwas.Simulation(3000, 3000, 400, 4, odds_ratio=3, seed=5).frequencies()[2])
+    loud = wi.calibrate(wi.Epsilon(20), wi.families.FixedSize())
+    quiet = wi.calibrate(wi.Epsilon("0.001"), wi.families.FixedSize())
+    for relation in gwas.RELATIONS:
+        asked = Question(4, relation)
+        assert set(release(strong, loud, asked, ledger, relation).places) == causal
+        assert set(release(strong, quiet, asked, ledger, f"{relation} quiet").places) != causal
+
+
+def test_a_retry_is_paid_once(strong, ledger):
+    asked = Question(3, "label-swap")
+    first = release(strong, PLAN, asked, ledger, "study", request="main table")
+    again = release(strong, PLAN, asked, ledger, "study", request="main table")
+    assert (first.places == again.places).all() and (first.numbers == again.numbers).all()
+    with pytest.raises(BudgetRefused, match="another question"):
+        release(strong, PLAN, Question(4, "label-swap"), ledger, "study", request="main table")
+    assert ledger.standing("study:label-swap").debits == 1
+
+
+def test_relations_do_not_mix(strong, ledger):
+    release(strong, PLAN, Question(3, "label-swap"), ledger, "study")
+    with pytest.raises(BudgetRefused, match="released under label-swap before"):
+        release(strong, PLAN, Question(3, "genotype"), ledger, "study")
+    assert ledger.datasets() == ["study:label-swap"]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (
+            lambda s, o: release(s, PLAN, Question(401, "genotype"), o, "s"),
+            "top must be at most 400",
+        ),
+        (lambda s, o: Question(0, "genotype"), "top must be"),
+        (lambda s, o: Question(1, "labels"), "relation must be"),
+        (lambda s, o: Question(1, "genotype", numbers="p-values"), "numbers must be"),
+        (lambda s, o: Question(1, "genotype", threshold=math.nan), "threshold must be"),
+        (lambda s, o: release(s, PLAN, Question(1, "genotype", "odds"), o, "s"), "score must be"),
+        (
+            lambda s, o: release(s, PLAN, Question(1, "genotype", threshold=-1), o, "s"),
+            "threshold must be above 0",
+        ),
+        (
+            lambda s, o: release(
+                s,
+                wi.calibrate(wi.Gamma(2), wi.families.Independent()),
+                Question(1, "genotype"),
+                o,
+                "s",
+            ),
+            "plan must be one for people who know the size",
+        ),
+    ],
+)
+def test_wrong_questions_cost_nothing(strong, ledger, call, says):
+    with pytest.raises(InvalidInput) as caught:
+        call(strong, ledger)
+    assert says in str(caught.value) and ledger.datasets() == []
+
+
+def test_one_exchange_of_labels_stays_within_the_sensitivities():
+    """Whole studies: exchange a case and a control, or change a person, and look at all SNPs."""
+    rng = np.random.default_rng(4)
+    copies = rng.binomial(2, rng.uniform(0, 1, (60, 1)), (60, 40))
+    label = np.resize([True, False], 40)
+    for _ in range(40):
+        case, control = rng.choice(np.flatnonzero(label)), rng.choice(np.flatnonzero(~label))
+        swapped, changed = label.copy(), copies.copy()
+        swapped[[case, control]] = swapped[[control, case]]
+        changed[:, case] = rng.integers(0, 3, 60)
+        before = table(copies, label)
+        for relation, after in (
+            ("label-swap", table(copies, swapped)),
+            ("genotype", table(changed, label)),
+        ):
+            for kind in scoring.SCORES:
+                first, second = (
+                    scoring.scores(kind, each, 20, 20, relation, 3.84) for each in (before, after)
+                )
+                assert np.abs(first.values - second.values).max() <= first.sensitivity
+            moved = np.abs(np.array(allele_counts(before)) - np.array(allele_counts(after))).sum()
+            assert moved <= gwas.sensitivity("allele-counts", 20, 20, relation, 60)
+
+
+def table(copies: np.ndarray, label: np.ndarray) -> np.ndarray:
+    groups = (copies[:, label], copies[:, ~label])
+    return np.stack([(g == k).sum(axis=1) for g in groups for k in range(3)], axis=1)
+
+
+def test_the_noise_has_the_stated_scale(tmp_path):
+    """Released counts less exact ones, over many releases: neither half nor twice the scale."""
+    study = gwas.Simulation(50, 50, 40, 0, seed=2).study()
+    exact = np.stack(allele_counts(study.counts), axis=1)
+    plan = wi.calibrate(wi.Epsilon(4), wi.families.FixedSize())
+    gaps = []
+    with wi.Ledger(tmp_path / "many.db") as opened:
+        for number in range(12):
+            made = release(study, plan, Question(40, "genotype"), opened, f"s{number}")
+            gaps.append((made.numbers - exact[made.places]).ravel())
+    gaps = np.abs(np.concatenate(gaps))
+    assert made.scale == 40  # 2 alleles × 40 SNPs / (4 / 2)
+    assert stats.kstest(gaps, stats.expon(scale=40).cdf).pvalue > 1e-4
+    assert stats.kstest(gaps, stats.expon(scale=30).cdf).pvalue < 1e-6
+
+
+def test_p_values_have_the_noise_in_them():
+    """Uniform under the null with the noise, and far from it if the noise is left out."""
+    rng = np.random.default_rng(1)
+    cases, controls, scale, size = 800, 1200, 40.0, 20_000
+    p = rng.uniform(0.2, 0.5, size)
+    draws = [rng.geometric(-math.expm1(-1 / scale), size) for _ in range(4)]
+    x = rng.binomial(2 * cases, p) + draws[0] - draws[1]
+    y = rng.binomial(2 * controls, p) + draws[2] - draws[3]
+    right = derived.association(x, y, cases, controls, scale)
+    wrong = derived.association(x, y, cases, controls, 0)
+    assert stats.kstest(right.p, "uniform").statistic < 0.02
+    assert (right.p < 1e-3).mean() < 2e-3
+    assert (wrong.p < 1e-3).mean() > 0.05
+    assert np.allclose(stats.chi2.sf(right.chi2, 1), right.p, rtol=1e-6)
+
+
+def test_odds_ratios_are_covered():
+    rng = np.random.default_rng(2)
+    cases = controls = 2000
+    scale, size, truth = 30.0, 4000, 1.4
+    p = rng.uniform(0.2, 0.5, size)
+    odds = truth * p / (1 - p)
+    draws = [rng.geometric(-math.expm1(-1 / scale), size) for _ in range(4)]
+    x = rng.binomial(2 * cases, odds / (1 + odds)) + draws[0] - draws[1]
+    y = rng.binomial(2 * controls, p) + draws[2] - draws[3]
+    for noise_scale, low, high in ((scale, 0.935, 0.965), (0.0, 0.5, 0.93)):
+        lower, upper = derived.association(x, y, cases, controls, noise_scale).interval
+        assert low < ((lower < truth) & (truth < upper)).mean() < high
+
+
+def test_without_noise_it_is_plinks():
+    study = gwas.Simulation(300, 500, 200, 5, seed=3).study()
+    x, y = allele_counts(study.counts)
+    found = derived.association(x, y, 300, 500, 0.0)
+    chi2 = gwas.allelic_chi2(study.counts)
+    np.testing.assert_allclose(found.chi2, chi2, rtol=1e-6)
+    np.testing.assert_allclose(found.p, gwas.p_values(chi2), rtol=1e-6)
+    np.testing.assert_allclose(found.odds_ratio, gwas.odds_ratios(study.counts), rtol=0.05)
+
+
+def test_noisy_chi2_tails():
+    rng = np.random.default_rng(3)
+    for scale in (0.5, 3.0, 40.0):
+        draws = rng.chisquare(1, 200_000) + rng.laplace(0, scale, 200_000)
+        at = np.quantile(draws, [0.1, 0.5, 0.9, 0.99])
+        np.testing.assert_allclose(
+            derived.noisy_chi2_p(at, scale), [0.9, 0.5, 0.1, 0.01], atol=4e-3
+        )
+
+
+def test_released_numbers_may_leave_their_range():
+    found = derived.association(np.array([-500, 99_999]), np.array([-3, 2]), 10, 10, 50.0)
+    assert found.f_a.tolist() == [0, 1] and np.isfinite(found.odds_ratio).all()
+    assert ((found.p >= 0) & (found.p <= 1)).all() and np.isfinite(found.chi2).all()
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory):
+    made = gwas.Simulation(200, 800, 4000, 5, seed=7)
+    return attack.Crowd.of(made.write(tmp_path_factory.mktemp("gwas") / "study"), seed=1)
+
+
+def test_exact_frequencies_give_cases_away(crowd):
+    points = attack.attack(crowd, [30, 4000], PLAN.epsilon, seed=3)
+    power = {(p.snps, p.statistic, p.source): p.power for p in points}
+    assert all(p.false_positives <= 0.01 for p in points)
+    for statistic in attack.STATISTICS:
+        assert power[4000, statistic, "exact"] > 0.5
+        assert power[30, statistic, "exact"] < 0.2
+        # The plan allows e^ε · 0.01 = 3%; four standard errors of 200 people are allowed too.
+        assert power[4000, statistic, "released"] < 0.03 + 4 * math.sqrt(0.03 / 200)
+    loud = attack.attack(crowd, [4000], 1e6, seed=3)
+    assert max(p.power for p in loud if p.source == "released") > 0.5
+
+
+def test_homers_statistic_by_hand():
+    table = attack._table("homer", np.array([0.7]), np.array([0.4]))
+    np.testing.assert_allclose(table, [[0.4 - 0.7, 0.1 - 0.2, 0.6 - 0.3]])
+    ratio = attack._table("likelihood-ratio", np.array([0.7]), np.array([0.4]))
+    np.testing.assert_allclose(ratio[0, 2], 2 * math.log(0.7 / 0.4))
+    scores = attack._scores(np.stack([table, ratio]), np.array([[0, 1, 2, -1]], dtype=np.int8))
+    np.testing.assert_allclose(scores[0], [-0.3, -0.1, 0.3, 0], atol=1e-6)
+    point = attack.Point(10, "homer", "exact", 0.3, 0.01)
+    assert math.isclose(point.posterior(0.5), 0.3 / 0.31)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"sizes": [0]}, "numbers of SNPs"),
+        ({"sizes": [4001]}, "numbers of SNPs must be from 1 to 4000"),
+        ({"sizes": [5], "rate": 0.0}, "false-positive rate"),
+        ({"sizes": [5], "rate": 0.001}, "controls must be at least 2000"),
+    ],
+)
+def test_wrong_attacks_are_refused(crowd, arguments, says):
+    with pytest.raises(InvalidInput) as caught:
+        attack.attack(crowd, epsilon=1.0, **arguments)
+    assert says in str(caught.value)
+
+
+def test_the_experiment_shows_gain_and_price():
+    asked = experiment.Experiment(
+        gammas=["2"], tops=[3], people=[2000], snps=1000, studies=6, draws=20, seed=1
+    )
+    assert math.isclose(asked.levels()["2", "bounded"], math.log(3), rel_tol=1e-12)
+    seen = []
+    found = {
+        (o.relation, o.privacy): o.recovered
+        for o in experiment.run(asked, lambda *at: seen.append(at))
+    }
+    assert found == {(o.relation, o.privacy): o.recovered for o in experiment.run(asked)}, (
+        "seeds decide everything"
+    )
+    for relation in gwas.RELATIONS:
+        assert found[relation, "bounded"] > found[relation, "plain"] + 0.05
+    assert found["genotype", "plain"] > found["label-swap", "plain"]
+    assert seen[-1] == (6, 6)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"studies": 0},
+        {"draws": 0},
+        {"gammas": []},
+        {"gammas": ["0.5"]},
+        {"tops": [0]},
+        {"tops": [9], "snps": 8},
+        {"people": [3]},
+        {"score": "odds"},
+        {"causal": 9, "snps": 8, "tops": [1]},
+        {"odds_ratio": -1.0},
+    ],
+)
+def test_wrong_experiments_are_refused(wrong):
+    with pytest.raises(InvalidInput):
+        experiment.run(
+            experiment.Experiment(**{"snps": 10, "people": [40], "studies": 1, "tops": [1]} | wrong)
+        )
+
+
+def test_simulated_people_and_simulated_counts_agree(tmp_path):
+    made = gwas.Simulation(150, 250, 300, 30, odds_ratio=4, lowest=0.1, seed=9)
+    path = made.write(tmp_path / "s")
+    found = gwas.read_study(path)
+    assert (found.cases, found.controls, len(found.snps)) == (150, 250, 300)
+    case, control, causal = made.frequencies()
+    for study in (found, made.study()):
+        f_a, f_u = gwas.frequencies(study.counts)
+        for seen, truth, size in ((f_a, case, 150), (f_u, control, 250)):
+            z = (seen - truth) / np.sqrt(truth * (1 - truth) / (2 * size))
+            assert abs(z.mean()) < 0.25 and 0.8 < z.std() < 1.2
+    assert gwas.allelic_chi2(found.counts)[causal].mean() > 15
+    assert (
+        gwas.count_bed(
+            gwas.Simulation(150, 250, 300, 30, odds_ratio=4, lowest=0.1, seed=9).write(
+                tmp_path / "t"
+            )
+        ).tolist()
+        == found.counts.tolist()
+    )
