@@ -22,6 +22,7 @@ import audit
 import chains
 import distortion
 import engine
+import gwas
 import ledger
 import noise
 import planning
@@ -35,6 +36,7 @@ GROUPS = {
     "noise": noise.rows,
     "ledger": ledger.rows,
     "audit": audit.rows,
+    "gwas": gwas.rows,
 }
 
 

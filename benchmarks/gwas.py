@@ -1,0 +1,123 @@
+"""Association studies: counts from .bed files, distance scores, the experiment."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from measuring import HOME, Row
+from whosin.gwas import Simulation, allelic_chi2, distance_scores
+from whosin.gwas.experiment import Experiment, run
+
+PEOPLE = 5_000
+RECORDED = {100_000: 0.17, 800_000: 1.5}
+"""Seconds of plink1.9 on the machine where these figures were first taken."""
+COUNT = "import sys; from whosin.gwas import count_bed; count_bed(sys.argv[1])"
+THRESHOLD = 29.7
+
+
+def rows() -> Iterator[Row]:
+    """All measurements."""
+    HOME.mkdir(exist_ok=True)
+    for snps, goal, allowed in (
+        (100_000, "within 2 of plink1.9", 2.0),
+        (800_000, "as fast as plink1.9", 1.0),
+    ):
+        with tempfile.TemporaryDirectory(dir=HOME) as folder:
+            path = Path(folder) / "study"
+            _random_study(path, snps)
+            ours, peer = _alternating(path)
+        recorded = peer is None
+        seconds = RECORDED[snps] if peer is None else peer
+        size = snps * PEOPLE // 4 / 1e9
+        yield Row(
+            f"genotype counts, {PEOPLE:,} × {snps:,} ({size:.3g} GB), with start-up",
+            ours,
+            goal,
+            ours <= allowed * seconds,
+            "plink1.9 --assoc",
+            seconds,
+            recorded,
+        )
+    yield _scores()
+    start = time.perf_counter()
+    run(Experiment())
+    took = time.perf_counter() - start
+    yield Row("the experiment, 5 sizes × 3 γ × 2 M × 4 settings", took, "minutes", took < 300)
+
+
+def _random_study(path: Path, snps: int) -> None:
+    rng, stride = np.random.default_rng(1), PEOPLE // 4
+    with path.with_suffix(".bed").open("wb") as file:
+        file.write(b"\x6c\x1b\x01")
+        for first in range(0, snps, 20_000):
+            file.write(rng.bytes(min(20_000, snps - first) * stride))
+    with path.with_suffix(".bim").open("w") as file:
+        file.writelines(f"{1 + i * 22 // snps}\trs{i}\t0\t{i + 1}\tA\tG\n" for i in range(snps))
+    with path.with_suffix(".fam").open("w") as file:
+        file.writelines(f"f{i} i{i} 0 0 {1 + i % 2} {1 + i * 7 // 3 % 2}\n" for i in range(PEOPLE))
+
+
+def _alternating(path: Path) -> tuple[float, float | None]:
+    """The best wall time of each, in turns, so that both meet the same machine."""
+    plink = shutil.which("plink1.9")
+    out = [str(path.with_name("out"))]
+    commands = [[sys.executable, "-c", COUNT, str(path)]]
+    if plink is not None:
+        commands.append(
+            [plink, "--bfile", str(path), "--assoc", "--keep-allele-order", "--out", *out]
+        )
+    best = [float("inf")] * len(commands)
+    for _ in range(6):
+        for place, command in enumerate(commands):
+            start = time.perf_counter()
+            subprocess.run(command, check=True, capture_output=True)
+            best[place] = min(best[place], time.perf_counter() - start)
+    return best[0], best[1] if plink is not None else None
+
+
+def _scores() -> Row:
+    """10^6 scores, beside a loop over splits and changes for each SNP (timed on 200)."""
+    counts = Simulation(2_500, 2_500, 10**6, 10_000, seed=1).study().counts
+    start = time.process_time()
+    scores = distance_scores(counts, THRESHOLD)
+    took = time.process_time() - start
+    start = time.process_time()
+    assert [_loop(row) for row in counts[:200].tolist()] == scores[:200].tolist()
+    loop = (time.process_time() - start) * len(counts) / 200
+    return Row(
+        "10^6 distance scores (CPU)", took, "2 CPU s", took <= 2, "a loop, extrapolated", loop
+    )
+
+
+def _loop(row: list[int]) -> int:
+    """Fewest changes by trying every number of them and every split (corners only)."""
+    cases, controls = row[:3], row[3:]
+    beyond = allelic_chi2([row])[0] >= THRESHOLD
+    for changes in range(1, sum(row)):
+        for first in range(changes + 1):
+            for up in (True, False):
+                x = _moved(cases, first, up)
+                y = _moved(controls, changes - first, not up)
+                if (_chi2(x, y, sum(cases), sum(controls)) >= THRESHOLD) != beyond:
+                    return changes if beyond else 1 - changes
+    raise AssertionError("some table is on the other side")
+
+
+def _moved(group: list[int], people: int, up: bool) -> int:
+    twos, ones = (group[0], group[1]) if up else (group[2], group[1])
+    far = min(people, twos)
+    step = 2 * far + min(people - far, ones)
+    return group[1] + 2 * group[2] + (step if up else -step)
+
+
+def _chi2(x: int, y: int, r: int, s: int) -> float:
+    n, m = r + s, x + y
+    return 2 * n * (x * s - y * r) ** 2 / (r * s * m * (2 * n - m)) if 0 < m < 2 * n else 0.0
