@@ -69,6 +69,11 @@ def test_count_writes_tables_and_pictures(inside, capsys):
 
 @pytest.mark.parametrize("numbers", ["counts", "chi2", "nothing"])
 def test_release_writes_what_it_shows(inside, capsys, numbers):
+    assert main([*RELEASE, "--relation", "label-swap", "--dry-run", "--json"]) == 0
+    assert "snps" not in json.loads(capsys.readouterr().out)
+    assert main([*RELEASE, "--relation", "label-swap", "--dry-run"]) == 0
+    assert "nothing was spent" in capsys.readouterr().out
+    assert not (inside / "study.ledger").exists()
     files = ["--save", "r.tsv", "--save", "r.html"]
     run = [*RELEASE, "--relation", "label-swap", "--numbers", numbers, "--request", "one"]
     assert main([*run, *files, "--json"]) == 0

@@ -31,7 +31,8 @@ class Association:
         f_a, f_u: frequencies of A1 among cases and controls, cut to [0, 1].
         f_a_noise, f_u_noise: 95% of the noise is within ± so much.
         chi2, p: of the difference, sampling and noise together.
-        odds_ratio, se: of A1, and the standard error of its logarithm, noise included.
+        odds_ratio, se: of A1, and the standard error of its logarithm, noise included; infinite
+            where the noise is larger than an allele's count.
     """
 
     f_a: Array
@@ -46,7 +47,8 @@ class Association:
     @property
     def interval(self) -> tuple[Array, Array]:
         """The odds ratio's 95% interval."""
-        spread = np.exp(NORMAL_95 * self.se)
+        with np.errstate(over="ignore"):
+            spread = np.exp(NORMAL_95 * self.se)
         return self.odds_ratio / spread, self.odds_ratio * spread
 
 
@@ -66,6 +68,8 @@ def association(x: Array, y: Array, cases: int, controls: int, scale: float) -> 
     a, b, c, d = (1 / cell for cell in cells)
     noise = laplace_variance(scale)
     variance = a + b + c + d + noise * ((a + b) ** 2 + (c + d) ** 2)
+    # Noise that is larger than a cell leaves the odds ratio open: the expansion would not hold.
+    variance[np.min(cells, axis=0) < math.sqrt(noise)] = np.inf
     within = np.full(len(f_a), TAIL_95 * scale)
     return Association(
         f_a,

@@ -18,7 +18,7 @@ from whosin import families
 from whosin.calibration import Gamma, calibrate
 from whosin.errors import InvalidInput
 from whosin.exact import Array
-from whosin.gwas.scoring import GENOME_WIDE, scores
+from whosin.gwas.scoring import GENOME_WIDE, score_sensitivity, scores
 from whosin.gwas.sensitivities import RELATIONS
 from whosin.gwas.simulation import Simulation
 from whosin.gwas.statistics import allelic_chi2
@@ -146,19 +146,13 @@ def _one_study(
     ).study()
     best = np.argsort(-allelic_chi2(study.counts), kind="stable")
     for relation in RELATIONS:
-        ranked = scores(
-            experiment.score,
-            study.counts,
-            study.cases,
-            study.controls,
-            relation,
-            experiment.threshold,
-        )
+        values = scores(experiment.score, study.counts, relation, experiment.threshold)
+        change = score_sensitivity(experiment.score, study.cases, study.controls, relation)
         for gamma in experiment.gammas:
             for privacy in PRIVACY:
                 for top in experiment.tops:
-                    scale = 2 * top * ranked.sensitivity / levels[gamma, privacy]
-                    share = _recovered(ranked.values, best[:top], scale, experiment.draws, rng)
+                    scale = 2 * top * change / levels[gamma, privacy]
+                    share = _recovered(values, best[:top], scale, experiment.draws, rng)
                     shares.setdefault((gamma, top, relation, privacy), []).append(share)
 
 

@@ -1,12 +1,11 @@
 """Scores by which SNPs are chosen privately, with what each costs.
 
-Contract: whole numbers and their sensitivity, for the relation asked; both come from tables of one
-public size, so nothing but the scores depends on the data.
+Contract: whole numbers, the larger the better, and their sensitivity for the relation asked; tables
+have one public size, so nothing but the scores depends on the data.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from whosin import noise
@@ -22,29 +21,23 @@ GENOME_WIDE = Fraction(297168, 10_000)
 """χ² of the usual genome-wide significance, p = 5·10⁻⁸."""
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """One whole number a SNP, the larger the better, and how far a neighbour moves it."""
-
-    values: Array
-    sensitivity: int
-
-
-def scores(
-    kind: str, table: Array, cases: int, controls: int, relation: str, threshold: object
-) -> Scores:
-    """Scores of complete tables: "distance" to the threshold, or "chi2" on a grid.
-
-    Floating point computes χ² to within 2N·2⁻⁴⁸; that much is added to its sensitivity.
-    """
+def scores(kind: str, table: Array, relation: str, threshold: object) -> Array:
+    """Scores of complete tables: "distance" to the threshold, or "chi2" on a grid."""
     if kind not in SCORES:
         raise UnknownName("score", str(kind), SCORES)
     if kind == "distance":
-        return Scores(distance_scores(table, threshold, relation), 1)
-    grid = noise.Grid(CHI2_STEP)
+        return distance_scores(table, threshold, relation)
+    return noise.Grid(CHI2_STEP).units(allelic_chi2(table))
+
+
+def score_sensitivity(kind: str, cases: int, controls: int, relation: str) -> int:
+    """How far a neighbour moves a score. Floating point computes χ² to within 2N·2⁻⁴⁸; that much
+    is added on both sides."""
+    if kind == "distance":
+        return 1
     slack = Fraction(4 * (cases + controls), 2**48)
     change = sensitivity("allelic-chi2", cases, controls, relation) + slack
-    return Scores(grid.units(allelic_chi2(table)), grid.sensitivity(change))
+    return noise.Grid(CHI2_STEP).sensitivity(change)
 
 
 def selection_scale(sensitivity: int, epsilon: Fraction, top: int) -> float:

@@ -17,6 +17,7 @@ from whosin.calibration import Plan
 from whosin.gwas import Study, allelic_chi2, p_values
 from whosin.gwas.attack import Point
 from whosin.gwas.experiment import Experiment, Outcome
+from whosin.gwas.offer import Offer
 from whosin.gwas.release import Release
 from whosin.report.card import Section, card
 from whosin.report.gwas_charts import SETTINGS, TESTS, manhattan
@@ -34,35 +35,36 @@ SCORES = {
 SHOWN = ("CHR", "SNP", "BP", "A1", "F_A", "F_U", "CHISQ", "P", "OR", "L95", "U95")
 
 
-def release_card(release: Release) -> list[Section]:
+def offer_card(offer: Offer) -> list[Section]:
     """The plan's card, with what this release did."""
-    sections = card(release.plan)
-    return [*sections[:2], Section("What is published", tuple(_published(release))), *sections[2:]]
+    sections = card(offer.plan)
+    return [*sections[:2], Section("What is published", tuple(_published(offer))), *sections[2:]]
 
 
-def _published(release: Release) -> list[str]:
-    asked, (chosen, numbers) = release.question, release.epsilons
-    within = math.log(20) * release.scale
+def _published(offer: Offer) -> list[str]:
+    asked = offer.question
+    chosen, numbers = (float(part) for part in offer.epsilons)
+    within = math.log(20) * offer.scale
     lines = [
-        f"The {asked.top} most associated of {len(release.all_snps):,} SNPs among "
-        f"{release.cases:,} cases and {release.controls:,} controls, chosen by "
+        f"The {asked.top} most associated of {offer.snps:,} SNPs among "
+        f"{offer.cases:,} cases and {offer.controls:,} controls, chosen by "
         f"{SCORES[asked.score]} with noise of "
-        f"scale {release.selection_scale:.4g} (ε = {chosen:.4f}).",
+        f"scale {offer.selection_scale:.4g} (ε = {chosen:.4f}).",
     ]
     if asked.numbers == "counts":
         lines.append(
-            f"Their allele counts with noise of scale {release.scale:.4g} (ε = {numbers:.4f}): 95% "
-            f"of case frequencies are within ±{within / (2 * release.cases):.4g}. P, OR and its "
+            f"Their allele counts with noise of scale {offer.scale:.4g} (ε = {numbers:.4f}): 95% "
+            f"of case frequencies are within ±{within / (2 * offer.cases):.4g}. P, OR and its "
             "interval follow from them, noise included."
         )
     elif asked.numbers == "chi2":
         lines.append(
-            f"Their χ² with noise of scale {release.scale:.4g} (ε = {numbers:.4f}): 95% are within "
+            f"Their χ² with noise of scale {offer.scale:.4g} (ε = {numbers:.4f}): 95% are within "
             f"±{within:.4g}."
         )
     lines.append(f"Neighbouring studies: {RELATIONS[asked.relation]}.")
     if asked.relation == "genotype":
-        doubled = 2 * release.plan.epsilon
+        doubled = 2 * offer.plan.epsilon
         ratio = math.exp(doubled) if doubled < 700 else math.inf
         half = percent(beliefs.posterior(ratio, 0.5))
         lines.append(
@@ -80,14 +82,25 @@ def _published(release: Release) -> list[str]:
     return lines
 
 
-def print_release(release: Release) -> None:
-    """The card and the table."""
+def print_offer(offer: Offer) -> None:
+    """The card of a release that was not made."""
+    _print_sections(offer_card(offer))
+    print("A dry run: nothing was drawn and nothing was spent.")
+
+
+def _print_sections(sections: Sequence[Section]) -> None:
     console = Console(highlight=False)
-    for section in release_card(release):
+    for section in sections:
         console.print(f"[bold]{section.title}[/bold]")
         for line in section.lines:
             wrapped = fill(line, console.width, initial_indent="  ", subsequent_indent="  ")
             console.print(escape(wrapped))
+
+
+def print_release(release: Release) -> None:
+    """The card and the table."""
+    console = Console(highlight=False)
+    _print_sections(offer_card(release.offer))
     console.print()
     rows = release_rows(release)
     names = [name for name in SHOWN if name in rows[0]]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from whosin.gwas.release import Release
-from whosin.report.gwas import release_card, short_cell
+from whosin.report.gwas import offer_card, short_cell
 from whosin.report.gwas_charts import manhattan
 from whosin.report.gwas_tables import Row, release_rows
 
@@ -32,7 +32,7 @@ svg { max-width: 100%; height: auto; }
 def release_page(release: Release, path: Path) -> None:
     """One HTML file that needs nothing else: the card, the Manhattan plot, all columns."""
     rows = release_rows(release)
-    asked = release.question
+    asked = release.offer.question
     title = f"The {asked.top} most associated SNPs, released privately"
     parts = [f"<h1>{html.escape(title)}</h1>"]
     if "P" in rows[0]:
@@ -48,7 +48,7 @@ def release_page(release: Release, path: Path) -> None:
             )
         )
     parts.append(_html_table(rows))
-    for section in release_card(release):
+    for section in offer_card(release.offer):
         lines = "".join(f"<p>{html.escape(line)}</p>" for line in section.lines)
         parts.append(f"<h2>{html.escape(section.title)}</h2>{lines}")
     parts.append(f"<p class=small>Ledger entry: {html.escape(release.dataset)}</p>")

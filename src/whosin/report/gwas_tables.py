@@ -31,14 +31,16 @@ def release_rows(release: Release) -> list[Row]:
 
 
 def _estimates(release: Release) -> list[tuple[str, Array]]:
-    numbers, scale = release.numbers, release.scale
-    if release.question.numbers == "nothing":
+    numbers, scale = release.numbers, release.offer.scale
+    if release.offer.question.numbers == "nothing":
         return []
-    if release.question.numbers == "chi2":
+    if release.offer.question.numbers == "chi2":
         chi2 = numbers[:, 0]
         within = np.full(len(chi2), TAIL_95 * scale)
         return [("CHISQ", chi2), ("P", noisy_chi2_p(chi2, scale)), ("CHISQ_NOISE95", within)]
-    found = association(numbers[:, 0], numbers[:, 1], release.cases, release.controls, scale)
+    found = association(
+        numbers[:, 0], numbers[:, 1], release.offer.cases, release.offer.controls, scale
+    )
     low, high = found.interval
     return [
         ("F_A", found.f_a),

@@ -19,6 +19,7 @@ from whosin.app.cli.gwas.shared import (
 )
 
 if TYPE_CHECKING:
+    from whosin.gwas.offer import Offer
     from whosin.gwas.release import Release
 
 
@@ -50,6 +51,9 @@ def release(
     request: Annotated[
         str | None, typer.Option(help="A name for this question: asked again, paid once.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the card; draw and spend nothing.")
+    ] = False,
     save: Annotated[
         list[Path] | None, typer.Option(help="Write a table (x.tsv) or a page (x.html); repeat.")
     ] = None,
@@ -60,7 +64,7 @@ def release(
     from whosin.app.cli.output import print_json
     from whosin.gwas import read_study
     from whosin.gwas.bed import prefix
-    from whosin.gwas.release import Question, check
+    from whosin.gwas.offer import Question, offer
     from whosin.gwas.release import release as publish
     from whosin.ledger import Ledger
     from whosin.report import gwas
@@ -73,7 +77,13 @@ def release(
     asked = Question(top, relation, score, numbers, _threshold(significance))
     with progress("counting") as show:
         found = read_study(study, phenotypes, progress=show)
-    check(plan, asked, found)
+    offered = offer(plan, asked, found)
+    if dry_run:
+        if json:
+            print_json(_data(offered))
+        else:
+            gwas.print_offer(offered)
+        return
     base = prefix(study)
     with Ledger(ledger or str(base.with_name(base.name + ".ledger"))) as opened:
         made = publish(found, plan, asked, opened, dataset or base.name, request)
@@ -83,7 +93,7 @@ def release(
         else:
             release_page(made, path)
     if json:
-        print_json(_data(made))
+        print_json(_data(offered, made))
     else:
         gwas.print_release(made)
 
@@ -111,23 +121,25 @@ def _threshold(significance: str) -> float:
     return float(chdtri(1, value))
 
 
-def _data(made: Release) -> dict[str, object]:
+def _data(offered: Offer, made: Release | None = None) -> dict[str, object]:
     from whosin.report.gwas_tables import release_rows
 
-    asked = made.question
-    return {
+    asked = offered.question
+    data: dict[str, object] = {
         "top": asked.top,
         "relation": asked.relation,
         "score": asked.score,
         "numbers": asked.numbers,
-        "epsilon": made.plan.epsilon,
-        "epsilon_selection": made.epsilons[0],
-        "epsilon_numbers": made.epsilons[1],
-        "noise_scale": made.scale,
-        "cases": made.cases,
-        "controls": made.controls,
-        "snps_in_study": len(made.all_snps),
-        "dataset": made.dataset,
-        "plan": made.plan.to_dict(),
-        "snps": release_rows(made),
+        "epsilon": sum(offered.epsilons),
+        "epsilon_selection": offered.epsilons[0],
+        "epsilon_numbers": offered.epsilons[1],
+        "selection_scale": offered.selection_scale,
+        "noise_scale": offered.scale,
+        "cases": offered.cases,
+        "controls": offered.controls,
+        "snps_in_study": offered.snps,
+        "plan": offered.plan.to_dict(),
     }
+    if made is not None:
+        data |= {"dataset": made.dataset, "request": made.request, "snps": release_rows(made)}
+    return data

@@ -1,0 +1,131 @@
+"""What a release would do and cost, from public facts alone: nothing here looks at a genotype.
+
+Contract: the plan's ε is spent whole, in whole units of the ledger: all of it on the choice of
+SNPs, or half on the choice and half on numbers about them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from whosin import noise
+from whosin.calibration import Plan
+from whosin.errors import InvalidInput, UnknownName
+from whosin.exact import rational
+from whosin.gwas.scoring import GENOME_WIDE, SCORES, score_sensitivity, selection_scale
+from whosin.gwas.sensitivities import check_relation, sensitivity
+from whosin.gwas.study import Study
+from whosin.gwas.threshold import read_threshold
+from whosin.ledger import Charge, Cost, units
+
+NUMBERS = ("counts", "chi2", "nothing")
+CHI2_STEP = Fraction(1, 100)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a study.
+
+    Args:
+        top: how many SNPs.
+        relation: between which studies the plan's ε is measured: "genotype" or "label-swap".
+        score: choose by "distance" to the threshold, or by "chi2".
+        numbers: also publish allele "counts" (and what follows from them), "chi2", or "nothing".
+        threshold: the χ² from which on a SNP is significant.
+    """
+
+    top: int
+    relation: str
+    score: str = "distance"
+    numbers: str = "counts"
+    threshold: object = GENOME_WIDE
+
+    def __post_init__(self) -> None:
+        check_relation(self.relation)
+        if self.score not in SCORES:
+            raise UnknownName("score", str(self.score), SCORES)
+        if self.numbers not in NUMBERS:
+            raise UnknownName("numbers", str(self.numbers), NUMBERS)
+        if isinstance(self.top, bool) or not isinstance(self.top, int) or self.top < 1:
+            raise InvalidInput("top", "a whole number of at least 1", self.top)
+        rational(self.threshold, "threshold")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The noise and the price of a release.
+
+    Attributes:
+        snps: how many SNPs the study looked at.
+        selection_scale: of the noise on scores.
+        spread: the scale of the noise on numbers, in units of `step`; 0 without numbers.
+        epsilons: what the choice and the numbers cost.
+    """
+
+    question: Question
+    plan: Plan
+    cases: int
+    controls: int
+    snps: int
+    selection_scale: float
+    spread: Fraction
+    step: Fraction
+    epsilons: tuple[Fraction, Fraction]
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise on numbers, in their own unit."""
+        return float(self.spread * self.step)
+
+    def charge(self) -> Charge:
+        """What the ledger is asked to pay."""
+        asked = self.question
+        what = {
+            "release": "gwas",
+            "top": asked.top,
+            "relation": asked.relation,
+            "score": asked.score,
+            "numbers": asked.numbers,
+            "threshold": str(rational(asked.threshold)),
+            "cases": self.cases,
+            "controls": self.controls,
+            "snps": self.snps,
+        }
+        return Charge(what, {self.plan.relation: Cost.pure(sum(self.epsilons))})
+
+
+def offer(plan: Plan, question: Question, study: Study) -> Offer:
+    """Price a question, or refuse it, by public facts alone."""
+    if plan.relation != "replace" or plan.delta:
+        raise InvalidInput(
+            "plan", "one for people who know the size of the study, without a delta", plan.relation
+        )
+    if question.top > len(study.snps):
+        raise InvalidInput("top", f"at most {len(study.snps)}, as many as SNPs", question.top)
+    read_threshold(question.threshold, np.array([study.cases + study.controls]))
+    sizes = study.cases, study.controls
+    whole = Fraction(units.allowed(plan.epsilon, "epsilon of the plan"), units.EPSILON_UNITS)
+    parts = (whole, Fraction(0)) if question.numbers == "nothing" else (whole / 2, whole / 2)
+    change = score_sensitivity(question.score, *sizes, question.relation)
+    width = selection_scale(change, parts[0], question.top)
+    spread, step = _number_noise(question, *sizes, parts[1])
+    return Offer(question, plan, *sizes, len(study.snps), width, spread, step, parts)
+
+
+def _number_noise(
+    question: Question, cases: int, controls: int, epsilon: Fraction
+) -> tuple[Fraction, Fraction]:
+    """(scale of the noise in steps, size of a step)."""
+    if question.numbers == "nothing":
+        return Fraction(0), Fraction(1)
+    if question.numbers == "counts":
+        change = sensitivity("allele-counts", cases, controls, question.relation, question.top)
+        return change / epsilon, Fraction(1)
+    grid = noise.Grid(CHI2_STEP)
+    change = sensitivity("allelic-chi2", cases, controls, question.relation)
+    slack = Fraction(4 * (cases + controls), 2**48)  # of χ² in floating point, as for scores
+    steps = grid.sensitivity(question.top * (change + slack), question.top)
+    return steps / epsilon, CHI2_STEP
