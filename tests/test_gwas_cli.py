@@ -100,6 +100,17 @@ def test_release_under_genotype_changes_says_what_swaps_cost(inside, capsys):
     )
 
 
+def test_named_snps_are_published(inside, capsys):
+    run = ["gwas", "release", "study", "--snps", "rs5, rs9", "--relation", "label-swap"]
+    assert main([*run, "--posterior", "0.7", "--prior", "0.5", "--json", "--save", "n.html"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [snp["SNP"] for snp in data["snps"]] == ["rs5", "rs9"] and data["epsilon_selection"] == 0
+    assert "2 SNPs, released privately" in (inside / "n.html").read_text()
+    unknown = [*run[:4], "rs99999", *run[5:], "--epsilon", "1", "--ledger", "new.db"]
+    assert main(unknown) == 2
+    assert "one of the study's 500" in capsys.readouterr().err
+
+
 def test_attack_tells_exact_from_released(inside, capsys):
     run = ["gwas", "attack", "study", "--snps", "20,500", "--seed", "2"]
     assert main([*run, "--json", "--save", "a.svg"]) == 0
@@ -141,6 +152,7 @@ def test_experiment_draws_and_states_its_seeds(inside, capsys):
             ["gwas", "release", "study", "--top", "501", "--gamma", "2", "--relation", "genotype"],
             "top must be at most 500",
         ),
+        ([*RELEASE, "--relation", "genotype", "--snps", "rs1"], "--top and --snps must be"),
         (["gwas", "attack", "study", "--snps", "a"], "--snps must be a whole number"),
         (["gwas", "attack", "study", "--rate", "0.001"], "controls must be at least 2000"),
         (["gwas", "attack", "study", "--relation", "x"], "relation must be one of"),

@@ -76,6 +76,22 @@ def test_a_retry_is_paid_once(strong, ledger):
     assert ledger.standing("study:label-swap").debits == 1
 
 
+def test_named_snps_get_all_of_epsilon(strong, ledger):
+    asked = Question(None, "label-swap", named=("rs7", "rs3"))
+    made = release(strong, PLAN, asked, ledger, "study")
+    assert made.places.tolist() == [6, 2] and made.snps.name == ["rs7", "rs3"]
+    assert made.offer.epsilons[0] == 0 and made.offer.epsilons[1] <= PLAN.epsilon
+    assert math.isclose(made.offer.scale, 8 / PLAN.epsilon, rel_tol=1e-9)
+    with pytest.raises(InvalidInput, match="SNP must be one of the study's 400"):
+        release(strong, PLAN, Question(None, "genotype", named=("rt7",)), ledger, "other")
+    for wrong in ({"named": ()}, {"named": ("a", "a")}, {"named": ("a",), "numbers": "nothing"}):
+        with pytest.raises(InvalidInput):
+            Question(None, "genotype", **wrong)
+    with pytest.raises(InvalidInput, match="top"):
+        Question(3, "genotype", named=("rs1",))
+    assert ledger.datasets() == ["study:label-swap"]
+
+
 def test_relations_do_not_mix(strong, ledger):
     release(strong, PLAN, Question(3, "label-swap"), ledger, "study")
     with pytest.raises(BudgetRefused, match="released under label-swap before"):

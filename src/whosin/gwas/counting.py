@@ -12,11 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.gwas.bed import Bed, beside, open_bed
 from whosin.gwas.kernel import Groups, count_rows
-from whosin.gwas.people import read_groups
+from whosin.gwas.people import read_groups, whole
 from whosin.gwas.snps import count_lines
 
 SHARD_BYTES = 32 << 20
@@ -102,6 +101,4 @@ def _workers(bed: Bed, processes: int | None) -> int:
     if processes is None:
         size = bed.snps * bed.stride
         return 1 if size < ONE_PROCESS else os.cpu_count() or 1
-    if isinstance(processes, bool) or not isinstance(processes, int) or processes < 1:
-        raise InvalidInput("processes", "a whole number of at least 1", processes)
-    return processes
+    return whole(processes, "processes", 1)

@@ -15,6 +15,7 @@ from whosin import noise
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
+from whosin.gwas.people import whole
 from whosin.gwas.scoring import GENOME_WIDE, SCORES, score_sensitivity, selection_scale
 from whosin.gwas.sensitivities import check_relation, sensitivity
 from whosin.gwas.study import Study
@@ -30,18 +31,21 @@ class Question:
     """What is asked of a study.
 
     Args:
-        top: how many SNPs.
+        top: how many SNPs are chosen, or None where they are named.
         relation: between which studies the plan's ε is measured: "genotype" or "label-swap".
         score: choose by "distance" to the threshold, or by "chi2".
         numbers: also publish allele "counts" (and what follows from them), "chi2", or "nothing".
         threshold: the χ² from which on a SNP is significant.
+        named: publish numbers about these SNPs instead, all of ε on them. Whoever names them must
+            not have looked at the data.
     """
 
-    top: int
+    top: int | None
     relation: str
     score: str = "distance"
     numbers: str = "counts"
     threshold: object = GENOME_WIDE
+    named: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_relation(self.relation)
@@ -49,9 +53,20 @@ class Question:
             raise UnknownName("score", str(self.score), SCORES)
         if self.numbers not in NUMBERS:
             raise UnknownName("numbers", str(self.numbers), NUMBERS)
-        if isinstance(self.top, bool) or not isinstance(self.top, int) or self.top < 1:
-            raise InvalidInput("top", "a whole number of at least 1", self.top)
+        if (self.top is None) != bool(self.named):
+            raise InvalidInput("top", "given, unless SNPs are named", self.top)
+        if self.top is not None:
+            object.__setattr__(self, "top", whole(self.top, "top", 1))
+        elif self.numbers == "nothing":
+            raise InvalidInput("numbers", "counts or chi2, for SNPs that are named", self.numbers)
+        if len(set(self.named)) < len(self.named):
+            raise InvalidInput("named SNPs", "each named once", "repeated ones")
         rational(self.threshold, "threshold")
+
+    @property
+    def size(self) -> int:
+        """How many SNPs are published."""
+        return len(self.named) if self.top is None else self.top
 
 
 @dataclass(frozen=True)
@@ -60,7 +75,7 @@ class Offer:
 
     Attributes:
         snps: how many SNPs the study looked at.
-        selection_scale: of the noise on scores.
+        selection_scale: of the noise on scores; 0 where SNPs are named.
         spread: the scale of the noise on numbers, in units of `step`; 0 without numbers.
         epsilons: what the choice and the numbers cost.
     """
@@ -86,6 +101,7 @@ class Offer:
         what = {
             "release": "gwas",
             "top": asked.top,
+            "named": list(asked.named),
             "relation": asked.relation,
             "score": asked.score,
             "numbers": asked.numbers,
@@ -103,16 +119,22 @@ def offer(plan: Plan, question: Question, study: Study) -> Offer:
         raise InvalidInput(
             "plan", "one for people who know the size of the study, without a delta", plan.relation
         )
-    if question.top > len(study.snps):
-        raise InvalidInput("top", f"at most {len(study.snps)}, as many as SNPs", question.top)
+    if question.size > len(study.snps):
+        raise InvalidInput("top", f"at most {len(study.snps)}, as many as SNPs", question.size)
     read_threshold(question.threshold, np.array([study.cases + study.controls]))
     sizes = study.cases, study.controls
-    whole = Fraction(units.allowed(plan.epsilon, "epsilon of the plan"), units.EPSILON_UNITS)
-    parts = (whole, Fraction(0)) if question.numbers == "nothing" else (whole / 2, whole / 2)
+    total = Fraction(units.allowed(plan.epsilon, "epsilon of the plan"), units.EPSILON_UNITS)
+    parts = _split(total, question)
     change = score_sensitivity(question.score, *sizes, question.relation)
-    width = selection_scale(change, parts[0], question.top)
+    width = selection_scale(change, parts[0], question.size) if question.top else 0.0
     spread, step = _number_noise(question, *sizes, parts[1])
     return Offer(question, plan, *sizes, len(study.snps), width, spread, step, parts)
+
+
+def _split(total: Fraction, question: Question) -> tuple[Fraction, Fraction]:
+    if question.numbers == "nothing":
+        return total, Fraction(0)
+    return (Fraction(0), total) if question.named else (total / 2, total / 2)
 
 
 def _number_noise(
@@ -122,10 +144,10 @@ def _number_noise(
     if question.numbers == "nothing":
         return Fraction(0), Fraction(1)
     if question.numbers == "counts":
-        change = sensitivity("allele-counts", cases, controls, question.relation, question.top)
+        change = sensitivity("allele-counts", cases, controls, question.relation, question.size)
         return change / epsilon, Fraction(1)
     grid = noise.Grid(CHI2_STEP)
     change = sensitivity("allelic-chi2", cases, controls, question.relation)
     slack = Fraction(4 * (cases + controls), 2**48)  # of χ² in floating point, as for scores
-    steps = grid.sensitivity(question.top * (change + slack), question.top)
+    steps = grid.sensitivity(question.size * (change + slack), question.size)
     return steps / epsilon, CHI2_STEP

@@ -43,6 +43,15 @@ def read_groups(
     return groups
 
 
+def whole(value: object, field: str, least: int) -> int:
+    """A whole number, numpy's too."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise InvalidInput(field, f"a whole number of at least {least}", repr(value))
+    if value < least:
+        raise InvalidInput(field, f"a whole number of at least {least}", value)
+    return int(value)
+
+
 def check_sizes(cases: int, controls: int, source: str = "the study") -> None:
     """Refuse groups of fewer than two."""
     for name, size in (("cases", cases), ("controls", controls)):

@@ -14,7 +14,7 @@ import numpy as np
 
 from whosin import noise
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused
+from whosin.errors import BudgetRefused, InvalidInput
 from whosin.exact import Array
 from whosin.gwas.offer import CHI2_STEP, Offer, Question, offer
 from whosin.gwas.scoring import scores
@@ -62,18 +62,18 @@ def release(
     """
     offered = offer(plan, question, study)
     table = study.complete()
-    values = scores(question.score, table, question.relation, question.threshold)
+    named = _named(question, study)
     name = account(ledger, dataset, question.relation)
     if request is None or not _paid(ledger, name, request):
         ledger.admit(name, plan)
 
     def draw() -> dict[str, object]:
-        chosen = noise.top_k(values, question.top, offered.selection_scale)
+        chosen = named if question.top is None else _choose(offered, table)
         return {"places": chosen.tolist(), "noisy": _noisy(offered, table[chosen])}
 
     answer = ledger.answer(name, offered.charge(), draw, request)
     places = np.array(answer["places"], dtype=np.int64)
-    noisy = np.array(answer["noisy"], dtype=np.int64).reshape(question.top, -1)
+    noisy = np.array(answer["noisy"], dtype=np.int64).reshape(question.size, -1)
     numbers = noisy * float(offered.step)
     return Release(offered, study.snps.take(places), places, numbers, study.snps, name, request)
 
@@ -94,6 +94,21 @@ def _paid(ledger: Ledger, name: str, request: str) -> bool:
     if name not in ledger.datasets():
         return False
     return any(entry.kind == "debit" and entry.request == request for entry in ledger.history(name))
+
+
+def _choose(offered: Offer, table: Array) -> Array:
+    asked = offered.question
+    values = scores(asked.score, table, asked.relation, asked.threshold)
+    return noise.top_k(values, asked.size, offered.selection_scale)
+
+
+def _named(question: Question, study: Study) -> Array:
+    """The places of SNPs that were named."""
+    places = {name: place for place, name in enumerate(study.snps.name)}
+    for name in question.named:
+        if name not in places:
+            raise InvalidInput("SNP", f"one of the study's {len(places):,}", repr(name))
+    return np.array([places[name] for name in question.named], dtype=np.int64)
 
 
 def _noisy(offered: Offer, table: Array) -> list[list[int]]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName
 from whosin.exact import Rational
-from whosin.gwas.people import SMALLEST
+from whosin.gwas.people import SMALLEST, whole
 
 RELATIONS = ("genotype", "label-swap")
 STATISTICS = ("allelic-chi2", "genotypic-chi2", "case-frequency", "allele-counts", "distance-score")
@@ -37,11 +37,8 @@ def sensitivity(
     >>> print(sensitivity("allelic-chi2", 10, 10, "label-swap"))
     72/5
     """
-    for name, size in (("cases", cases), ("controls", controls)):
-        if isinstance(size, bool) or not isinstance(size, int) or size < SMALLEST:
-            raise InvalidInput(name, f"a whole number of at least {SMALLEST}", size)
-    if isinstance(snps, bool) or not isinstance(snps, int) or snps < 1:
-        raise InvalidInput("snps", "a whole number of at least 1", snps)
+    cases, controls = whole(cases, "cases", SMALLEST), whole(controls, "controls", SMALLEST)
+    snps = whole(snps, "snps", 1)
     check_relation(relation)
     if statistic not in STATISTICS:
         raise UnknownName("statistic", str(statistic), STATISTICS)

@@ -45,11 +45,12 @@ def _published(offer: Offer) -> list[str]:
     asked = offer.question
     chosen, numbers = (float(part) for part in offer.epsilons)
     within = math.log(20) * offer.scale
+    people = f"{offer.cases:,} cases and {offer.controls:,} controls"
     lines = [
-        f"The {asked.top} most associated of {offer.snps:,} SNPs among "
-        f"{offer.cases:,} cases and {offer.controls:,} controls, chosen by "
-        f"{SCORES[asked.score]} with noise of "
-        f"scale {offer.selection_scale:.4g} (ε = {chosen:.4f}).",
+        f"The {asked.top} most associated of {offer.snps:,} SNPs among {people}, chosen by "
+        f"{SCORES[asked.score]} with noise of scale {offer.selection_scale:.4g} (ε = {chosen:.4f})."
+        if asked.top
+        else f"Numbers about {asked.size} SNPs among {people}, named without looking at the data.",
     ]
     if asked.numbers == "counts":
         lines.append(

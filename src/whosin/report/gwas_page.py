@@ -33,7 +33,8 @@ def release_page(release: Release, path: Path) -> None:
     """One HTML file that needs nothing else: the card, the Manhattan plot, all columns."""
     rows = release_rows(release)
     asked = release.offer.question
-    title = f"The {asked.top} most associated SNPs, released privately"
+    what = f"The {asked.top} most associated SNPs" if asked.top else f"{asked.size} SNPs"
+    title = f"{what}, released privately"
     parts = [f"<h1>{html.escape(title)}</h1>"]
     if "P" in rows[0]:
         parts.append(

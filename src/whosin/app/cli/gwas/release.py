@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
 def release(
     study: StudyPath,
-    top: Annotated[int, typer.Option(help="How many SNPs.")],
     relation: Relation,
+    top: Annotated[int | None, typer.Option(help="How many SNPs to choose.")] = None,
+    snps: Annotated[
+        str | None, typer.Option(help="Or their names, rs12,rs34, not taken from the data.")
+    ] = None,
     gamma: GammaOption = None,
     posterior: PosteriorOption = None,
     epsilon: EpsilonOption = None,
@@ -62,6 +65,7 @@ def release(
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
     from whosin.app.cli.gwas.shared import plan_of, progress
     from whosin.app.cli.output import print_json
+    from whosin.errors import InvalidInput
     from whosin.gwas import read_study
     from whosin.gwas.bed import prefix
     from whosin.gwas.offer import Question, offer
@@ -74,7 +78,10 @@ def release(
     files = save or []
     _check_files(files)
     plan = plan_of(gamma, posterior, epsilon, prior)
-    asked = Question(top, relation, score, numbers, _threshold(significance))
+    named = tuple(part.strip() for part in (snps or "").split(",") if part.strip())
+    if (top is None) == (not named):
+        raise InvalidInput("--top and --snps", "exactly one of them", "both or none")
+    asked = Question(top, relation, score, numbers, _threshold(significance), named)
     with progress("counting") as show:
         found = read_study(study, phenotypes, progress=show)
     offered = offer(plan, asked, found)
@@ -127,6 +134,7 @@ def _data(offered: Offer, made: Release | None = None) -> dict[str, object]:
     asked = offered.question
     data: dict[str, object] = {
         "top": asked.top,
+        "named": asked.named,
         "relation": asked.relation,
         "score": asked.score,
         "numbers": asked.numbers,
