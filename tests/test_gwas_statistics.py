@@ -169,6 +169,17 @@ def test_nothing_varies():
     assert (gwas.p_values(gwas.allelic_chi2(flat)) == 1).all()
 
 
+def test_ties_are_decided_by_integers():
+    """A threshold that is exactly a table's χ², and one a hair above it."""
+    rng = np.random.default_rng(8)
+    for _ in range(300):
+        table = tuple(int(k) for k in rng.integers(1, 10**5, 6))
+        c = oracle.allelic(table)
+        if c > 0:
+            assert gwas.distance_scores([table], c)[0] >= 1
+            assert gwas.distance_scores([table], c + Fraction(1, 10**40))[0] == 0
+
+
 def test_scores_rank_by_strength():
     """Of SNPs with the same margins, the one with the larger χ² never scores less."""
     rows = [[100 - k, 0, k, 50 + k, 0, 50 - k] for k in range(0, 50, 3)]
