@@ -14,7 +14,7 @@ from whosin import gwas, noise
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.gwas import attack, derived, experiment, scoring
 from whosin.gwas.offer import Question
-from whosin.gwas.release import release
+from whosin.gwas.release import publish
 from whosin.gwas.tables import allele_counts
 
 PLAN = wi.calibrate(wi.Gamma(2), wi.families.FixedSize("0.5", "0.5"))
@@ -36,7 +36,7 @@ def strong():
 @pytest.mark.parametrize("score", scoring.SCORES)
 def test_a_release_pays_what_it_says(strong, ledger, relation, numbers, score):
     asked = Question(4, relation, score, numbers)
-    made = release(strong, PLAN, asked, ledger, "study")
+    made = publish(strong, PLAN, asked, ledger, "study")
     standing = ledger.standing(f"study:{relation}")
     assert standing.epsilon <= PLAN.epsilon < standing.epsilon + 1e-11
     chosen, rest = made.offer.epsilons
@@ -52,7 +52,7 @@ def test_a_release_pays_what_it_says(strong, ledger, relation, numbers, score):
         assert change / Fraction(rest) <= made.offer.scale <= 1.01 * change / Fraction(rest)
     assert made.snps.name == [strong.snps.name[place] for place in made.places]
     with pytest.raises(BudgetRefused):
-        release(strong, PLAN, asked, ledger, "study")
+        publish(strong, PLAN, asked, ledger, "study")
 
 
 def test_strong_associations_come_back(strong, ledger):
@@ -62,28 +62,28 @@ def test_strong_associations_come_back(strong, ledger):
     quiet = wi.calibrate(wi.Epsilon("0.001"), wi.families.FixedSize())
     for relation in gwas.RELATIONS:
         asked = Question(4, relation)
-        assert set(release(strong, loud, asked, ledger, relation).places) == causal
-        assert set(release(strong, quiet, asked, ledger, f"{relation} quiet").places) != causal
+        assert set(publish(strong, loud, asked, ledger, relation).places) == causal
+        assert set(publish(strong, quiet, asked, ledger, f"{relation} quiet").places) != causal
 
 
 def test_a_retry_is_paid_once(strong, ledger):
     asked = Question(3, "label-swap")
-    first = release(strong, PLAN, asked, ledger, "study", request="main table")
-    again = release(strong, PLAN, asked, ledger, "study", request="main table")
+    first = publish(strong, PLAN, asked, ledger, "study", request="main table")
+    again = publish(strong, PLAN, asked, ledger, "study", request="main table")
     assert (first.places == again.places).all() and (first.numbers == again.numbers).all()
     with pytest.raises(BudgetRefused, match="another question"):
-        release(strong, PLAN, Question(4, "label-swap"), ledger, "study", request="main table")
+        publish(strong, PLAN, Question(4, "label-swap"), ledger, "study", request="main table")
     assert ledger.standing("study:label-swap").debits == 1
 
 
 def test_named_snps_get_all_of_epsilon(strong, ledger):
     asked = Question(None, "label-swap", named=("rs7", "rs3"))
-    made = release(strong, PLAN, asked, ledger, "study")
+    made = publish(strong, PLAN, asked, ledger, "study")
     assert made.places.tolist() == [6, 2] and made.snps.name == ["rs7", "rs3"]
     assert made.offer.epsilons[0] == 0 and made.offer.epsilons[1] <= PLAN.epsilon
     assert math.isclose(made.offer.scale, 8 / PLAN.epsilon, rel_tol=1e-9)
     with pytest.raises(InvalidInput, match="SNP must be one of the study's 400"):
-        release(strong, PLAN, Question(None, "genotype", named=("rt7",)), ledger, "other")
+        publish(strong, PLAN, Question(None, "genotype", named=("rt7",)), ledger, "other")
     for wrong in ({"named": ()}, {"named": ("a", "a")}, {"named": ("a",), "numbers": "nothing"}):
         with pytest.raises(InvalidInput):
             Question(None, "genotype", **wrong)
@@ -93,9 +93,9 @@ def test_named_snps_get_all_of_epsilon(strong, ledger):
 
 
 def test_relations_do_not_mix(strong, ledger):
-    release(strong, PLAN, Question(3, "label-swap"), ledger, "study")
+    publish(strong, PLAN, Question(3, "label-swap"), ledger, "study")
     with pytest.raises(BudgetRefused, match="released under label-swap before"):
-        release(strong, PLAN, Question(3, "genotype"), ledger, "study")
+        publish(strong, PLAN, Question(3, "genotype"), ledger, "study")
     assert ledger.datasets() == ["study:label-swap"]
 
 
@@ -103,20 +103,20 @@ def test_relations_do_not_mix(strong, ledger):
     ("call", "says"),
     [
         (
-            lambda s, o: release(s, PLAN, Question(401, "genotype"), o, "s"),
+            lambda s, o: publish(s, PLAN, Question(401, "genotype"), o, "s"),
             "top must be at most 400",
         ),
         (lambda s, o: Question(0, "genotype"), "top must be"),
         (lambda s, o: Question(1, "labels"), "relation must be"),
         (lambda s, o: Question(1, "genotype", numbers="p-values"), "numbers must be"),
         (lambda s, o: Question(1, "genotype", threshold=math.nan), "threshold must be"),
-        (lambda s, o: release(s, PLAN, Question(1, "genotype", "odds"), o, "s"), "score must be"),
+        (lambda s, o: publish(s, PLAN, Question(1, "genotype", "odds"), o, "s"), "score must be"),
         (
-            lambda s, o: release(s, PLAN, Question(1, "genotype", threshold=-1), o, "s"),
+            lambda s, o: publish(s, PLAN, Question(1, "genotype", threshold=-1), o, "s"),
             "threshold must be above 0",
         ),
         (
-            lambda s, o: release(
+            lambda s, o: publish(
                 s,
                 wi.calibrate(wi.Gamma(2), wi.families.Independent()),
                 Question(1, "genotype"),
@@ -171,7 +171,7 @@ def test_the_noise_has_the_stated_scale(tmp_path):
     gaps = []
     with wi.Ledger(tmp_path / "many.db") as opened:
         for number in range(12):
-            made = release(study, plan, Question(40, "genotype"), opened, f"s{number}")
+            made = publish(study, plan, Question(40, "genotype"), opened, f"s{number}")
             gaps.append((made.numbers - exact[made.places]).ravel())
     gaps = np.abs(np.concatenate(gaps))
     assert made.offer.scale == 40  # 2 alleles × 40 SNPs / (4 / 2)

@@ -76,6 +76,29 @@ PAPERS: dict[str, Paper] = {
             2012,
         ),
         Paper(
+            "homer08",
+            "Nils Homer, Szabolcs Szelinger, Margot Redman, David Duggan, Waibhav Tembe, "
+            "Jill Muehling, John Pearson, Dietrich Stephan, Stanley Nelson, David Craig",
+            "Resolving Individuals Contributing Trace Amounts of DNA to Highly Complex Mixtures "
+            "Using High-Density SNP Genotyping Microarrays",
+            "PLoS Genetics",
+            2008,
+        ),
+        Paper(
+            "sankararaman09",
+            "Sriram Sankararaman, Guillaume Obozinski, Michael Jordan, Eran Halperin",
+            "Genomic Privacy and Limits of Individual Detection in a Pool",
+            "Nature Genetics",
+            2009,
+        ),
+        Paper(
+            "johnson13",
+            "Aaron Johnson, Vitaly Shmatikov",
+            "Privacy-Preserving Data Exploration in Genome-Wide Association Studies",
+            "ACM KDD",
+            2013,
+        ),
+        Paper(
             "dwork06",
             "Cynthia Dwork, Frank McSherry, Kobbi Nissim, Adam Smith",
             "Calibrating Noise to Sensitivity in Private Data Analysis",

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from whosin import audit, calibration, noise, priors
+from whosin import audit, calibration, gwas, noise, priors
 from whosin.app.cli.main import app
 from whosin.families import FAMILIES
 from whosin.mechanisms import MECHANISMS
@@ -31,6 +31,7 @@ AUDITS = (
 def markdown() -> str:
     """The whole page."""
     named = [getattr(priors, name) for name in priors.__all__ if name != "Prior"]
+    studies = [getattr(gwas, name) for name in gwas.__all__ if not name.isupper()]
     parts = [
         "# Reference",
         "Made from docstrings and commands by `make reference`.",
@@ -41,6 +42,7 @@ def markdown() -> str:
         _section("Targets", "wi", calibration.TARGETS.values()),
         _section("Audits", "wi.audit", AUDITS),
         _section("Noise", "wi.noise", [*noise.SAMPLERS, *noise.SELECTIONS, noise.Grid]),
+        _section("Association studies", "wi.gwas", studies),
         _commands(),
     ]
     return "\n\n".join(parts) + "\n"

@@ -113,7 +113,7 @@ class Offer:
         return Charge(what, {self.plan.relation: Cost.pure(sum(self.epsilons))})
 
 
-def offer(plan: Plan, question: Question, study: Study) -> Offer:
+def price(plan: Plan, question: Question, study: Study) -> Offer:
     """Price a question, or refuse it, by public facts alone."""
     if plan.relation != "replace" or plan.delta:
         raise InvalidInput(

@@ -16,7 +16,8 @@ from whosin import noise
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.exact import Array
-from whosin.gwas.offer import CHI2_STEP, Offer, Question, offer
+from whosin.gwas.derived import Association, association
+from whosin.gwas.offer import CHI2_STEP, Offer, Question, price
 from whosin.gwas.scoring import scores
 from whosin.gwas.sensitivities import RELATIONS
 from whosin.gwas.snps import Snps
@@ -45,8 +46,17 @@ class Release:
     dataset: str
     request: str | None
 
+    def association(self) -> Association:
+        """Frequencies, p-values and odds ratios that follow from released counts."""
+        if self.offer.question.numbers != "counts":
+            raise InvalidInput(
+                "numbers", "counts, to derive these from", self.offer.question.numbers
+            )
+        x, y = self.numbers.T
+        return association(x, y, self.offer.cases, self.offer.controls, self.offer.scale)
 
-def release(
+
+def publish(
     study: Study,
     plan: Plan,
     question: Question,
@@ -60,7 +70,7 @@ def release(
         BudgetRefused: the plan does not fit what is left, or the study was released under the
             other relation before; nothing is drawn.
     """
-    offered = offer(plan, question, study)
+    offered = price(plan, question, study)
     table = study.complete()
     named = _named(question, study)
     name = account(ledger, dataset, question.relation)

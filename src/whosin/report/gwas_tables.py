@@ -9,7 +9,7 @@ import numpy as np
 
 from whosin.exact import Array
 from whosin.gwas import Study, allelic_chi2, frequencies, odds_ratios, p_values
-from whosin.gwas.derived import TAIL_95, association, noisy_chi2_p
+from whosin.gwas.derived import TAIL_95, noisy_chi2_p
 from whosin.gwas.release import Release
 from whosin.gwas.study import PUBLIC
 
@@ -38,9 +38,7 @@ def _estimates(release: Release) -> list[tuple[str, Array]]:
         chi2 = numbers[:, 0]
         within = np.full(len(chi2), TAIL_95 * scale)
         return [("CHISQ", chi2), ("P", noisy_chi2_p(chi2, scale)), ("CHISQ_NOISE95", within)]
-    found = association(
-        numbers[:, 0], numbers[:, 1], release.offer.cases, release.offer.controls, scale
-    )
+    found = release.association()
     low, high = found.interval
     return [
         ("F_A", found.f_a),

@@ -68,8 +68,8 @@ def release(
     from whosin.errors import InvalidInput
     from whosin.gwas import read_study
     from whosin.gwas.bed import prefix
-    from whosin.gwas.offer import Question, offer
-    from whosin.gwas.release import release as publish
+    from whosin.gwas.offer import Question, price
+    from whosin.gwas.release import publish
     from whosin.ledger import Ledger
     from whosin.report import gwas
     from whosin.report.gwas_page import release_page
@@ -84,7 +84,7 @@ def release(
     asked = Question(top, relation, score, numbers, _threshold(significance), named)
     with progress("counting") as show:
         found = read_study(study, phenotypes, progress=show)
-    offered = offer(plan, asked, found)
+    offered = price(plan, asked, found)
     if dry_run:
         if json:
             print_json(_data(offered))
