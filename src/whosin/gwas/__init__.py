@@ -36,7 +36,7 @@ _LATER = {
     "price": "offer",
     "publish": "release",
 }
-"""Names that need the ledger and plans: imported when first used, so that counting starts at once."""
+"""Names that need the ledger and plans: imported when first used, so that counting starts early."""
 
 __all__ = [
     "RELATIONS",

@@ -60,20 +60,20 @@ def unnamed(count: int) -> Snps:
 
 def read_bim(path: Path) -> Snps:
     """Read a .bim file: chromosome, name, centimorgans, position, A1, A2."""
-    words = path.read_bytes().split()
+    try:
+        words = path.read_bytes().decode().split()
+    except UnicodeDecodeError:
+        raise InvalidInput(path.name, "text", "something else") from None
     lines = count_lines(path)
     if not words:
         raise InvalidInput(path.name, "at least one line", "an empty file")
     if len(words) != 6 * lines:
         raise InvalidInput(path.name, "six columns in every line", f"{len(words)} words")
     try:
-        position = np.array(words[3::6], dtype=np.int64)
-        text = b"\n".join(words).decode().split("\n")
-    except UnicodeDecodeError:
-        raise InvalidInput(path.name, "text", "something else") from None
-    except ValueError:
+        position = np.array([int(word) for word in words[3::6]], dtype=np.int64)
+    except (ValueError, OverflowError):
         raise InvalidInput(f"positions in {path.name}", "whole numbers", "something else") from None
-    return Snps(text[0::6], text[1::6], position, text[4::6], text[5::6])
+    return Snps(words[0::6], words[1::6], position, words[4::6], words[5::6])
 
 
 def count_lines(path: Path) -> int:
