@@ -25,6 +25,7 @@ from whosin.gwas.derived import laplace_variance
 from whosin.gwas.people import read_groups
 from whosin.gwas.sensitivities import sensitivity
 from whosin.gwas.snps import count_lines
+from whosin.gwas.study import TABLES, VARIANTS
 
 STATISTICS = ("homer", "likelihood-ratio")
 SOURCES = ("exact", "released")
@@ -68,6 +69,8 @@ class Crowd:
     @classmethod
     def of(cls, path: str | Path, phenotypes: str | Path | None = None, seed: int = 1) -> Crowd:
         """Split the people of a PLINK study."""
+        if Path(path).name.lower().endswith((*TABLES, *VARIANTS)):
+            raise InvalidInput("study", "PLINK files, which have genotypes", Path(path).name)
         groups = read_groups(beside(path, ".fam"), phenotypes)
         bed = open_bed(path, groups.people, count_lines(beside(path, ".bim")))
         controls = np.random.default_rng([seed, 0]).permutation(np.flatnonzero(groups.controls))

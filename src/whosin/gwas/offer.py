@@ -24,6 +24,8 @@ from whosin.ledger import Charge, Cost, units
 
 NUMBERS = ("counts", "chi2", "nothing")
 CHI2_STEP = Fraction(1, 100)
+LEAST = Fraction(1, 10**6)
+"""Less than that would be nothing but noise, wider than integers hold."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,8 @@ def price(plan: Plan, question: Question, study: Study) -> Offer:
     read_threshold(question.threshold, np.array([study.cases + study.controls]))
     sizes = study.cases, study.controls
     total = Fraction(units.allowed(plan.epsilon, "epsilon of the plan"), units.EPSILON_UNITS)
+    if total < LEAST:
+        raise InvalidInput("epsilon of the plan", f"at least {float(LEAST):g}", plan.epsilon)
     parts = _split(total, question)
     change = score_sensitivity(question.score, *sizes, question.relation)
     width = selection_scale(change, parts[0], question.size) if question.top else 0.0

@@ -76,6 +76,7 @@ def publish(
     name = account(ledger, dataset, question.relation)
     if request is None or not _paid(ledger, name, request):
         ledger.admit(name, plan)
+        account(ledger, dataset, question.relation)  # again: someone may have registered meanwhile
 
     def draw() -> dict[str, object]:
         chosen = named if question.top is None else _choose(offered, table)
