@@ -102,7 +102,7 @@ def _turns(r: Array, s: Array, c: Fraction) -> Array:
     for mine, others in STEPS:
         # One more changed case and one fewer control: D and m change by these.
         slope = (others * r - mine * s) / (kappa * (mine + others))
-        found.append(n + n * slope / np.sqrt(1 + slope * slope))
+        found.append(n + n * slope / np.hypot(1.0, slope))
     return np.array(found)
 
 
