@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
+import itertools
 import threading
 import uuid
 import weakref
@@ -42,6 +43,7 @@ class DuckDB:
         self._ibis = ibis.duckdb.connect()
         self._connection = self._ibis.con
         self._set("temp_directory", self._folder)
+        self._names = itertools.count()
         self._set("enable_progress_bar", False)
         # Rows need no order, and keeping it would cost memory.
         self._set("preserve_insertion_order", False)
@@ -123,12 +125,18 @@ class DuckDB:
             source = pa.table(source)
         if isinstance(source, pa.RecordBatch):
             source = pa.Table.from_batches([source])
-        return self._ibis.read_in_memory(source)
+        return self._registered(source)
 
     def _arrow(self, path: str) -> Any:
         import pyarrow.dataset as ds
 
-        return self._ibis.read_in_memory(ds.dataset(path, format="ipc").scanner().to_reader())
+        return self._registered(ds.dataset(path, format="ipc"))
+
+    def _registered(self, source: Any) -> Any:
+        """An Arrow table or dataset under a name of its own; it is scanned in place."""
+        name = f"whosin_{next(self._names)}"
+        self._connection.register(name, source)
+        return self._ibis.table(name)
 
     def _catalogue(self, source: str) -> Any:
         path, _, name = source.partition("::")
