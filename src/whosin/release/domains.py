@@ -17,7 +17,7 @@ from whosin.exact import rational
 
 OTHER = "other"
 MOST_CELLS = 10**7
-MOST_VALUES = 100_000
+MOST_VALUES = 10_000
 FINEST = 10**6
 """How many steps a range has by default, at the most; sums of 10^12 rows still fit 64 bits."""
 FARTHEST = 10**9
