@@ -152,7 +152,14 @@ class DuckDB:
         except Exception as error:
             raise _unreadable(path, "DuckDB database", error) from None
         schema, _, table = name.rpartition(".")
-        known = self._ibis.list_tables(database=(alias, schema or "main"))
+        known = [
+            found
+            for (found,) in self._connection.execute(
+                "SELECT table_name FROM information_schema.tables "
+                "WHERE table_catalog = ? AND table_schema = ?",
+                [alias, schema or "main"],
+            ).fetchall()
+        ]
         if table not in known:
             raise UnknownName("table", name, known)
         return self._ibis.table(table, database=(alias, schema or "main"))
