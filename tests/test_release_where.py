@@ -292,7 +292,19 @@ def test_long_and_deep_conditions_are_refused_or_run() -> None:
     chain = " and ".join(["i = 1"] * 40)
     listing = f"i in ({', '.join(map(str, range(1500)))})"
     nested = "(" * 40 + "i = 1" + ")" * 40
-    assert len(evaluated(chain, listing, nested)) == 3
+    product, sums = " * ".join(["f"] * 90), " + ".join(["i"] * 90)
+    divided = "f / (f / (f / (f / (f / (f / 2)))))"
+    cast = "cast(" * 40 + "s" + " as double)" * 40
+    texts = (
+        chain,
+        listing,
+        nested,
+        f"{product} > 1",
+        f"{sums} > 1",
+        f"{divided} > 1",
+        f"{cast} > 1",
+    )
+    assert len(evaluated(*texts)) == len(texts)
     for text in (
         " and ".join(["i = 1"] * 1000),
         "(" * 4000 + "i = 1" + ")" * 4000,
@@ -300,6 +312,8 @@ def test_long_and_deep_conditions_are_refused_or_run() -> None:
         f"i in ({','.join(['1'] * 2100)})",
         f"s = '{'x' * 10_000}'",
         "-" * 500 + "i = 1",
+        "f / (" * 9 + "f" + ")" * 9 + " > 1",
+        f"i + 1 in ({','.join(['1'] * 30)})",
     ):
         with pytest.raises(InvalidInput, match="where must be"):
             condition(text, DATA.data)

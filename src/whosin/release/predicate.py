@@ -19,6 +19,8 @@ from whosin.errors import InvalidInput, UnknownName
 LONGEST = 10_000
 DEEPEST = 100
 MOST_NODES = 2_000
+MOST_DIVISIONS = 5
+SHORT_LIST = 20
 CASTS = {
     "INT": "int64",
     "BIGINT": "int64",
@@ -77,16 +79,19 @@ def _check_size(root: Any) -> None:
 
 def number(value: Any) -> Any:
     """A column as doubles; what is no number, NaN too, is missing."""
-    import ibis
+    found = _double(value)
+    return _ibis().cases((found.isnan(), _ibis().null("float64")), else_=found)
 
+
+def _double(value: Any) -> Any:
+    """A value as doubles, NaN among them. Arithmetic keeps NaN to its end, where it is compared:
+    to replace it means to name a value twice, which would double the work at each level."""
     kind = value.type()
     if kind.is_string():
-        value = value.try_cast("float64")
-    elif kind.is_boolean() or kind.is_numeric():
-        value = value.cast("float64")
-    else:
-        raise _refused("arithmetic on numbers", str(kind))
-    return ibis.cases((value.isnan(), ibis.null("float64")), else_=value)
+        return value.try_cast("float64")
+    if kind.is_boolean() or kind.is_numeric():
+        return value.cast("float64")
+    raise _refused("arithmetic on numbers", str(kind))
 
 
 def _translate(node: Any, table: Any) -> Any:
@@ -143,9 +148,9 @@ def _rules() -> dict[type, Callable[[Any, Any], Any]]:
         exp.Add: _arithmetic(lambda a, b: a + b),
         exp.Sub: _arithmetic(lambda a, b: a - b),
         exp.Mul: _arithmetic(lambda a, b: a * b),
-        exp.Div: _arithmetic(lambda a, b: a / b.nullif(0.0)),
+        exp.Div: _quotient,
         exp.Neg: _negative,
-        exp.Abs: lambda node, table: _translate_number(node.this, table).abs(),
+        exp.Abs: lambda node, table: _double(_translate(node.this, table)).abs(),
         exp.Lower: lambda node, table: _text(node.this, table).lower(),
         exp.Upper: lambda node, table: _text(node.this, table).upper(),
         exp.Trim: lambda node, table: _text(node.this, table).strip(),
@@ -173,7 +178,7 @@ def _negative(node: Any, table: Any) -> Any:
     value = _translate(node.this, table)
     if _is_number(node.this) and value.type().is_integer():
         return _ibis().literal(-int(node.this.this), "int64")
-    return -number(value)
+    return -_double(value)
 
 
 def _is_number(node: Any) -> bool:
@@ -228,17 +233,20 @@ def _timestamp(value: Any) -> Any:
     return value.try_cast("timestamp(6)")
 
 
-def _translate_number(node: Any, table: Any) -> Any:
-    return number(_translate(node, table))
-
-
 def _arithmetic(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def rule(node: Any, table: Any) -> Any:
-        left = _translate_number(node.this, table)
-        # inf − inf and 0 · inf are NaN again, which counts as missing.
-        return number(operation(left, _translate_number(node.expression, table)))
+        left = _double(_translate(node.this, table))
+        return operation(left, _double(_translate(node.expression, table)))
 
     return rule
+
+
+def _quotient(node: Any, table: Any) -> Any:
+    from sqlglot import exp
+
+    if sum(1 for _ in node.expression.find_all(exp.Div)) > MOST_DIVISIONS:
+        raise _refused(f"of at most {MOST_DIVISIONS} divisions in a divisor", _describe(node))
+    return _arithmetic(lambda a, b: a / b.nullif(0.0))(node, table)
 
 
 def _compare(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -296,8 +304,12 @@ def _between(node: Any, table: Any) -> Any:
 
 
 def _in(node: Any, table: Any) -> Any:
+    from sqlglot import exp
+
     if not node.expressions:
         raise _refused("in with a list of values", _describe(node))
+    if len(node.expressions) > SHORT_LIST and not isinstance(node.this, exp.Column):
+        raise _refused(f"a column before a list of more than {SHORT_LIST}", _describe(node.this))
     found = [_compared(lambda a, b: a == b, node.this, each, table) for each in node.expressions]
     while len(found) > 1:  # in pairs, so that a long list is not deep
         found = [reduce(or_, found[at : at + 2]) for at in range(0, len(found), 2)]
@@ -309,7 +321,7 @@ def _is(node: Any, table: Any) -> Any:
 
     value = _translate(node.this, table)
     if isinstance(node.expression, exp.Null):
-        return value.isnull()
+        return (number(value) if value.type().is_floating() else value).isnull()
     if isinstance(node.expression, exp.Boolean) and value.type().is_boolean():
         return value.fill_null(not node.expression.this) == bool(node.expression.this)
     raise _refused("is null, is true or is false", _describe(node))
@@ -330,9 +342,9 @@ def _cast(node: Any, table: Any) -> Any:
     kind = value.type()
     if target in ("int64", "float64"):
         if kind.is_integer() or target == "float64":
-            return number(value) if target == "float64" else value
+            return _double(value) if target == "float64" else value
         # Engines round in different ways: here to the nearest, halves up.
-        return (number(value) + 0.5).floor().try_cast("int64")
+        return (_double(value) + 0.5).floor().try_cast("int64")
     moment = kind.is_date() or kind.is_timestamp()
     if target in ("date", "timestamp"):
         if moment:
