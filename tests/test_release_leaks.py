@@ -165,7 +165,7 @@ def test_no_row_changes_what_an_onlooker_sees(onlooker) -> None:
     truth = onlooker(stored(PLAIN))
     assert not truth["errors"] and not truth["output"]
     assert len(truth["answers"]) == 4 * len(QUERIES) + 1
-    for other in (stored(PLAIN + POISON), stored(POISON), stored([]), crowded(100_000)):
+    for other in (stored(PLAIN + POISON), stored([]), crowded(50_000)):
         assert onlooker(other) == truth
 
 
