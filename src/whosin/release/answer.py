@@ -31,10 +31,15 @@ class Answer:
 
     @property
     def value(self) -> Any:
-        """The single number of an answer without cells; otherwise the column of numbers."""
-        place = self.columns.index("value") if "value" in self.columns else 0
-        values = [row[place] for row in self.rows]
-        return values[0] if len(values) == 1 else values
+        """The single number of an answer without cells; otherwise the column of numbers, or of
+        what was selected."""
+        if "value" in self.columns:
+            values = [row[self.columns.index("value")] for row in self.rows]
+        else:
+            start = 1 if self.columns[0] == "rank" else 0
+            values = [row[start] if len(row) == start + 1 else row[start:] for row in self.rows]
+        single = self.columns[0] in ("value", "file")
+        return values[0] if single and len(values) == 1 else values
 
     @property
     def interval(self) -> Any:

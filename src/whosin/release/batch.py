@@ -33,15 +33,22 @@ def price(
         split: "weights" or "relative-error" (see `splitting.shares`).
         noise: "laplace" or "gaussian".
     """
-    asked = [queries] if isinstance(queries, Query) else list(queries)
-    if not asked or not all(isinstance(query, Query) for query in asked):
-        raise InvalidInput("queries", "one query or more, such as Count()", repr(queries)[:80])
+    asked = asked_of(queries)
     purse = _purse(plan, spent or Cost(0, 0), share)
     found = shares(asked, table, purse, split, noise)
     offers = [query.offer(table, each) for query, each in zip(asked, found, strict=True)]
     if len(offers) > 1 and any(offer.charge.alone for offer in offers):
         raise InvalidInput("queries", "only one, where a promise does not add", len(offers))
     return offers
+
+
+def asked_of(queries: object) -> list[Query]:
+    """One query or several, as a list."""
+    asked = queries if isinstance(queries, list | tuple) else [queries]
+    found = [query for query in asked if isinstance(query, Query)]
+    if not found or len(found) != len(asked):
+        raise InvalidInput("queries", "one query or more, such as Count()", repr(queries)[:80])
+    return found
 
 
 def _purse(plan: Plan, spent: Cost, share: object) -> Purse:

@@ -21,6 +21,7 @@ from whosin.release.table import Table
 ENTITY = "entity"
 LOT = "lot"
 RANK = "rank"
+MOST_SUM = 2**62
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,12 @@ ROWS = Part("rows", Fraction(1), 1, 1)
 
 
 def eligible(table: Table, where: str | None) -> Any:
-    """The rows that have an entity and meet the condition."""
-    rows = table.data.filter(table.data[table.entity].notnull())
+    """The rows that have an entity (NaN is none) and meet the condition."""
+    entity = table.data[table.entity]
+    present = entity.notnull()
+    if entity.type().is_floating():
+        present = present & ~entity.isnan()
+    rows = table.data.filter(present)
     return rows if where is None else rows.filter(condition(where, rows))
 
 
@@ -116,7 +121,9 @@ def totals(
     else:  # rows are alike: no need to choose among them
         each = base.group_by(home).aggregate(rows=ibis.least(base.count(), bounds.rows))
     each = _choose(each, cells, bounds)
-    sums = {name: each[name].sum().cast("int64") for name in (*values, *one)}
+    # Saturating, where a wider sum would fail or wrap: then no entity moves it by more either.
+    ends = -MOST_SUM, MOST_SUM
+    sums = {name: each[name].sum().clip(*ends).cast("int64") for name in (*values, *one)}
     if not cells.columns:
         return each.aggregate(**sums)
     return each.group_by(list(cells.names)).aggregate(**sums)

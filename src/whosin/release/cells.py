@@ -29,6 +29,8 @@ class Cells:
         """Check the columns against the declared domains."""
         if isinstance(by, str):
             by = (by,)
+        if not isinstance(by, list | tuple) or not all(isinstance(each, str) for each in by):
+            raise InvalidInput("by", "a list of columns", repr(by)[:80])
         domains = tuple(table.domain(column) for column in by)
         if len(set(by)) != len(by):
             raise InvalidInput("by", "different columns", list(by))
@@ -49,6 +51,10 @@ class Cells:
     def names(self) -> tuple[str, ...]:
         """The names of the key columns inside an expression."""
         return tuple(f"key_{place}" for place in range(len(self.columns)))
+
+    def headings(self, *taken: str) -> list[str]:
+        """The names of the key columns in an answer that has further columns."""
+        return [free(column, taken) for column in self.columns]
 
     def labels(self) -> list[tuple[str | int, ...]]:
         """The keys of each cell."""
@@ -72,6 +78,13 @@ class Cells:
             vector[flat] = column.astype(np.int64)
             vectors.append(vector)
         return vectors
+
+
+def free(column: str, taken: Sequence[str]) -> str:
+    """A column's name, changed a little where an answer has another column of that name."""
+    while column in taken:
+        column += "_"
+    return column
 
 
 def _place(value: Any, domain: Domain) -> Any:

@@ -17,8 +17,12 @@ from whosin.exact import rational
 
 OTHER = "other"
 MOST_CELLS = 10**7
+MOST_VALUES = 10_000
 FINEST = 10**6
 """How many steps a range has by default, at the most; sums of 10^12 rows still fit 64 bits."""
+FARTHEST = 10**9
+"""How many steps from 0 a value may be, at the most; sums of 10^9 rows still fit 64 bits."""
+LARGEST = 10**100
 
 
 @dataclass(frozen=True)
@@ -28,12 +32,16 @@ class Values:
     values: tuple[str | int, ...]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.values, list | tuple | range) or not self.values:
+            raise InvalidInput("values", "a list of at least one value", repr(self.values)[:80])
+        if len(self.values) > MOST_VALUES:
+            raise InvalidInput("values", f"at most {MOST_VALUES}", len(self.values))
         object.__setattr__(self, "values", tuple(self.values))
-        if not self.values:
-            raise InvalidInput("values", "a list of at least one value", "an empty one")
         kinds = {type(value) for value in self.values}
         if kinds not in ({str}, {int}, {bool}):
             raise InvalidInput("values", "all texts, or all whole numbers", repr(self.values[:5]))
+        if kinds == {int} and not all(-(2**63) <= int(value) < 2**63 for value in self.values):
+            raise InvalidInput("values", "whole numbers of 64 bits", "a larger one")
         if len(set(self.values)) != len(self.values):
             raise InvalidInput("values", "different from each other", repr(self.values[:5]))
 
@@ -65,14 +73,27 @@ class Range:
         low, high = self.bounds
         if low >= high:
             raise InvalidInput("lower", f"below upper ({self.upper})", self.lower)
+        if max(-low, high) > LARGEST or high - low < Fraction(1, LARGEST):
+            raise InvalidInput("lower and upper", "between 1e-100 and 1e100", self.lower)
+        if not isinstance(self.edges, list | tuple):
+            raise InvalidInput("edges", "a list of numbers", repr(self.edges))
         object.__setattr__(self, "edges", tuple(self.edges))
-        edges = [rational(edge, "edges") for edge in self.edges]
+        edges = [float(rational(edge, "edges")) for edge in self.edges]
         if edges and (len(edges) < 2 or edges != sorted(set(edges))):
             raise InvalidInput("edges", "at least two numbers, rising", list(self.edges))
+        if len(edges) > MOST_VALUES:
+            raise InvalidInput("edges", f"at most {MOST_VALUES}", len(edges))
+        self._check_step()
+
+    def _check_step(self) -> None:
         if self.step is not None and rational(self.step, "step") <= 0:
             raise InvalidInput("step", "above 0", self.step)
-        if (high - low) / self.unit > 10**9:
-            raise InvalidInput("step", "at least a billionth of the range", self.step)
+        least, most = self.units
+        shown = "the default" if self.step is None else self.step
+        if least >= most:
+            raise InvalidInput("step", "small enough for two steps within the range", shown)
+        if max(-least, most) > FARTHEST:
+            raise InvalidInput("step", "at least a billionth of the largest value", shown)
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction]:
@@ -85,10 +106,12 @@ class Range:
         if self.step is not None:
             return rational(self.step, "step")
         low, high = self.bounds
+        # Up to a million steps within the range, and a billion from 0.
+        needed = max((high - low) / FINEST, max(-low, high) / FARTHEST)
         unit = Fraction(1)
-        while (high - low) / unit > FINEST:
+        while unit < needed:
             unit *= 10
-        while (high - low) / (unit / 10) <= FINEST:
+        while unit / 10 >= needed:
             unit /= 10
         return unit
 
@@ -101,7 +124,7 @@ class Range:
     @property
     def labels(self) -> tuple[str, ...]:
         """The bins, as texts, with "other" at the end for what is in none of them."""
-        ends = [f"{float(rational(edge)):g}" for edge in self.edges]
+        ends = [repr(float(rational(edge))).removesuffix(".0") for edge in self.edges]
         return (*(f"{a}..{b}" for a, b in pairwise(ends)), OTHER)
 
 
@@ -116,9 +139,9 @@ def read_domain(column: str, data: object) -> Domain:
         low, _, high = data.partition("..")
         return Range(low, high)
     if isinstance(data, tuple) and len(data) == 2 and not any(isinstance(x, str) for x in data):
-        return Range(*data)
+        return Range(data[0], data[1])
     if isinstance(data, list | tuple | range):
-        return Values(tuple(data))
+        return Values(data)  # type: ignore[arg-type]
     if isinstance(data, Mapping):
         return _from_keys(column, data)
     accepted = "a list of values, or a range such as 0..120"

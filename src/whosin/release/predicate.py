@@ -1,19 +1,26 @@
 """`where`: a condition on one row, in SQL's words, translated node by node to Ibis.
 
 Contract: only what is listed here is accepted (no subqueries, aggregates, windows, files, or
-functions that are not listed), and every operation is total: arithmetic is in doubles, a division
-by zero, a bad cast, a missing value or NaN makes the condition false on that row, without an error.
+functions that are not listed; nor an option of a listed one that its rule does not read), and every
+operation is total: arithmetic is in doubles, what has no value (a division by zero, a bad cast, a
+missing value, NaN) is unknown, as NULL is in SQL, and rows count where the condition is true.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
 
 LONGEST = 10_000
+DEEPEST = 100
+MOST_NODES = 2_000
+MOST_DIVISIONS = 5
+SHORT_LIST = 20
 CASTS = {
     "INT": "int64",
     "BIGINT": "int64",
@@ -24,8 +31,11 @@ CASTS = {
     "TEXT": "string",
     "DATE": "date",
     "TIMESTAMP": "timestamp",
+    "TIMESTAMPNTZ": "timestamp",
     "BOOLEAN": "boolean",
 }
+OPTIONS = {"quoted", "is_string", "nested", "typed", "safe", "requires_string"}
+"""What the parser notes of its own accord, with no meaning here."""
 
 
 def condition(text: object, table: Any) -> Any:
@@ -38,36 +48,50 @@ def condition(text: object, table: Any) -> Any:
     from sqlglot.errors import SqlglotError
 
     if not isinstance(text, str) or not text.strip():
-        raise _refused("a condition in words of SQL", repr(text))
+        raise _refused("a condition in words of SQL", _short(str(text)))
     if len(text) > LONGEST:
         raise _refused(f"at most {LONGEST} letters", f"{len(text)}")
     try:
+        tokens = sqlglot.tokenize(text, read="duckdb")
+        if any(token.comments or token.token_type.name == "SEMICOLON" for token in tokens):
+            raise _refused("one condition, without comments or semicolons", _short(text))
         parsed = sqlglot.parse(text, read="duckdb")
     except (SqlglotError, RecursionError):
-        raise _refused("a condition such as age >= 65 and ward = 'A'", repr(text)) from None
+        raise _refused("a condition such as age >= 65 and ward = 'A'", _short(text)) from None
     if len(parsed) != 1 or parsed[0] is None:
-        raise _refused("one condition", repr(text))
-    try:
-        found = _translate(parsed[0], table)
-    except RecursionError:
-        raise _refused("a condition of fewer parts", f"{len(text)} letters") from None
+        raise _refused("one condition", _short(text))
+    _check_size(parsed[0])
+    found = _translate(parsed[0], table)
     if not found.type().is_boolean():
-        raise _refused("a condition, true or false", f"{text!r}, which is a value")
+        raise _refused("a condition, true or false", f"{_short(text)}, which is a value")
     return found.fill_null(False)
+
+
+def _check_size(root: Any) -> None:
+    """Engines plan deep expressions slowly, or not at all."""
+    level, nodes, depth = [root], 0, 0
+    while level:
+        nodes, depth = nodes + len(level), depth + 1
+        if nodes > MOST_NODES or depth > DEEPEST:
+            raise _refused(f"of at most {DEEPEST} levels and {MOST_NODES} parts", "more")
+        level = [child for node in level for child in node.iter_expressions()]
 
 
 def number(value: Any) -> Any:
     """A column as doubles; what is no number, NaN too, is missing."""
-    import ibis
+    found = _double(value)
+    return _ibis().cases((found.isnan(), _ibis().null("float64")), else_=found)
 
+
+def _double(value: Any) -> Any:
+    """A value as doubles, NaN among them. Arithmetic keeps NaN to its end, where it is compared:
+    to replace it means to name a value twice, which would double the work at each level."""
     kind = value.type()
     if kind.is_string():
-        value = value.try_cast("float64")
-    elif kind.is_boolean() or kind.is_numeric():
-        value = value.cast("float64")
-    else:
-        raise _refused("arithmetic on numbers", str(kind))
-    return ibis.cases((value.isnan(), ibis.null("float64")), else_=value)
+        return value.try_cast("float64")
+    if kind.is_boolean() or kind.is_numeric():
+        return value.cast("float64")
+    raise _refused("arithmetic on numbers", str(kind))
 
 
 def _translate(node: Any, table: Any) -> Any:
@@ -75,7 +99,27 @@ def _translate(node: Any, table: Any) -> Any:
     if rule is None:
         words = "a row expression: comparisons, and/or/not, in, between, like, arithmetic"
         raise _refused(words, _describe(node))
+    known = _reads().get(type(node), {"this", "expression"}) | OPTIONS
+    for option, value in node.args.items():
+        if option not in known and value not in (None, False, []):
+            raise _refused(f"without this {option}", _describe(node))
     return rule(node, table)
+
+
+def _reads() -> dict[type, set[str]]:
+    """The parts that a rule reads, where they are not the usual ones. What no rule reads is
+    refused: dropping it could turn a condition into another one."""
+    from sqlglot import exp
+
+    return {
+        exp.Between: {"this", "low", "high"},
+        exp.In: {"this", "expressions"},
+        exp.Like: {"this", "expression", "negate"},
+        exp.ILike: {"this", "expression", "negate"},
+        exp.Cast: {"this", "to"},
+        exp.TryCast: {"this", "to"},
+        exp.Trim: {"this"},
+    }
 
 
 def _rules() -> dict[type, Callable[[Any, Any], Any]]:
@@ -99,14 +143,14 @@ def _rules() -> dict[type, Callable[[Any, Any], Any]]:
         exp.Between: _between,
         exp.In: _in,
         exp.Is: _is,
-        exp.Like: lambda node, table: _text(node.this, table).like(_pattern(node)),
-        exp.ILike: lambda node, table: _text(node.this, table).ilike(_pattern(node)),
+        exp.Like: lambda node, table: _like(node, _text(node.this, table).like(_pattern(node))),
+        exp.ILike: lambda node, table: _like(node, _text(node.this, table).ilike(_pattern(node))),
         exp.Add: _arithmetic(lambda a, b: a + b),
         exp.Sub: _arithmetic(lambda a, b: a - b),
         exp.Mul: _arithmetic(lambda a, b: a * b),
-        exp.Div: _arithmetic(lambda a, b: a / b.nullif(0.0)),
-        exp.Neg: lambda node, table: -_translate_number(node.this, table),
-        exp.Abs: lambda node, table: _translate_number(node.this, table).abs(),
+        exp.Div: _quotient,
+        exp.Neg: _negative,
+        exp.Abs: lambda node, table: _double(_translate(node.this, table)).abs(),
         exp.Lower: lambda node, table: _text(node.this, table).lower(),
         exp.Upper: lambda node, table: _text(node.this, table).upper(),
         exp.Trim: lambda node, table: _text(node.this, table).strip(),
@@ -126,9 +170,24 @@ def _ibis() -> Any:
     return ibis
 
 
+def _like(node: Any, matches: Any) -> Any:
+    return ~matches if node.args.get("negate") else matches
+
+
+def _negative(node: Any, table: Any) -> Any:
+    value = _translate(node.this, table)
+    if _is_number(node.this) and value.type().is_integer():
+        return _ibis().literal(-int(node.this.this), "int64")
+    return -_double(value)
+
+
+def _is_number(node: Any) -> bool:
+    from sqlglot import exp
+
+    return isinstance(node, exp.Literal) and not node.is_string
+
+
 def _column(node: Any, table: Any) -> Any:
-    if node.table:
-        raise _refused("columns of this table", node.sql())
     if node.name not in table.columns:
         raise UnknownName("column in where", node.name, table.columns)
     value = table[node.name]
@@ -138,105 +197,123 @@ def _column(node: Any, table: Any) -> Any:
 def _literal(node: Any, table: Any) -> Any:
     if node.is_string:
         return _ibis().literal(node.this)
-    if node.this.isdigit() and len(node.this) < 19:
+    if node.this.isascii() and node.this.isdigit() and len(node.this) < 19:
         return _ibis().literal(int(node.this), "int64")
     try:
         return _ibis().literal(float(node.this), "float64")
     except ValueError:
-        raise _refused("numbers such as 1.5", node.this) from None
+        raise _refused("numbers such as 1.5", _short(node.this)) from None
 
 
 def _truth(node: Any, table: Any) -> Any:
     value = _translate(node, table)
     if not value.type().is_boolean():
-        raise _refused("conditions between and, or, not", node.sql())
+        raise _refused("conditions between and, or, not", _describe(node))
     return value
 
 
 def _text(node: Any, table: Any) -> Any:
     value = _translate(node, table)
     if not value.type().is_string():
-        raise _refused("a column of texts for like, lower, …", node.sql())
+        raise _refused("a column of texts for like, lower, …", _describe(node))
     return value
 
 
 def _date(node: Any, table: Any) -> Any:
     value = _translate(node, table)
-    if not value.type().is_temporal() or value.type().is_time():
-        raise _refused("a column of dates for year, month, day", node.sql())
-    return value
+    if not value.type().is_timestamp() and not value.type().is_date():
+        raise _refused("a column of dates for year, month, day", _describe(node))
+    return _timestamp(value)
 
 
-def _translate_number(node: Any, table: Any) -> Any:
-    return number(_translate(node, table))
+def _timestamp(value: Any) -> Any:
+    """A date or a moment in microseconds; what is too far away for that is missing."""
+    if value.type().is_timestamp() and value.type().timezone is not None:
+        raise _refused("dates and times without a time zone", str(value.type()))
+    return value.try_cast("timestamp(6)")
 
 
 def _arithmetic(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def rule(node: Any, table: Any) -> Any:
-        left = _translate_number(node.this, table)
-        # inf − inf and 0 · inf are NaN again, which counts as missing.
-        return number(operation(left, _translate_number(node.expression, table)))
+        left = _double(_translate(node.this, table))
+        return operation(left, _double(_translate(node.expression, table)))
 
     return rule
+
+
+def _quotient(node: Any, table: Any) -> Any:
+    from sqlglot import exp
+
+    if sum(1 for _ in node.expression.find_all(exp.Div)) > MOST_DIVISIONS:
+        raise _refused(f"of at most {MOST_DIVISIONS} divisions in a divisor", _describe(node))
+    return _arithmetic(lambda a, b: a / b.nullif(0.0))(node, table)
 
 
 def _compare(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def rule(node: Any, table: Any) -> Any:
-        return operation(*_alike(node.this, node.expression, table))
+    return lambda node, table: _compared(operation, node.this, node.expression, table)
 
-    return rule
+
+def _compared(operation: Callable[[Any, Any], Any], first: Any, second: Any, table: Any) -> Any:
+    from sqlglot import exp
+
+    left, right = _alike(first, second, table)
+    if any(isinstance(side.unnest(), exp.Null) for side in (first, second)):
+        return _ibis().null("boolean")  # Ibis would make it "is null"
+    return operation(left, right)
 
 
 def _alike(first: Any, second: Any, table: Any) -> tuple[Any, Any]:
     """Two sides of a comparison as values of one type, by rules that cannot fail on a row."""
+    from sqlglot import exp
+
     left, right = _translate(first, table), _translate(second, table)
+    if any(isinstance(side.unnest(), exp.Null) for side in (first, second)):
+        return left, right  # of any type
     kinds = left.type(), right.type()
     if any(kind.is_timestamp() or kind.is_date() for kind in kinds):
-        return _moment(first, left, second, right)
+        return _moment(first, left), _moment(second, right)
     if all(kind.is_string() for kind in kinds) or all(kind.is_boolean() for kind in kinds):
         return left, right
     if all(kind.is_integer() for kind in kinds):
         return left, right
-    if all(kind.is_numeric() or kind.is_boolean() or kind.is_string() for kind in kinds):
+    # A truth value is not a number here: 1 < age < 3 would be one compared with the other.
+    if all(kind.is_numeric() or kind.is_string() for kind in kinds):
         return number(left), number(right)
     raise _refused("a comparison of like with like", f"{kinds[0]} with {kinds[1]}")
 
 
-def _moment(first: Any, left: Any, second: Any, right: Any) -> tuple[Any, Any]:
+def _moment(node: Any, value: Any) -> Any:
     """Dates compare with dates, and with texts that spell one."""
-    values = []
-    for node, value in ((first, left), (second, right)):
-        kind = value.type()
-        if kind.is_string():
-            if not node.is_string:
-                raise _refused("a date such as '2024-01-31'", node.sql())
-            try:
-                moment = datetime.fromisoformat(node.this)
-            except ValueError:
-                raise _refused("a date such as '2024-01-31'", node.sql()) from None
-            values.append(_ibis().literal(moment.replace(tzinfo=None), "timestamp"))
-        elif kind.is_timestamp() or kind.is_date():
-            values.append(value.cast("timestamp"))
-        else:
-            raise _refused("dates compared with dates", node.sql())
-    return values[0], values[1]
+    kind = value.type()
+    if kind.is_timestamp() or kind.is_date():
+        return _timestamp(value)
+    try:
+        if not kind.is_string() or not node.is_string:
+            raise ValueError
+        moment = datetime.fromisoformat(node.this)
+        if moment.tzinfo is not None:
+            raise ValueError
+    except ValueError:
+        raise _refused("a date such as '2024-01-31'", _describe(node)) from None
+    return _ibis().literal(moment, "timestamp(6)")
 
 
 def _between(node: Any, table: Any) -> Any:
-    value, low = _alike(node.this, node.args["low"], table)
-    other, high = _alike(node.this, node.args["high"], table)
-    return (value >= low) & (other <= high)
+    low = _compared(lambda a, b: a >= b, node.this, node.args["low"], table)
+    return low & _compared(lambda a, b: a <= b, node.this, node.args["high"], table)
 
 
 def _in(node: Any, table: Any) -> Any:
-    if not node.expressions or node.args.get("query") is not None:
-        raise _refused("in with a list of values", node.sql()[:80])
-    found = None
-    for each in node.expressions:
-        left, right = _alike(node.this, each, table)
-        equal = left == right
-        found = equal if found is None else found | equal
-    return found
+    from sqlglot import exp
+
+    if not node.expressions:
+        raise _refused("in with a list of values", _describe(node))
+    if len(node.expressions) > SHORT_LIST and not isinstance(node.this, exp.Column):
+        raise _refused(f"a column before a list of more than {SHORT_LIST}", _describe(node.this))
+    found = [_compared(lambda a, b: a == b, node.this, each, table) for each in node.expressions]
+    while len(found) > 1:  # in pairs, so that a long list is not deep
+        found = [reduce(or_, found[at : at + 2]) for at in range(0, len(found), 2)]
+    return found[0]
 
 
 def _is(node: Any, table: Any) -> Any:
@@ -244,24 +321,52 @@ def _is(node: Any, table: Any) -> Any:
 
     value = _translate(node.this, table)
     if isinstance(node.expression, exp.Null):
-        return value.isnull()
+        return (number(value) if value.type().is_floating() else value).isnull()
     if isinstance(node.expression, exp.Boolean) and value.type().is_boolean():
         return value.fill_null(not node.expression.this) == bool(node.expression.this)
-    raise _refused("is null, is true or is false", node.sql())
+    raise _refused("is null, is true or is false", _describe(node))
 
 
 def _pattern(node: Any) -> str:
     pattern = node.expression
     if not pattern.is_string or "\\" in pattern.this:
-        raise _refused("like with a plain pattern such as 'A%'", pattern.sql())
+        raise _refused("like with a plain pattern such as 'A%'", _describe(pattern))
     return str(pattern.this)
 
 
 def _cast(node: Any, table: Any) -> Any:
-    name = node.to.this.name if hasattr(node.to.this, "name") else str(node.to.this)
-    if name not in CASTS:
+    name = getattr(node.to.this, "name", str(node.to.this))
+    if name not in CASTS or node.to.expressions:
         raise _refused(f"a cast to one of {', '.join(sorted(CASTS))}", node.to.sql())
-    return _translate(node.this, table).try_cast(CASTS[name])
+    value, target = _translate(node.this, table), CASTS[name]
+    kind = value.type()
+    if target in ("int64", "float64"):
+        if kind.is_integer() or target == "float64":
+            return _double(value) if target == "float64" else value
+        return _whole(node, _double(value))
+    moment = kind.is_date() or kind.is_timestamp()
+    if target in ("date", "timestamp"):
+        if moment:
+            return _timestamp(value).try_cast(target)
+        fits = kind.is_string()
+    elif target == "boolean":
+        fits = kind.is_string() or kind.is_boolean()
+    else:  # engines spell doubles, decimals and moments in different ways
+        fits = kind.is_string() or kind.is_integer()
+    if not fits:
+        raise _refused(f"something else than a cast from {kind} to {target}", _describe(node))
+    return value.try_cast(target)
+
+
+def _whole(node: Any, value: Any) -> Any:
+    """To the nearest, halves up, since engines round in different ways; missing where no 64 bits
+    hold it, since Ibis casts what it rounds."""
+    from sqlglot import exp
+
+    if sum(1 for _ in node.this.find_all(exp.Cast, exp.TryCast)) > MOST_DIVISIONS:
+        raise _refused(f"of at most {MOST_DIVISIONS} casts in a cast", _describe(node))
+    fits = (value > -(2.0**62)) & (value < 2.0**62)
+    return _ibis().cases((fits, value + 0.5), else_=_ibis().null("float64")).floor()
 
 
 def _extract(node: Any, table: Any) -> Any:
@@ -272,7 +377,12 @@ def _extract(node: Any, table: Any) -> Any:
 
 
 def _describe(node: Any) -> str:
-    text = node.sql()
+    import sqlglot
+
+    return _short(node.sql(dialect="duckdb", unsupported_level=sqlglot.ErrorLevel.IGNORE))
+
+
+def _short(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "…")
 
 

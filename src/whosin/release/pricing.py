@@ -10,12 +10,14 @@ from statistics import NormalDist
 from typing import Any
 
 from whosin.calibration import Plan
+from whosin.errors import InvalidInput
 from whosin.exact import Array, round_up
 from whosin.ledger.charge import RELATIONS, Charge, Cost
 from whosin.noise import discrete_gaussian, discrete_laplace
 from whosin.release.bounding import Bounds, Part
 
 CONFIDENCE = 0.95
+LARGEST_SCALE = 2**52
 SLIGHTLY_MORE = 1 + Fraction(1, 2**40)
 """Noise of a selection, so that its price, a float rounded up, stays within the share."""
 
@@ -64,10 +66,10 @@ class NoisyPart:
         if self.kind == "gaussian":
             # The tails are below the continuous ones' (Canonne, Kamath and Steinke 2020).
             return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * float(self.scale))
-        a = math.exp(-1 / float(self.scale))
-        # Pr[|X| > w] = 2 a^(w+1) / (1 + a), where Pr[X = k] is proportional to a^|k|
-        needed = math.log((1 - confidence) * (1 + a) / 2) / math.log(a) - 1 if a > 0 else 0.0
-        return max(0, math.ceil(needed - 1e-9))
+        # Pr[|X| > w] = 2 a^(w+1) / (1 + a), where Pr[X = k] is proportional to a^|k|, a = e^(−1/s)
+        a = math.exp(-1 / max(float(self.scale), 1e-300))
+        needed = -float(self.scale) * math.log((1 - confidence) * (1 + a) / 2) - 1
+        return max(0, math.ceil(needed))
 
     @property
     def error(self) -> float:
@@ -116,7 +118,15 @@ def noisy_parts(
         else:
             reach = part.sensitivity(share.relation, bounds, grouped)
             found.append(NoisyPart(part, "laplace", reach * len(parts) / share.epsilon))
-    return tuple(found)
+    return tuple(drawable(each) for each in found)
+
+
+def drawable(noisy: NoisyPart) -> NoisyPart:
+    """Noise that the samplers can draw; what they cannot is refused before any debit."""
+    if noisy.scale > LARGEST_SCALE:
+        accepted = "of a scale of at most 2^52 steps: more budget, larger steps, fewer rows"
+        raise InvalidInput("noise", accepted, f"{float(noisy.scale):.3g} steps")
+    return noisy
 
 
 def costs(parts: Sequence[NoisyPart], bounds: Bounds, grouped: bool) -> dict[str, Cost]:

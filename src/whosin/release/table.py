@@ -10,7 +10,7 @@ from whosin.errors import InvalidInput, UnknownName
 from whosin.release.domains import Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
 
-NUMBERS = ("int", "uint", "float", "decimal", "bool", "string")
+MOST_ROWS = 10**9
 
 
 class Table:
@@ -42,13 +42,21 @@ class Table:
         engine: Engine | None = None,
     ) -> None:
         self.rows, self.groups = positive(rows, "rows"), positive(groups, "groups")
+        if domains is not None and not isinstance(domains, Mapping):
+            raise InvalidInput("domains", "a mapping from columns to domains", repr(domains)[:80])
+        if engine is not None and not callable(getattr(engine, "open", None)):
+            raise InvalidInput("engine", "an engine, such as DuckDB()", repr(engine)[:80])
         self.engine = engine if engine is not None else DuckDB()
         self.data = self.engine.open(source)
         self.name = name if name is not None else _name(source)
         self.entity = self.column(entity, "entity")
+        if self.type(self.entity).is_nested():
+            accepted = "a column of numbers, texts or dates"
+            raise InvalidInput("entity", accepted, str(self.type(self.entity)))
         self.domains: dict[str, Domain] = {}
         for column, domain in (domains or {}).items():
-            self.domains[self.column(column)] = self._fitting(self.column(column), domain)
+            name = self.column(column, "column")
+            self.domains[name] = self._fitting(name, domain)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -79,24 +87,45 @@ class Table:
             raise InvalidInput("column", "one with a declared domain", repr(name))
         return self.domains[name]
 
+    def check(self, expression: Any) -> Any:
+        """The expression, if the engine can run it; what it cannot, it refuses before any debit.
+
+        The engine plans the whole of it and reads no row, since none are asked for.
+        """
+        try:
+            expression.limit(0).to_pyarrow()
+        except Exception:
+            failed = True
+        else:
+            failed = False
+        if failed:
+            accepted = f"one that {self.engine.name} can run on these columns"
+            raise InvalidInput("query", accepted, "another")
+        return expression
+
     def _fitting(self, column: str, declared: object) -> Domain:
         domain, kind = read_domain(column, declared), self.type(column)
+        # Texts count as the numbers that they spell: a CSV file has nothing else.
         numeric = kind.is_numeric() or kind.is_boolean() or kind.is_string()
         if isinstance(domain, Range) and not numeric:
             raise InvalidInput(f"column {column}", "a column of numbers, for a range", str(kind))
         if isinstance(domain, Values):
-            texts = isinstance(domain.values[0], str)
-            fits = kind.is_string() or (not texts and (kind.is_integer() or kind.is_boolean()))
+            first = domain.values[0]
+            if isinstance(first, str):
+                fits, accepted = kind.is_string(), "texts"
+            elif isinstance(first, bool):
+                fits, accepted = kind.is_boolean(), "true and false"
+            else:
+                fits, accepted = kind.is_string() or kind.is_integer(), "whole numbers"
             if not fits:
-                accepted = "texts" if texts else "whole numbers"
                 raise InvalidInput(f"column {column}", f"a column of {accepted}", str(kind))
         return domain
 
 
 def positive(value: object, field: str) -> int:
     """A whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidInput(field, "a whole number of at least 1", repr(value))
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_ROWS:
+        raise InvalidInput(field, f"a whole number from 1 to {MOST_ROWS}", repr(value)[:80])
     return value
 
 
@@ -106,4 +135,5 @@ def _name(source: object) -> str:
     text = str(source)
     if "::" in text:
         return text.rpartition("::")[2]
-    return Path(text.rstrip("/*")).stem or text
+    parts = [part for part in Path(text).parts if not any(letter in part for letter in "*?[")]
+    return Path(parts[-1]).stem if parts else text

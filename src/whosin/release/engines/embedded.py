@@ -6,10 +6,13 @@ A table larger than the memory limit spills to a folder of its own, which is rem
 from __future__ import annotations
 
 import contextlib
+import csv
+import glob
+import gzip
+import itertools
 import shutil
 import tempfile
 import threading
-import uuid
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +45,7 @@ class DuckDB:
         self._ibis = ibis.duckdb.connect()
         self._connection = self._ibis.con
         self._set("temp_directory", self._folder)
+        self._names = itertools.count()
         self._set("enable_progress_bar", False)
         # Rows need no order, and keeping it would cost memory.
         self._set("preserve_insertion_order", False)
@@ -64,12 +68,8 @@ class DuckDB:
         try:
             if kind == "arrow":
                 return self._arrow(path)
-            if kind == "parquet":
-                return self._ibis.read_parquet(path)
-            view = f"whosin_{uuid.uuid4().hex}"
-            self._connection.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM {_csv(path)}")
-            return self._ibis.table(view)
-        except OSError:
+            return self._view(_parquet(path) if kind == "parquet" else _csv(path))
+        except (OSError, InvalidInput):
             raise
         except Exception as error:
             raise _unreadable(source, kind, error) from None
@@ -123,12 +123,24 @@ class DuckDB:
             source = pa.table(source)
         if isinstance(source, pa.RecordBatch):
             source = pa.Table.from_batches([source])
-        return self._ibis.read_in_memory(source)
+        return self._registered(source)
 
     def _arrow(self, path: str) -> Any:
         import pyarrow.dataset as ds
 
-        return self._ibis.read_in_memory(ds.dataset(path, format="ipc").scanner().to_reader())
+        return self._registered(ds.dataset(path, format="ipc"))
+
+    def _view(self, reader: str) -> Any:
+        """A reader under a name of its own."""
+        name = f"whosin_{next(self._names)}"
+        self._connection.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {reader}")
+        return self._ibis.table(name)
+
+    def _registered(self, source: Any) -> Any:
+        """An Arrow table or dataset under a name of its own; it is scanned in place."""
+        name = f"whosin_{next(self._names)}"
+        self._connection.register(name, source)
+        return self._ibis.table(name)
 
     def _catalogue(self, source: str) -> Any:
         path, _, name = source.partition("::")
@@ -140,7 +152,14 @@ class DuckDB:
         except Exception as error:
             raise _unreadable(path, "DuckDB database", error) from None
         schema, _, table = name.rpartition(".")
-        known = self._ibis.list_tables(database=(alias, schema or "main"))
+        known = [
+            found
+            for (found,) in self._connection.execute(
+                "SELECT table_name FROM information_schema.tables "
+                "WHERE table_catalog = ? AND table_schema = ?",
+                [alias, schema or "main"],
+            ).fetchall()
+        ]
         if table not in known:
             raise UnknownName("table", name, known)
         return self._ibis.table(table, database=(alias, schema or "main"))
@@ -161,12 +180,38 @@ def _inside(source: str, kind: str) -> str:
     return source
 
 
+def _parquet(path: str) -> str:
+    """Parquet files. A text that is not UTF-8 must not raise: it is repaired."""
+    return f"read_parquet({_literal(path)}, utf8_validation = 'replace')"
+
+
 def _csv(path: str) -> str:
-    """A CSV of texts. Nothing about the rows may raise: bad lines are dropped or padded."""
+    """A CSV of texts. Nothing about the rows may raise or change the columns.
+
+    So nothing is guessed from them: the columns are the header's, the separator is the comma (the
+    tab in .tsv files), bad lines are dropped or padded. (A quote that is never closed takes in the
+    lines after it: such a file does not spell rows, and only `whosin table check` can say so.)
+    """
+    separator = "\t" if ".tsv" in Path(path).suffixes else ","
+    columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in _header(path, separator))
     return (
-        f"read_csv({_literal(path)}, header = true, all_varchar = true, ignore_errors = true, "
+        f"read_csv({_literal(path)}, auto_detect = false, header = true, columns = {{{columns}}}, "
+        f"delim = {_literal(separator)}, quote = '\"', escape = '\"', ignore_errors = true, "
         "null_padding = true, strict_mode = false, parallel = false)"
     )
+
+
+def _header(path: str, separator: str) -> list[str]:
+    """The names in the first line of a CSV file, or of the first of several."""
+    found = sorted(glob.glob(path, recursive=True)) or [path]
+    opener = gzip.open if found[0].endswith(".gz") else open
+    with opener(found[0], "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+        names = next(csv.reader(file, delimiter=separator), [])
+    repeated = {name for name in names if names.count(name) > 1}
+    if not names or "" in names or repeated:
+        accepted = "a CSV file whose first line names each column once"
+        raise InvalidInput("table", accepted, Path(path).name)
+    return names
 
 
 def _literal(value: object) -> str:

@@ -34,6 +34,8 @@ class Query(ABC):
     """
 
     kind: ClassVar[str]
+    sums: ClassVar[bool] = False
+    """Whether Gaussian noise can be added to the answer."""
     name: str = ""
     where: str | None = None
     weight: object = 1
@@ -42,7 +44,8 @@ class Query(ABC):
     def __post_init__(self) -> None:
         name = self.name
         if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
-            raise InvalidInput("name of a query", f"a text of at most {LONGEST_NAME}", repr(name))
+            accepted = f"a text of at most {LONGEST_NAME} letters"
+            raise InvalidInput("name of a query", accepted, repr(name)[:80])
         if rational(self.weight, "weight") <= 0:
             raise InvalidInput("weight", "above 0", self.weight)
         if self.magnitude is not None and rational(self.magnitude, "magnitude") <= 0:

@@ -54,5 +54,5 @@ class Histogram(Count):
     column: str
 
     def cells(self, table: Table) -> Cells:
-        by = (self.by,) if isinstance(self.by, str) else tuple(self.by)
-        return Cells.of(table, (*by, self.column))
+        by = Cells.of(table, self.by).columns
+        return Cells.of(table, (*by, table.column(self.column)))

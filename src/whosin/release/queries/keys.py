@@ -1,9 +1,15 @@
 """Counts by keys that were not declared: a key shows only if many entities have it.
 
 Each entity is in at most g keys. Noise a^|k| is added to each count that is not 0, and keys with a
-noisy count of at least τ are shown. That is (ε, δ)-DP with δ = g·a^(τ−1): a key that one entity has
-is shown with probability a^(τ−1)/(1+a), and one that nobody has would be with a^τ/(1+a), which
-is how far the release is from pure noise on all keys; g keys of each kind, at most, differ.
+noisy count of at least τ are shown. That is (ε, δ)-DP with ε = Δ/scale and δ = g·q, where
+q = a^(τ−1)/(1+a) is the chance that a key of one entity alone is shown.
+
+*Proof.* Between two neighbours let i keys be in the first table only, j in the second only, each
+with one entity; i and j are at most g. Take any set of answers. Those that show one of the i keys
+have probability at most 1 − (1−q)^i under the first. The others have (1−q)^i R under the first and
+at least (1−q)^j R' under the second, where R ≤ e^ε R' compares the keys of both. If i ≥ j, the
+excess over e^ε times the second is at most 1 − (1−q)^i; if not, 1 − (1−q)^i + (1−q)^i − (1−q)^j;
+so at most g·q. Keys chosen at random make both mixtures over the choices, for which it holds too.
 """
 
 from __future__ import annotations
@@ -20,8 +26,9 @@ from whosin.exact import exp_up
 from whosin.ledger.charge import RELATIONS, Charge, Cost
 from whosin.release import bounding
 from whosin.release.bounding import PEOPLE, Bounds, eligible
+from whosin.release.cells import free
 from whosin.release.engines.base import Progress
-from whosin.release.pricing import NoisyPart, Offer, Share, noise_words
+from whosin.release.pricing import NoisyPart, Offer, Share, drawable, noise_words
 from whosin.release.queries.base import Query
 from whosin.release.table import Table, positive
 
@@ -46,11 +53,11 @@ class Keys(Query):
         if not (kind.is_string() or kind.is_integer() or kind.is_boolean()):
             raise InvalidInput(f"column {self.column}", "texts or whole numbers", str(kind))
         bounds = self._bounds(table)
-        self._expression(table)
+        table.check(self._expression(table))
         reach = PEOPLE.sensitivity(share.relation, bounds, True)
-        noisy = NoisyPart(PEOPLE, "laplace", reach / share.epsilon)
+        noisy = drawable(NoisyPart(PEOPLE, "laplace", reach / share.epsilon))
         threshold = _threshold(noisy.scale, bounds.groups, share.delta)
-        failing = bounds.groups * exp_up(-(threshold - 1) / noisy.scale)
+        failing = min(Fraction(1), _failing(noisy.scale, bounds.groups, threshold))
         costs = {
             relation: Cost.pure(PEOPLE.sensitivity(relation, bounds, True) / noisy.scale, failing)
             for relation in RELATIONS
@@ -77,7 +84,8 @@ class Keys(Query):
         # In the order of the keys: the engine's own order would say something about the rows.
         pairs = sorted(zip(keys, noisy[shown].tolist(), strict=True))
         rows = [[key, count, count - within, count + within] for key, count in pairs]
-        return {"columns": [self.column, "value", "low", "high"], "rows": rows}
+        names = ("value", "low", "high")
+        return {"columns": [free(self.column, names), *names], "rows": rows}
 
     def _bounds(self, table: Table) -> Bounds:
         return Bounds(1, table.groups if self.groups is None else positive(self.groups, "groups"))
@@ -90,9 +98,16 @@ class Keys(Query):
         return chosen.group_by("key").aggregate(people=chosen.count())
 
 
+def _failing(scale: Fraction, groups: int, threshold: int) -> Fraction:
+    """g·a^(τ−1)/(1+a), rounded up."""
+    return groups * exp_up(-(threshold - 1) / scale) / (1 + 1 / exp_up(1 / scale))
+
+
 def _threshold(scale: Fraction, groups: int, delta: Fraction) -> int:
-    """The least τ with groups · e^(−(τ−1)/scale) ≤ δ, certified."""
-    found = max(1, math.ceil(1 + float(scale) * math.log(groups / float(delta))) - 1)
-    while groups * exp_up(-(found - 1) / scale) > delta:
+    """The least τ of at least 1 whose δ is within the share, certified."""
+    a = math.exp(-1 / max(float(scale), 1e-300))
+    needed = 1 + float(scale) * (math.log(groups / (1 + a)) - math.log(delta))
+    found = max(1, math.floor(needed) - 1)
+    while _failing(scale, groups, found) > delta:
         found += 1
     return found

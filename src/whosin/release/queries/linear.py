@@ -6,9 +6,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
-from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.ledger.charge import Charge
 from whosin.release.bounding import Bounds, Part, eligible
@@ -30,6 +29,7 @@ class Linear(Query):
         groups: how many cells an entity may be in; likewise.
     """
 
+    sums: ClassVar[bool] = True
     by: Sequence[str] | str = ()
     rows: int | None = None
     groups: int | None = None
@@ -58,16 +58,13 @@ class Linear(Query):
 
     def cells(self, table: Table) -> Cells:
         """What the answer is grouped by."""
-        by = (self.by,) if isinstance(self.by, str) else self.by
-        if not isinstance(by, Sequence) or not all(isinstance(each, str) for each in by):
-            raise InvalidInput("by", "a list of columns", repr(self.by))
-        return Cells.of(table, by)
+        return Cells.of(table, self.by)
 
     def offer(self, table: Table, share: Share) -> Offer:
         cells, bounds = self.cells(table), self.bounds(table)
         grouped = bool(cells.columns)
         noisy = noisy_parts(self.parts(table), share, bounds, grouped)
-        self.exact(table, cells)  # builds the expression: all is checked on the schema
+        table.check(self.exact(table, cells))
         known = noisy[0] if len(noisy) == 1 else None
         return Offer(
             self,
@@ -90,7 +87,8 @@ class Linear(Query):
             [*label, plain(value), plain(least), plain(most)]
             for label, value, least, most in zip(cells.labels(), values, low, high, strict=True)
         ]
-        return {"columns": [*cells.columns, "value", "low", "high"], "rows": rows}
+        shown = ("value", "low", "high")
+        return {"columns": [*cells.headings(*shown), *shown], "rows": rows}
 
 
 @dataclass(frozen=True, kw_only=True)

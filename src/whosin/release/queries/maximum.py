@@ -39,11 +39,14 @@ class Maximum(Query):
         if not isinstance(share.plan.family, families.Uninformed):
             accepted = "asked under a plan against uninformed adversaries only"
             raise InvalidInput("maximum", accepted, share.plan.family.symbol)
+        if self.where is not None:
+            # Whoever knows who cannot meet a condition has a smaller universe to look at.
+            raise InvalidInput("where", "left out: the promise is for the whole universe", "one")
         ranked = self._ranked()
         k = _places(Fraction(share.plan.gamma))
         if len(ranked) < 2 * k:
             raise InvalidInput("universe", f"at least {2 * k} entities for this γ", len(ranked))
-        self._expression(table)
+        table.check(self._expression(table))
         costs = {relation: Cost.pure(share.epsilon) for relation in RELATIONS}
         gamma = f"γ = {2**k - 1}/{2**k - 2} against D_N"
         return Offer(
@@ -67,29 +70,39 @@ class Maximum(Query):
 
     def _ranked(self) -> list[tuple[Any, Fraction]]:
         """Everyone by value, the smallest first; ties by name, so that ranks are public."""
+        if not isinstance(self.universe, list | tuple):
+            raise InvalidInput("universe", "a list of (entity, value)", repr(self.universe)[:80])
         pairs = []
         for each in self.universe:
-            if not isinstance(each, Sequence) or isinstance(each, str) or len(each) != 2:
-                raise InvalidInput("universe", "a list of (entity, value)", repr(each))
+            if not isinstance(each, list | tuple) or len(each) != 2:
+                raise InvalidInput("universe", "a list of (entity, value)", repr(each)[:80])
+            if type(each[0]) not in (str, int) or (
+                isinstance(each[0], int) and not -(2**63) <= each[0] < 2**63
+            ):
+                accepted = "of entities that are texts or whole numbers"
+                raise InvalidInput("universe", accepted, repr(each[0])[:80])
             pairs.append((each[0], rational(each[1], "value in the universe")))
-        if len({entity for entity, _ in pairs}) != len(pairs):
+        if len({str(entity) for entity, _ in pairs}) != len(pairs):
             raise InvalidInput("universe", "a list of different entities", "one twice")
         return sorted(pairs, key=lambda pair: (pair[1], str(pair[0])))
 
     def _expression(self, table: Table) -> Any:
         import ibis
 
-        rows = eligible(table, self.where)
+        rows = eligible(table, None)
         kind = table.type(table.entity)
         names = [entity for entity, _ in self._ranked()]
-        if not kind.is_string() and not all(isinstance(name, int) for name in names):
+        if not kind.is_string() and not (
+            kind.is_integer() and all(isinstance(name, int) for name in names)
+        ):
             raise InvalidInput("universe", f"entities of the column's type, {kind}", "others")
         known = [str(name) if kind.is_string() else name for name in names]
         ranks = ibis.memtable(
             {"name": known, "place": list(range(1, len(known) + 1))},
-            schema={"name": kind, "place": "int64"},
+            schema={"name": "string" if kind.is_string() else "int64", "place": "int64"},
         )
-        present = rows.join(ranks, rows[table.entity] == ranks["name"])
+        # Only the entity is joined: a column of the table may be called like one of ours.
+        present = rows.select(who=rows[table.entity]).join(ranks, [("who", "name")])
         return present.aggregate(place=present["place"].max())
 
 

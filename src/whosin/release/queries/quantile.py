@@ -47,12 +47,12 @@ class Quantile(Query):
     rows: int | None = None
 
     def offer(self, table: Table, share: Share) -> Offer:
-        if not isinstance(self.points, int) or not 2 <= self.points <= FINEST:
+        if type(self.points) is not int or not 2 <= self.points <= FINEST:
             raise InvalidInput("points", f"a whole number from 2 to {FINEST}", self.points)
         target = rational(self.quantile, "quantile")
         if not 0 < target < 1 or target.denominator > 10**6:
             raise InvalidInput("quantile", "a share above 0 and below 1", self.quantile)
-        self._expression(table)
+        table.check(self._expression(table))
         scale = 2 * self._reach(table, share.relation) / share.epsilon * SLIGHTLY_MORE
         costs = {
             relation: Cost.pure(selection_epsilon(self._reach(table, relation), scale))

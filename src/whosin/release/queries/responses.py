@@ -60,8 +60,10 @@ def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Re
     if cells > MOST_VALUES:
         raise InvalidInput("columns", f"at most {MOST_VALUES} cells with a prior", cells)
     read = tuple(probability(p, "prior") for p in prior)
-    if sum(read) != 1 or min(read) == 0:
-        raise InvalidInput("prior", "positive probabilities that add up to 1", float(sum(read)))
+    total = sum(read, Fraction(0))
+    if abs(total - 1) > Fraction(1, 10**9) or min(read) == 0:
+        raise InvalidInput("prior", "positive probabilities that add up to 1", float(total))
+    read = tuple(p / total for p in read)
     spread = log_up(max(read) / min(read))
     level = _below(epsilon - Fraction(spread))
     problem = structure(Records(rows=1, values=cells), Independent(list(read)))

@@ -8,6 +8,7 @@ charged is the measured DP level.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,8 +25,6 @@ from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.responses import Response, prior_response, uniform_response
 from whosin.release.table import Table
-
-BATCH = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +49,12 @@ class Synthetic(Query):
             raise InvalidInput("synthetic", accepted, share.relation)
         if self.where is not None:
             raise InvalidInput("where", "left out: it would show how many meet it", self.where)
-        if Path(self.path).suffix != ".parquet":
-            raise InvalidInput("path", "a file ending in .parquet", Path(self.path).name)
+        path = self._path()
         cells = self._cells(table)
         response = self._response(cells, share.epsilon)
-        self._expression(table, cells)
+        table.check(self._expression(table, cells))
+        if not os.access(path.parent, os.W_OK):
+            raise InvalidInput("path", "in a folder that can be written to", path.name)
         return Offer(
             self,
             share,
@@ -78,11 +78,16 @@ class Synthetic(Query):
             "rows": [[Path(self.path).name, rows, digest]],
         }
 
+    def _path(self) -> Path:
+        if not isinstance(self.path, str | Path) or Path(self.path).suffix != ".parquet":
+            raise InvalidInput("path", "a file ending in .parquet", repr(self.path)[:80])
+        return Path(self.path)
+
     def _cells(self, table: Table) -> Cells:
-        columns = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
-        if not columns:
+        cells = Cells.of(table, self.columns)
+        if not cells.columns:
             raise InvalidInput("columns", "at least one column", "none")
-        return Cells.of(table, columns)
+        return cells
 
     def _response(self, cells: Cells, epsilon: Fraction) -> Response:
         if self.prior is None:

@@ -42,7 +42,7 @@ class Top(Query):
         choices = len(self._named(cells))
         if positive(self.k, "k") > choices:
             raise InvalidInput("k", f"at most {choices}, the number of declared cells", self.k)
-        self._expression(table, cells)
+        table.check(self._expression(table, cells))
         times = self.k * (2 if share.relation == "replace" else 1)
         scale = times / share.epsilon * SLIGHTLY_MORE
         costs = {
@@ -68,13 +68,13 @@ class Top(Query):
         chosen = top_k(counts[np.asarray(named)], self.k, offer.details["scale"])
         labels = cells.labels()
         rows = [[rank, *labels[named[place]]] for rank, place in enumerate(chosen, 1)]
-        return {"columns": ["rank", *cells.columns], "rows": rows}
+        return {"columns": ["rank", *cells.headings("rank")], "rows": rows}
 
     def _cells(self, table: Table) -> Cells:
-        by = (self.by,) if isinstance(self.by, str) else tuple(self.by)
-        if not by:
+        cells = Cells.of(table, self.by)
+        if not cells.columns:
             raise InvalidInput("by", "at least one column", "none")
-        return Cells.of(table, by)
+        return cells
 
     def _named(self, cells: Cells) -> list[int]:
         """The cells without "other", which is no name."""

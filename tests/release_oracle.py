@@ -1,0 +1,125 @@
+"""Bounded answers from the definitions, in plain Python: what one entity's rows can come to.
+
+Nothing here is shared with the package but the declared domains. Rows are dictionaries; None, NaN
+and texts that spell no number are missing, as a number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from fractions import Fraction
+from itertools import combinations, pairwise, product
+
+import pyarrow as pa
+
+import whosin as wi
+from whosin.calibration import Plan
+from whosin.release import DuckDB, Range, Values
+from whosin.release.cells import Cells
+from whosin.release.pricing import Share
+
+ENGINE = DuckDB(threads=1)
+PLANS = {
+    "add-remove": wi.calibrate(wi.Epsilon(1.0), wi.families.Independent()),
+    "replace": wi.calibrate(wi.Epsilon(1.0), wi.families.FixedSize()),
+}
+WITH_DELTA = {
+    "add-remove": wi.calibrate(wi.Epsilon(1.0), wi.families.Independent(), delta=1e-3),
+    "replace": wi.calibrate(wi.Epsilon(1.0), wi.families.FixedSize(), delta=1e-3),
+}
+
+
+def table(data: object, domains: dict | None = None, **options: object) -> wi.Table:
+    """A table in memory, on an engine that all tests of a process share."""
+    source = data if isinstance(data, pa.Table) else pa.table(data)
+    options = {"entity": "who", "name": "people", "engine": ENGINE} | options
+    return wi.Table(source, domains=domains, **options)
+
+
+def share(epsilon: object = 1, *, rho: object = 0, delta: object = 0, relation="add-remove"):
+    """A share of a plan."""
+    plan: Plan = PLANS[relation]
+    return Share(plan, Fraction(epsilon), Fraction(rho), Fraction(delta))
+
+
+def exact(query, data: wi.Table) -> list[list[int]]:
+    """What the engine computes before noise: one vector a part."""
+    cells: Cells = query.cells(data)
+    result = data.engine.run(query.exact(data, cells))
+    return [v.tolist() for v in cells.dense(result, [p.name for p in query.parts(data)])]
+
+
+def number(value: object) -> float | None:
+    """A value as a number, None where it is none."""
+    if value is None:
+        return None
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return None if math.isnan(found) else found
+
+
+def steps(value: object, domain: Range) -> int | None:
+    """Clamped and rounded to the nearest whole step, halves up, exactly."""
+    found = number(value)
+    if found is None:
+        return None
+    low, high = domain.bounds
+    clamped = min(max(Fraction(found), low), high) if math.isfinite(found) else None
+    if clamped is None:
+        clamped = high if found > 0 else low
+    whole = math.floor(clamped / domain.unit + Fraction(1, 2))
+    least, most = math.ceil(low / domain.unit), math.floor(high / domain.unit)
+    return min(max(whole, least), most)
+
+
+def cell(row: dict, by: tuple[str, ...], domains: dict) -> tuple:
+    """The keys of a row."""
+    return tuple(_key(row[column], domains[column]) for column in by)
+
+
+def _key(value: object, domain: Range | Values):
+    if isinstance(domain, Values):
+        return value if value in domain.values else domain.labels[-1]
+    found = number(value)
+    ends = [float(Fraction(edge)) for edge in domain.edges]
+    for place, (a, b) in enumerate(pairwise(ends)):
+        last = place == len(ends) - 2
+        if found is not None and (a <= found < b or (last and found == b)):
+            return domain.labels[place]
+    return domain.labels[-1]
+
+
+def outcomes(rows: list[tuple], most_rows: int, most_groups: int) -> set[frozenset]:
+    """All that one entity may come to over the random choices, as {(cell, total)} a choice.
+
+    Args:
+        rows: (cell, values) of each of its rows, values being a tuple of whole numbers.
+    """
+    homes = defaultdict(list)
+    for home, values in rows:
+        homes[home].append(values)
+    totals = {
+        home: {
+            tuple(sum(column) for column in zip(*chosen, strict=True))
+            for chosen in combinations(values, min(most_rows, len(values)))
+        }
+        for home, values in homes.items()
+    }
+    found = set()
+    for homes_chosen in combinations(sorted(totals, key=str), min(most_groups, len(totals))):
+        for choice in product(*(totals[home] for home in homes_chosen)):
+            found.add(frozenset(zip(homes_chosen, choice, strict=True)))
+    return found
+
+
+def by_entity(rows: list[dict], entity: str = "who") -> dict:
+    """The rows of each entity, without those that have none."""
+    found = defaultdict(list)
+    for row in rows:
+        name = row[entity]
+        if name is not None and not (isinstance(name, float) and math.isnan(name)):
+            found[name].append(row)
+    return dict(found)

@@ -1,0 +1,349 @@
+"""What a query costs: sensitivity over scale, never more than its share, exact where it can be."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from fractions import Fraction
+
+import pytest
+from scipy import stats
+
+import release_oracle as oracle
+import whosin as wi
+from whosin import release
+from whosin.distortion import PerRow
+from whosin.errors import InvalidInput
+from whosin.ledger import units
+from whosin.ledger.charge import RELATIONS
+from whosin.release.bounding import PEOPLE
+from whosin.release.pricing import NoisyPart, Share
+from whosin.release.queries.keys import _failing, _threshold
+from whosin.release.queries.responses import prior_response, uniform_response
+from whosin.release.splitting import Purse, shares
+
+DOMAINS = {"ward": ["A", "B", "C"], "x": release.Range(-2, 3, step="1/10", edges=(-2, 0, 3))}
+LINEAR = [
+    release.Count(),
+    release.Count(by="ward", groups=2),
+    release.Rows(rows=3),
+    release.Rows(by="ward", rows=3, groups=2),
+    release.Sum(column="x"),
+    release.Sum(column="x", by="ward", rows=2, groups=3),
+    release.Mean(column="x", rows=2),
+    release.Variance(column="x", by="ward"),
+    release.Histogram(column="x", by="ward", groups=2),
+]
+SELECTIONS = [release.Quantile(column="x", points=11), release.Top(by="ward", k=2)]
+
+
+@pytest.fixture(scope="module")
+def data() -> wi.Table:
+    return oracle.table({"who": ["a", "b"], "ward": ["A", "B"], "x": [1.0, 2.0]}, DOMAINS)
+
+
+def named(query: release.Query) -> str:
+    return f"{query.kind}-{getattr(query, 'by', '')}"
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("query", LINEAR, ids=named)
+def test_a_sum_costs_its_sensitivity_over_its_scale(data, query, relation) -> None:
+    epsilon = Fraction(1, 7)
+    offer = query.offer(data, oracle.share(epsilon, relation=relation))
+    bounds, grouped = query.bounds(data), bool(query.cells(data).columns)
+    for each in RELATIONS:
+        parts = [
+            Fraction(noisy.part.sensitivity(each, bounds, grouped)) / noisy.scale
+            for noisy in offer.parts
+        ]
+        assert offer.charge.cost(each).epsilon == math.ceil(sum(parts) * units.EPSILON_UNITS)
+    assert sum(parts if relation == "replace" else [epsilon]) == epsilon
+    assert offer.charge.cost(relation).epsilon == math.ceil(epsilon * units.EPSILON_UNITS)
+    assert len({noisy.part.sensitivity(relation, bounds, grouped) / noisy.scale
+                for noisy in offer.parts}) == 1, "an even split"  # fmt: skip
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("query", LINEAR, ids=named)
+def test_gaussian_noise_costs_its_rho(data, query, relation) -> None:
+    rho = Fraction(1, 90)
+    offer = query.offer(data, oracle.share(0, rho=rho, relation=relation))
+    bounds, grouped = query.bounds(data), bool(query.cells(data).columns)
+    for each in RELATIONS:
+        total = sum(
+            Fraction(noisy.part.squared(each, bounds, grouped)) / (2 * noisy.scale**2)
+            for noisy in offer.parts
+        )
+        cost = offer.charge.cost(each)
+        assert cost.rho == math.ceil(total * units.EPSILON_UNITS)
+        assert cost.epsilon == units.INFINITE
+        if each == relation:
+            assert rho * (1 - Fraction(1, 10**12)) < total <= rho
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("query", SELECTIONS, ids=named)
+@pytest.mark.parametrize("epsilon", [Fraction(333_333, 10**6), Fraction(1, 10**6), Fraction(17)])
+def test_a_selection_stays_within_its_share_and_uses_it(data, query, relation, epsilon) -> None:
+    offer = query.offer(data, oracle.share(epsilon, relation=relation))
+    cost = Fraction(offer.charge.cost(relation).epsilon, units.EPSILON_UNITS)
+    assert epsilon * (1 - Fraction(1, 10**9)) - Fraction(1, 10**11) <= cost <= epsilon
+
+
+def test_a_batch_stays_within_the_budget_whatever_the_weights(data) -> None:
+    rng = random.Random(3)
+    for relation, noise in itertools.product(RELATIONS, ("laplace", "gaussian")):
+        purse = Purse(oracle.PLANS[relation], 10**12 - 7, 10**10 + 3, 10**11)
+        for _ in range(3):
+            batch = [
+                type(query)(**{**vars(query), "weight": Fraction(rng.randint(1, 99), 7)})
+                for query in rng.sample(LINEAR + SELECTIONS, 4)
+            ]
+            batch.append(release.Keys(column="ward", weight="0.3"))
+            given = shares(batch, data, purse, "weights", noise)
+            offers = [query.offer(data, each) for query, each in zip(batch, given, strict=True)]
+            spent = [offer.charge.cost(relation) for offer in offers]
+            assert sum(cost.delta for cost in spent) <= purse.delta
+            if noise == "laplace":
+                assert purse.epsilon - 100 <= sum(cost.epsilon for cost in spent) <= purse.epsilon
+            else:
+                assert purse.rho * 0.999 <= sum(cost.rho for cost in spent) <= purse.rho
+
+
+def test_laplace_noise_after_gaussian_noise_counts_by_its_rho(data) -> None:
+    purse = Purse(oracle.PLANS["replace"], 0, 10**10, 0)
+    given = shares([release.Count(), release.Rows()], data, purse, "weights", "laplace")
+    spent = [
+        q.offer(data, s) for q, s in zip([release.Count(), release.Rows()], given, strict=True)
+    ]
+    assert 0 < sum(offer.charge.cost("replace").rho for offer in spent) <= purse.rho
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("epsilon", [10**10, 10**12, 2 * 10**13])
+def test_relative_errors_come_out_equal(data, noise, epsilon) -> None:
+    batch = [
+        release.Count(magnitude=10_000),
+        release.Rows(rows=4, magnitude=300),
+        release.Sum(column="x", rows=2, magnitude=70),
+        release.Count(by="ward", groups=2, magnitude=2_000),
+    ]
+    purse = Purse(oracle.PLANS["add-remove"], epsilon, epsilon, 0)
+    given = shares(batch, data, purse, "relative-error", noise)
+    relative = [
+        query.offer(data, each).error / float(query.magnitude)
+        for query, each in zip(batch, given, strict=True)
+    ]
+    # shares are whole units: 10^-12 of ε or ρ
+    assert max(relative) / min(relative) < 1 + 1e-4
+    pot = sum(each.rho if noise == "gaussian" else each.epsilon for each in given)
+    assert Fraction(epsilon - 10, 10**12) <= pot <= Fraction(epsilon, 10**12)
+
+
+def test_relative_errors_need_magnitudes_and_single_numbers(data) -> None:
+    purse = Purse(oracle.PLANS["add-remove"], 10**12, 0, 0)
+    with pytest.raises(InvalidInput, match="magnitude must be declared"):
+        shares([release.Count()], data, purse, "relative-error", "laplace")
+    query = release.Mean(column="x", magnitude=5)
+    with pytest.raises(InvalidInput, match="split must be weights"):
+        shares([query], data, purse, "relative-error", "laplace")
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 900), Fraction(1, 3), 1, 7, 10**4, 10**15, 2**52])
+def test_intervals_hold_95_percent_of_the_noise_and_hardly_more(scale) -> None:
+    noisy = NoisyPart(PEOPLE, "laplace", Fraction(scale))
+    within = noisy.within()
+
+    def outside(width: int) -> float:  # Pr[|X| > width]
+        a = math.exp(-1 / float(scale))
+        return 2 * math.exp(-(width + 1) / float(scale)) / (1 + a)
+
+    assert outside(within) <= 0.05 * (1 + 1e-12)
+    assert within == 0 or outside(within - 1) > 0.05 * (1 - 1e-9)
+    if scale == 1:
+        spread = [abs(k) * math.tanh(0.5) * math.exp(-abs(k)) for k in range(-60, 61)]
+        assert noisy.error == pytest.approx(math.fsum(spread))
+
+
+@pytest.mark.parametrize("sigma", [Fraction(1, 5), 1, Fraction(29, 10), 40])
+def test_gaussian_intervals_hold_95_percent(sigma) -> None:
+    within = NoisyPart(PEOPLE, "gaussian", Fraction(sigma)).within()
+    weights = {k: math.exp(-(k**2) / (2 * float(sigma) ** 2)) for k in range(-600, 601)}
+    inside = math.fsum(weight for k, weight in weights.items() if abs(k) <= within)
+    assert 0.95 <= inside / math.fsum(weights.values()) <= max(0.98, 0.95 + 1 / float(sigma))
+
+
+# Thresholding: the release as a distribution over answers, in exact rationals of a = e^(−1/scale).
+
+
+def shown_counts(count: int, a: Fraction, threshold: int, top: int) -> dict:
+    """What is shown of one key: None, or its noisy count; all from `top` up are one answer,
+    which costs nothing where both counts are below it: their ratio is the same for all of them."""
+    weight = (1 - a) / (1 + a)
+    if count == 0:
+        return {None: Fraction(1)}
+    found = {noisy: weight * a ** abs(noisy - count) for noisy in range(threshold, top)}
+    found[top] = a ** (top - count) / (1 + a)
+    found[None] = 1 - sum(found.values())
+    return found
+
+
+def divergence(first: dict, second: dict, ratio: Fraction, a: Fraction, threshold: int) -> Fraction:
+    """The hockey-stick divergence of the thresholded counts of two tables, by enumeration."""
+    keys = sorted(first.keys() | second.keys())
+    top = max(threshold, 0, *first.values(), *second.values()) + 1
+    spread = [
+        (shown_counts(first.get(k, 0), a, threshold, top),
+         shown_counts(second.get(k, 0), a, threshold, top))
+        for k in keys
+    ]  # fmt: skip
+    total = Fraction(0)
+    answers = itertools.product(*(sorted({*p, *q}, key=str) for p, q in spread))
+    for answer in answers:
+        pairs = list(zip(answer, spread, strict=True))
+        one = math.prod((p.get(x, Fraction(0)) for x, (p, _) in pairs), start=Fraction(1))
+        other = math.prod((q.get(x, Fraction(0)) for x, (_, q) in pairs), start=Fraction(1))
+        total += max(Fraction(0), one - ratio * other)
+    return total
+
+
+def neighbours(groups: int, relation: str):
+    """Tables as counts by key: others' counts, and what one entity, or two, can add."""
+    keys = range(2 * groups)
+    holdings = [c for n in range(groups + 1) for c in itertools.combinations(keys, n)]
+    for others in itertools.product((0, 1, 2), repeat=len(keys)):
+        if groups == 2 and sum(others) > 1:
+            continue
+        for one, other in itertools.product(holdings, holdings):
+            if relation == "add-remove" and one and other:
+                continue
+            tables = []
+            for held in (one, other):
+                counts = {key: count + (key in held) for key, count in enumerate(others)}
+                tables.append({key: count for key, count in counts.items() if count})
+            yield tables[0], tables[1]
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(
+    ("groups", "a", "threshold"),
+    [
+        (1, Fraction(1, 2), 1),
+        (1, Fraction(9, 10), 1),
+        (1, Fraction(9, 10), 3),
+        (1, Fraction(1, 3), 4),
+        (2, Fraction(1, 2), 2),
+        (2, Fraction(9, 10), 2),
+    ],
+)
+def test_thresholding_fails_no_more_often_than_is_charged(relation, groups, a, threshold) -> None:
+    """δ = g·a^(τ−1)/(1+a) at ε = Δ/scale bounds every pair; where g = 1 it is attained."""
+    ratio = (1 / a) ** (groups * (2 if relation == "replace" else 1))
+    claimed = groups * a ** (threshold - 1) / (1 + a)
+    worst = max(
+        divergence(first, second, ratio, a, threshold)
+        for first, second in neighbours(groups, relation)
+    )
+    shown = claimed / groups
+    assert worst == 1 - (1 - shown) ** groups <= claimed
+
+
+def test_the_threshold_is_the_least_that_the_share_allows() -> None:
+    for scale, groups, delta in itertools.product(
+        (Fraction(1, 50), Fraction(1, 3), Fraction(2), Fraction(40), Fraction(10**6)),
+        (1, 5),
+        (Fraction(1, 10), Fraction(1, 10**6), Fraction(1, 10**15)),
+    ):
+        found = _threshold(scale, groups, delta)
+        assert _failing(scale, groups, found) <= delta
+        assert found == 1 or _failing(scale, groups, found - 1) > delta
+        a = math.exp(-1 / float(scale))
+        truth = groups * math.exp(-(found - 1) / float(scale)) / (1 + a)
+        assert float(_failing(scale, groups, found)) == pytest.approx(truth, rel=1e-9)
+
+
+def test_keys_are_charged_their_delta(data) -> None:
+    for relation in RELATIONS:
+        query = release.Keys(column="ward", groups=2)
+        offer = query.offer(data, oracle.share("1/2", delta=Fraction(1, 10**6), relation=relation))
+        scale, threshold = offer.parts[0].scale, offer.details["threshold"]
+        assert scale == (8 if relation == "replace" else 4)
+        failing = 2 * math.exp(-(threshold - 1) / scale) / (1 + math.exp(-1 / scale))
+        for each in RELATIONS:
+            charged = offer.charge.cost(each)
+            assert charged.delta == pytest.approx(failing * units.DELTA_UNITS, rel=1e-9)
+            factor = 4 if each == "replace" else 2
+            assert Fraction(charged.epsilon, units.EPSILON_UNITS) == factor / scale
+
+
+# Randomised rows: the level that the exact engine measures is what is charged.
+
+
+@pytest.mark.parametrize("cells", [2, 3, 7])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), 1, Fraction(5, 2)])
+def test_a_uniform_response_is_charged_what_it_measures(cells, epsilon) -> None:
+    response = uniform_response(cells, Fraction(epsilon))
+    other = (1 - response.kept) / (cells - 1)
+    matrix = [
+        [response.kept if row == column else other for column in range(cells)]
+        for row in range(cells)
+    ]
+    measured = wi.notions.DifferentialPrivacy("replace").measure(
+        PerRow((matrix, matrix)).channel(wi.Records(rows=2, values=cells))
+    )
+    assert response.epsilon == pytest.approx(measured.value, abs=1e-15)
+    assert measured.value <= response.epsilon <= epsilon
+    assert response.epsilon > float(epsilon) - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("prior", "epsilon"), [(("0.7", "0.3"), 2), ((0.7, 0.3), 2), (("1/2", "1/4", "1/4"), 3)]
+)
+def test_a_response_for_a_prior_is_charged_what_it_measures(prior, epsilon) -> None:
+    response = prior_response(len(prior), prior, Fraction(epsilon))
+    matrix = [list(row) for row in response.matrix]
+    assert all(sum(row) == 1 for row in matrix)
+    measured = wi.notions.DifferentialPrivacy("replace").measure(
+        PerRow((matrix,)).channel(wi.Records(rows=1, values=len(prior)))
+    )
+    assert response.epsilon == pytest.approx(measured.value, abs=1e-15)
+    assert measured.value <= response.epsilon <= epsilon
+
+
+def test_responses_follow_their_matrix() -> None:
+    import numpy as np
+
+    codes = np.repeat(np.arange(3), 20_000)
+    for response in (
+        uniform_response(3, Fraction(1)),
+        prior_response(3, ("1/2", "1/4", "1/4"), Fraction(3)),
+    ):
+        drawn = response.draw(codes).reshape(3, -1)
+        other = (1 - response.kept) / 2
+        for row in range(3):
+            expected = (
+                response.matrix[row]
+                if response.matrix is not None
+                else [response.kept if row == column else other for column in range(3)]
+            )
+            counts = np.bincount(drawn[row], minlength=3)
+            truth = np.array([float(p) for p in expected]) * counts.sum()
+            assert stats.chisquare(counts, truth).pvalue > 1e-6
+            wrong = np.roll(truth, 1)
+            assert stats.chisquare(counts, wrong).pvalue < 1e-6
+
+
+def test_synthetic_rows_are_charged_under_replace_only(data, tmp_path) -> None:
+    query = release.Synthetic(columns=["ward"], path=str(tmp_path / "o.parquet"))
+    offer = query.offer(data, oracle.share(1, relation="replace"))
+    assert offer.charge.cost("replace").epsilon <= units.EPSILON_UNITS
+    assert offer.charge.cost("add-remove").epsilon == units.INFINITE
+
+
+def test_noise_that_cannot_be_drawn_is_refused_in_the_offer(data) -> None:
+    tiny = Share(oracle.PLANS["replace"], Fraction(1, 10**12))
+    huge = oracle.table({"who": ["a"], "x": [1.0]}, {"x": release.Range(0, 1)}, rows=10**9)
+    with pytest.raises(InvalidInput, match="noise must be of a scale of at most"):
+        release.Sum(column="x").offer(huge, tiny)

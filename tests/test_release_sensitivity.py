@@ -1,0 +1,184 @@
+"""How far one entity can move an answer: every claim against enumeration of what it can hold."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+import release_oracle as oracle
+from whosin.ledger.charge import RELATIONS
+from whosin.release import Count, Histogram, Mean, Quantile, Range, Rows, Sum, Top, Variance
+from whosin.release.bounding import Bounds, Part
+from whosin.release.cells import Cells
+
+PARTS = [(1, 1), (0, 3), (-2, 0), (-2, 3), (1, 3), (-3, -1), (-2, 2)]
+
+
+def contributions(part: Part, bounds: Bounds, cells: int) -> set[tuple[int, ...]]:
+    """All vectors that one entity can add, over its rows and the random choices; nothing too."""
+    values = sorted({part.low, part.high, 0 if part.low <= 0 <= part.high else part.low})
+    kinds = list(product(range(cells), values))
+    found = {(0,) * cells}
+    for count in range(1, 5):
+        for rows in combinations_with_replacement(kinds, count):
+            pairs = [((home,), (value,)) for home, value in rows]
+            for choice in oracle.outcomes(pairs, bounds.rows, bounds.groups):
+                vector = [0] * cells
+                for (home,), (total,) in choice:
+                    vector[home] = total
+                found.add(tuple(vector))
+    return found
+
+
+@pytest.mark.parametrize("ends", PARTS)
+@pytest.mark.parametrize(("rows", "groups", "cells"), [(1, 1, 1), (3, 1, 1), (2, 1, 2), (1, 2, 4)])
+def test_claimed_sensitivities_are_the_largest_changes(ends, rows, groups, cells) -> None:
+    part, bounds, grouped = Part("x", Fraction(1), *ends), Bounds(rows, groups), cells > 1
+    found = np.array(sorted(contributions(part, bounds, cells)))
+    pairs = found[:, None, :] - found[None, :, :]
+    largest = {
+        "add-remove": (np.abs(found).sum(1).max(), (found**2).sum(1).max()),
+        "replace": (np.abs(pairs).sum(2).max(), (pairs**2).sum(2).max()),
+    }
+    for relation in RELATIONS:
+        one, two = largest[relation]
+        assert one == part.sensitivity(relation, bounds, grouped)
+        assert two == part.squared(relation, bounds, grouped)
+
+
+def test_the_claims_can_fail() -> None:
+    part, bounds = Part("x", Fraction(1), -2, 3), Bounds(2, 1)
+    most = max(sum(map(abs, vector)) for vector in contributions(part, Bounds(3, 1), 2))
+    assert most > part.sensitivity("add-remove", bounds, True)
+
+
+DOMAINS = {"ward": ["A", "B", "C"], "x": Range(-2, 3, step=1, edges=(-2, 0, 3))}
+QUERIES = [
+    Count(),
+    Count(by="ward", groups=2),
+    Histogram(column="x"),
+    Rows(rows=2),
+    Rows(by=("ward",), rows=2, groups=2),
+    Sum(column="x", rows=2),
+    Sum(column="x", by="ward", rows=1, groups=2),
+    Mean(column="x", rows=2),
+    Variance(column="x", by="ward", rows=2, groups=1),
+]
+
+
+def crowd(seed: int, entities: list[str]) -> list[dict]:
+    rng = random.Random(seed)
+    return [
+        {
+            "who": who,
+            "ward": rng.choice(["A", "B", "C", "D", None]),
+            "x": rng.choice([-9.0, -2.0, 0.0, 0.4, 3.0, 9.0, None, float("nan")]),
+        }
+        for who in entities
+        for _ in range(random.Random(f"{seed}{who}").randint(0, 6))
+    ]
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: f"{query.kind}-{query.by}")
+def test_one_entity_moves_the_engine_by_no_more_than_is_claimed(query) -> None:
+    """The rows are drawn anew in each run, so the other entity is alone: what it adds is all."""
+    worst = dict.fromkeys(RELATIONS, 0)
+    seen = []
+    for seed in range(6):
+        rows = crowd(seed, ["one"]) or [{"who": None, "ward": None, "x": None}]
+        data = oracle.table(_columns(rows), DOMAINS)
+        found = oracle.exact(query, data)
+        seen.append(found)
+        for vector, part in zip(found, query.parts(data), strict=True):
+            grouped = bool(query.cells(data).columns)
+            claimed = part.sensitivity("add-remove", query.bounds(data), grouped)
+            assert sum(map(abs, vector)) <= claimed
+            claimed = part.squared("add-remove", query.bounds(data), grouped)
+            assert sum(x * x for x in vector) <= claimed
+            worst["add-remove"] = max(worst["add-remove"], sum(map(abs, vector)))
+    assert worst["add-remove"] > 0
+    for first, second in product(seen, seen):
+        for one, other, part in zip(first, second, query.parts(data), strict=True):
+            change = sum(abs(a - b) for a, b in zip(one, other, strict=True))
+            grouped = bool(query.cells(data).columns)
+            assert change <= part.sensitivity("replace", query.bounds(data), grouped)
+
+
+def _columns(rows: list[dict]) -> dict:
+    import pyarrow as pa
+
+    return pa.table(
+        {
+            "who": pa.array([row["who"] for row in rows], pa.string()),
+            "ward": pa.array([row["ward"] for row in rows], pa.string()),
+            "x": pa.array([row["x"] for row in rows], pa.float64()),
+        }
+    )
+
+
+def test_every_random_choice_is_one_that_the_bounds_allow() -> None:
+    rows = [
+        {"who": "one", "ward": ward, "x": float(x)}
+        for ward, x in [("A", 1), ("A", 2), ("A", 3), ("B", 0), ("B", -2), ("C", 3), ("D", 1)]
+    ]
+    data, query = (
+        oracle.table(_columns(rows), DOMAINS),
+        Sum(column="x", by="ward", rows=2, groups=2),
+    )
+    labels = [label[0] for label in query.cells(data).labels()]
+    domain = data.range("x")
+    pairs = [
+        (row["ward"] if row["ward"] in "ABC" else "other", (oracle.steps(row["x"], domain),))
+        for row in rows
+    ]
+    possible = {
+        tuple(dict(choice).get(label, (0,))[0] for label in labels)
+        for choice in oracle.outcomes(pairs, 2, 2)
+    }
+    seen = {tuple(oracle.exact(query, data)[0]) for _ in range(40)}
+    assert seen <= possible
+    assert len(seen) > 3, "the rows are not chosen at random"
+
+
+def quantile_scores(values: list[int], points: int, share: Fraction) -> list[int]:
+    return [
+        -abs(share.denominator * sum(v < c for v in values) - share.numerator * len(values))
+        for c in range(points)
+    ]
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_quantile_scores_move_by_no_more_than_is_claimed(share, rows) -> None:
+    data = oracle.table({"who": ["a"], "x": [1.0]}, {"x": Range(0, 3)}, rows=rows)
+    query = Quantile(column="x", quantile=str(share), points=4)
+    contributions = [
+        kept for count in range(rows + 1) for kept in combinations_with_replacement(range(4), count)
+    ]
+    largest = dict.fromkeys(RELATIONS, 0)
+    for others in combinations_with_replacement(range(4), 3):
+        scores = {kept: quantile_scores([*others, *kept], 4, share) for kept in contributions}
+        without = scores[()]
+        for kept in contributions:
+            change = max(abs(a - b) for a, b in zip(scores[kept], without, strict=True))
+            largest["add-remove"] = max(largest["add-remove"], change)
+            for other in contributions:
+                change = max(abs(a - b) for a, b in zip(scores[kept], scores[other], strict=True))
+                largest["replace"] = max(largest["replace"], change)
+    for relation in RELATIONS:
+        assert largest[relation] == query._reach(data, relation)
+
+
+def test_top_counts_move_by_one_each_and_one_way() -> None:
+    """An entity that is in every cell moves every count, each by 1."""
+    everywhere = {"who": ["a"] * 12, "ward": ["A", "B", "C"] * 4}
+    data = oracle.table(everywhere, {"ward": ["A", "B", "C"]}, groups=1)
+    query = Top(by="ward", k=2)
+    cells: Cells = query._cells(data)
+    result = data.engine.run(query._expression(data, cells))
+    assert cells.dense(result, ["people"])[0].tolist() == [1, 1, 1, 0]
+    assert len(query._named(cells)) == 3

@@ -1,0 +1,259 @@
+"""Sessions: debit before scan, one answer a question, nothing of the engine's words."""
+
+from __future__ import annotations
+
+import pytest
+
+import release_oracle as oracle
+import whosin as wi
+from whosin import release
+from whosin.errors import BudgetRefused, InvalidInput, ScanFailed, StoreFailed
+from whosin.ledger import units
+from whosin.release import Count, Rows, Session, Sum
+
+DATA = {"who": ["a", "b", "c"], "x": [1.0, 2.0, 3.0]}
+PLAN = oracle.PLANS["add-remove"]
+
+
+@pytest.fixture(scope="module")
+def data() -> wi.Table:
+    return oracle.table(DATA, {"x": (0, 5)})
+
+
+@pytest.fixture
+def ledger(tmp_path) -> wi.Ledger:
+    with wi.Ledger(tmp_path / "ledger.db", who="tests") as found:
+        yield found
+
+
+def debits(ledger: wi.Ledger) -> int:
+    return sum(entry.kind == "debit" for entry in ledger.history("people"))
+
+
+def spent(ledger: wi.Ledger) -> float:
+    return ledger.standing("people").spent.epsilon / units.EPSILON_UNITS
+
+
+class Failing(Count):
+    """A count whose scan fails as often as it is told."""
+
+    failures = 0
+    error: BaseException = RuntimeError("row of ann: cannot cast 'private' to DOUBLE")
+
+    def answer(self, table, offer, progress=None):
+        if type(self).failures:
+            type(self).failures -= 1
+            raise self.error
+        return super().answer(table, offer, progress)
+
+
+@pytest.fixture(autouse=True)
+def _reset() -> None:
+    Failing.failures, Failing.error = 0, RuntimeError("row of ann: cannot cast 'private'")
+
+
+def test_answers_cost_what_the_dry_run_says(data, ledger) -> None:
+    session = Session(data, PLAN, ledger)
+    batch = [Count(name="n"), Rows(weight=2), Sum(column="x")]
+    offers = session.dry_run(batch, share="1/2")
+    assert debits(ledger) == 0
+    found = session.release(batch, share="1/2")
+    assert [answer.cost for answer in found] == [o.charge.cost("add-remove") for o in offers]
+    assert spent(ledger) == pytest.approx(0.5, abs=1e-11)
+    assert found["n"] is found[0] and len(found) == 3
+    low, high = found["n"].interval
+    assert low < found["n"].value < high
+    with pytest.raises(KeyError):
+        found["m"]
+
+
+def test_a_failed_scan_keeps_its_debit_and_its_silence(data, ledger) -> None:
+    session = Session(data, PLAN, ledger, request="monday")
+    Failing.failures = 1
+    with pytest.raises(ScanFailed) as caught:
+        session.ask(Failing())
+    assert "ann" not in str(caught.value) and "private" not in repr(caught.value)
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+    assert "the debit stands; request monday continues" in str(caught.value)
+    assert debits(ledger) == 1 and spent(ledger) == 1
+    again = session.ask(Failing())
+    assert debits(ledger) == 1 and spent(ledger) == 1
+    resumed = Session(data, PLAN, ledger, request="monday").ask(Failing())
+    assert resumed == again, "the stored answer, not a new one"
+
+
+@pytest.mark.parametrize(
+    "error", [InvalidInput("row", "x", "ann's"), OSError("ann"), MemoryError()]
+)
+def test_whatever_a_scan_raises_is_one_error(data, ledger, error) -> None:
+    Failing.failures, Failing.error = 1, error
+    with pytest.raises(ScanFailed, match=r"^the engine failed: the debit stands") as caught:
+        Session(data, PLAN, ledger).ask(Failing())
+    assert caught.value.__context__ is None
+
+
+def test_a_batch_that_failed_halfway_goes_on_in_the_same_session(data, ledger) -> None:
+    session = Session(data, PLAN, ledger)
+    batch = [Count(), Failing(weight=2), Rows()]
+    Failing.failures = 1
+    with pytest.raises(ScanFailed):
+        session.release(batch)
+    assert debits(ledger) == 2
+    first = ledger.record("people")[2]
+    found = session.release(batch)
+    assert debits(ledger) == 3 and spent(ledger) <= 1
+    assert first[f"{session.request}/0"] == ledger.record("people")[2][f"{session.request}/0"]
+    assert len(found) == 3
+
+
+def test_another_question_after_a_failure_pays_from_the_rest(data, ledger) -> None:
+    session = Session(data, PLAN, ledger)
+    Failing.failures = 1
+    with pytest.raises(ScanFailed):
+        session.release([Failing()], share="1/4")
+    session.ask(Rows(), share="1/4")
+    assert debits(ledger) == 2 and spent(ledger) == pytest.approx(0.5)
+    session.ask(Count())
+    assert spent(ledger) <= 1
+    with pytest.raises(BudgetRefused, match="has spent all of its plan's budget"):
+        session.ask(Count())
+    assert debits(ledger) == 3
+
+
+def test_an_interrupt_says_whether_the_debit_stands(data, ledger, monkeypatch) -> None:
+    session = Session(data, PLAN, ledger, request="r")
+    Failing.failures, Failing.error = 1, KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt, match="the debit stands; request r continues"):
+        session.ask(Failing())
+    assert debits(ledger) == 1
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    other = Session(data, wi.calibrate(wi.Epsilon(0.1), wi.families.Independent()), ledger,
+                    dataset="other")  # fmt: skip
+    with monkeypatch.context() as patch:
+        patch.setattr(wi.Ledger, "debit", interrupted)
+        with pytest.raises(KeyboardInterrupt, match="nothing was debited"):
+            other.ask(Count())
+    assert len(ledger.history("other")) == 1
+    other.ask(Count())
+
+
+def test_a_store_that_fails_keeps_its_own_words(data, ledger, monkeypatch) -> None:
+    session = Session(data, PLAN, ledger)
+
+    def full(*_: object) -> None:
+        raise StoreFailed("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(wi.Ledger, "store", full)
+        with pytest.raises(StoreFailed, match="the disk is full"):
+            session.ask(Count())
+    assert debits(ledger) == 1
+    session.ask(Count())
+    assert debits(ledger) == 1
+
+
+def test_a_request_resumes_in_another_process_as_it_was(data, ledger) -> None:
+    batch = [Count(), Rows(), Failing()]
+    Failing.failures = 1
+    with pytest.raises(ScanFailed):
+        Session(data, PLAN, ledger, request="job").release(batch)
+    resumed = Session(data, PLAN, ledger, request="job")
+    found = resumed.release(batch)
+    assert debits(ledger) == 3
+    assert Session(data, PLAN, ledger, request="job").release(batch).answers == found.answers
+    with pytest.raises(BudgetRefused, match="was made for another question"):
+        Session(data, PLAN, ledger, request="job").release([Rows(), Rows(), Rows()])
+    assert debits(ledger) == 3
+    with pytest.raises(BudgetRefused):
+        Session(data, PLAN, ledger, request="jo")
+
+
+def test_two_sessions_share_a_budget(data, ledger) -> None:
+    half = wi.calibrate(wi.Epsilon(0.5), wi.families.Independent())
+    ledger.register("people", PLAN)
+    first, second = (Session(data, half, ledger) for _ in range(2))
+    third = Session(data, half, ledger)
+    first.ask(Count())
+    second.ask(Count())
+    with pytest.raises(BudgetRefused, match="left"):
+        third.ask(Count())
+    with pytest.raises(BudgetRefused, match="the plan needs"):
+        Session(data, half, ledger)
+    assert debits(ledger) == 2 and spent(ledger) == 1
+
+
+def test_a_spent_session_refuses_without_a_debit(data, ledger) -> None:
+    session = Session(data, PLAN, ledger)
+    session.ask(Count())
+    for call in (session.ask, session.release, session.dry_run):
+        with pytest.raises(BudgetRefused):
+            call(Count())
+    assert debits(ledger) == 1
+
+
+def test_gaussian_noise_and_selections_share_a_session(ledger) -> None:
+    data = oracle.table(DATA | {"w": ["A", "B", "A"]}, {"x": (0, 5), "w": ["A", "B"]})
+    session = Session(data, oracle.WITH_DELTA["replace"], ledger)
+    found = session.release(
+        [
+            Count(),
+            release.Mean(column="x", by="w"),
+            release.Top(by="w", k=1),
+            release.Quantile(column="x", points=5),
+            release.Keys(column="w"),
+        ],
+        noise="gaussian",
+        share="1/2",
+    )
+    assert found[2].value[0] in ("A", "B") and "Gaussian" in found[0].noise
+    later = session.ask(Count(), share="1/4")
+    assert "Laplace" in later.noise
+    session.ask(Count(), noise="gaussian")
+    standing = ledger.standing("people")
+    assert standing.budget.holds(standing.spent)
+
+
+def test_plans_and_sessions_of_another_relation_are_refused(data, ledger) -> None:
+    Session(data, PLAN, ledger)
+    with pytest.raises(BudgetRefused, match="accounted for under add-remove"):
+        Session(data, oracle.PLANS["replace"], ledger)
+
+
+def test_a_release_of_its_own_is_alone(ledger) -> None:
+    data = oracle.table(DATA)
+    plan = wi.calibrate(wi.Gamma(1.5), wi.families.Uninformed())
+    query = release.Maximum(universe=[(name, n) for n, name in enumerate("abcdef")])
+    session = Session(data, plan, ledger)
+    with pytest.raises(InvalidInput, match="queries must be only one"):
+        session.release([query, Count()])
+    session.ask(query)
+    for again in (session, Session):
+        with pytest.raises(BudgetRefused):
+            again.ask(Count()) if again is session else again(data, plan, ledger)
+    assert debits(ledger) == 1
+
+
+def test_answers_become_frames(ledger) -> None:
+    data = oracle.table(
+        {"who": ["a"], "x": [1.0], "value": ["v"], "n": [1]},
+        {"value": ["v", "w"], "n": [1, 2], "x": (0, 5)},
+    )
+    session = Session(data, PLAN, ledger)
+    found = session.release([Count(by=("value", "n")), release.Top(by="n", k=2), Sum(column="x")])
+    frame = found[0].to_pandas()
+    assert list(frame.columns) == ["value_", "n", "value", "low", "high"] and len(frame) == 9
+    assert found[0].to_polars().shape == (9, 5)
+    assert len(found[0].value) == 9 and found[0].interval is None
+    assert set(found[1].value) == {1, 2}
+    assert found[2].to_arrow().column_names == ["value", "low", "high"]
+    assert found.to_dict()["answers"][2]["cost"]["epsilon"] > 0
+
+
+def test_progress_is_told_and_titles_are_named(data, ledger) -> None:
+    heard = []
+    session = Session(data, PLAN, ledger)
+    session.release([Count(name="people in"), Rows()], watch=lambda title: heard.append(title))
+    assert heard == ["people in", "rows"]
