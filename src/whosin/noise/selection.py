@@ -88,14 +88,19 @@ def _positive_float(value: object, field: str) -> float:
 
 @lru_cache(maxsize=32)
 def _measurement(kind: str, k: int, scale: float, monotonic: bool, negate: bool) -> Any:
-    import opendp.prelude as dp
+    # Not through opendp.prelude, which imports scikit-learn: seconds, for nothing that is used.
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_noisy_top_k
+    from opendp.measures import max_divergence
+    from opendp.metrics import linf_distance
+    from opendp.mod import enable_features
 
-    dp.enable_features("contrib")
-    atom = dp.atom_domain(T=kind, nan=False) if kind == "f64" else dp.atom_domain(T=kind)
-    return dp.m.make_noisy_top_k(
-        dp.vector_domain(atom),
-        dp.linf_distance(T=kind, monotonic=monotonic),
-        dp.max_divergence(),
+    enable_features("contrib")
+    atom = atom_domain(T=kind, nan=False) if kind == "f64" else atom_domain(T=kind)
+    return make_noisy_top_k(
+        vector_domain(atom),
+        linf_distance(T=kind, monotonic=monotonic),
+        max_divergence(),
         k=k,
         scale=scale,
         negate=negate,
