@@ -1,20 +1,16 @@
-"""Writing a synthetic table, batch by batch, and only whole: a broken file never gets the name."""
+"""Writing a synthetic table: cells drawn batch by batch, where the engine has the rows."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from whosin.exact import Array
 from whosin.release.cells import Cells
+from whosin.release.engines.base import Progress, Written
 from whosin.release.queries.responses import Response
 from whosin.release.table import Table
-
-BATCH = 1_000_000
 
 
 def decoded(codes: Array, cells: Cells) -> Any:
@@ -30,23 +26,23 @@ def decoded(codes: Array, cells: Cells) -> Any:
     return pa.RecordBatch.from_arrays(columns[::-1], names=list(cells.columns))
 
 
-def write_parquet(
-    table: Table, expression: Any, cells: Cells, response: Response, path: Path
-) -> tuple[int, str]:
-    """(rows, SHA-256 of the file) of a finished synthetic table."""
-    import pyarrow.parquet as pq
+def write_synthetic(
+    table: Table,
+    expression: Any,
+    cells: Cells,
+    response: Response,
+    path: str,
+    progress: Progress | None = None,
+) -> Written:
+    """Randomise each row's cell and write the table.
 
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    rows = 0
-    try:
-        with pq.ParquetWriter(partial, decoded(np.empty(0, np.int64), cells).schema) as writer:
-            for batch in table.engine.batches(expression, BATCH):
-                codes = batch.column(0).to_numpy(zero_copy_only=False).astype(np.int64)
-                writer.write_batch(decoded(response.draw(codes), cells))
-                rows += len(codes)
-        with partial.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    return rows, digest
+    The rows' order is drawn anew: where an entity stands in an engine's own order depends on who
+    the others are, which the level of a single row does not cover.
+    """
+
+    def change(batch: Any) -> Any:
+        codes = batch.column(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        return decoded(response.draw(codes), cells)
+
+    schema = decoded(np.empty(0, np.int64), cells).schema
+    return table.engine.write(expression, change, schema, path, progress)
