@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
+from whosin.release.casts import cast
 
 LONGEST = 10_000
 CASTS = {
@@ -62,7 +63,7 @@ def number(value: Any) -> Any:
 
     kind = value.type()
     if kind.is_string():
-        value = value.try_cast("float64")
+        value = cast(value, "float64")
     elif kind.is_boolean() or kind.is_numeric():
         value = value.cast("float64")
     else:
@@ -261,7 +262,7 @@ def _cast(node: Any, table: Any) -> Any:
     name = node.to.this.name if hasattr(node.to.this, "name") else str(node.to.this)
     if name not in CASTS:
         raise _refused(f"a cast to one of {', '.join(sorted(CASTS))}", node.to.sql())
-    return _translate(node.this, table).try_cast(CASTS[name])
+    return cast(_translate(node.this, table), CASTS[name])
 
 
 def _extract(node: Any, table: Any) -> Any:

@@ -164,9 +164,10 @@ class DuckDB:
         if kind == "parquet":
             # Folders may be named column=value.
             named = f"hive_partitioning = {_literal(Path(source).is_dir())}"
-            return self._view(
-                f"SELECT * FROM read_parquet({paths}, {named}, hive_types_autocast = false)"
-            )
+            named += ", hive_types_autocast = false"
+            # A text that is not UTF-8 must not raise: it is repaired.
+            repaired = "utf8_validation = 'replace'"
+            return self._view(f"SELECT * FROM read_parquet({paths}, {named}, {repaired})")
         return self._view(_csv(paths, files))
 
     def _frame(self, source: Any) -> Any:

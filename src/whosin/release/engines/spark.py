@@ -26,7 +26,6 @@ LARGEST = 50_000_000
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.log.level": "OFF",  # a log line may quote rows
 }
@@ -93,13 +92,13 @@ class Spark:
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """Run an aggregate; Ctrl-C cancels the job."""
         with self._watched(progress):
-            return expression.to_pyarrow()
+            return self._sql(expression).toArrow()
 
     def batches(self, expression: Any, rows: int) -> Iterator[Any]:
         """Stream the rows, a partition at a time."""
         import pyarrow as pa
 
-        frame = self.session.sql(self._ibis.compile(expression))
+        frame = self._sql(expression)
         names = frame.columns
         chunk: list[Any] = []
         for row in frame.toLocalIterator():
@@ -124,7 +123,7 @@ class Spark:
         lot = "whosin_lot"
         # Repeating a task gives the same lots: the rows come sorted out of the window before, and
         # Spark's rand has a fixed seed in a plan. So no row is lost or doubled by a retry.
-        rows = self.session.sql(self._ibis.compile(expression)).withColumn(lot, functions.rand())
+        rows = self._sql(expression).withColumn(lot, functions.rand())
         rows = rows.repartition(functions.col(lot)).sortWithinPartitions(lot).drop(lot)
         changed = rows.mapInArrow(changing(change), plain_schema(schema))
         place = Place(self.session, path)
@@ -174,6 +173,16 @@ class Spark:
             context.setLocalProperty("spark.jobGroup.id", before)
             done.set()
             watcher.join()
+
+    def _sql(self, expression: Any) -> Any:
+        """An expression as a Spark frame. (Ibis itself goes by way of pandas, whose warnings repeat
+        Spark's errors, and so rows.)"""
+        from ibis.expr.operations import InMemoryTable
+
+        for table in expression.op().find(InMemoryTable):
+            frame = self.session.createDataFrame(table.data.to_pyarrow(table.schema))
+            frame.createOrReplaceTempView(table.name)
+        return self.session.sql(self._ibis.compile(expression))
 
     def _view(self, frame: Any) -> Any:
         name = f"whosin_{uuid.uuid4().hex}"
