@@ -25,6 +25,7 @@ import engine
 import ledger
 import noise
 import planning
+import release
 from measuring import HOME, Row
 
 GROUPS = {
@@ -35,6 +36,7 @@ GROUPS = {
     "noise": noise.rows,
     "ledger": ledger.rows,
     "audit": audit.rows,
+    "release": release.rows,
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import signal
 import sys
 import threading
 import uuid
@@ -52,7 +53,7 @@ class Spark:
             raise Unsupported(
                 "Spark needs the package pyspark: pip install 'whosin[spark]'"
             ) from None
-        self._own = session is None
+        self._own, self._handler = session is None, signal.getsignal(signal.SIGINT)
         self.session = _session(master, settings or {}) if session is None else session
         self._ibis = ibis.pyspark.connect(self.session)
 
@@ -75,19 +76,19 @@ class Spark:
         if source.startswith("::"):
             return self._catalogue(source.removeprefix("::"))
         kind = kind_of(source)
+        if kind == "arrow":
+            raise InvalidInput("table", "a .parquet or .csv file, or ::table, on Spark", source)
         files = None if "://" in source else files_of(source, kind)
         try:
             if kind == "parquet":
                 return self._parquet(source, files)
-            if kind == "csv":
-                return self._csv(source, files)
+            return self._csv(source, files)
         except (OSError, InvalidInput):
             raise
         except Exception as error:
             if "PATH_NOT_FOUND" in str(error):
                 raise FileNotFoundError(2, "no such file or directory", source) from None
             raise unreadable(source, kind) from None
-        raise InvalidInput("table", "a .parquet or .csv file, or ::table, on Spark", source)
 
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """Run an aggregate; Ctrl-C cancels the job."""
@@ -138,9 +139,11 @@ class Spark:
         return written
 
     def close(self) -> None:
-        """Stop a session of our own."""
+        """Stop a session of our own, and take Ctrl-C back from it."""
         if self._own:
             self.session.stop()
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, self._handler)
 
     def _written(self, folder: str) -> Written:
         """Rows and digest, both found by the workers."""
@@ -156,6 +159,11 @@ class Spark:
 
     @contextlib.contextmanager
     def _watched(self, progress: Progress | None) -> Iterator[None]:
+        with _interrupts(), self._told(progress):
+            yield
+
+    @contextlib.contextmanager
+    def _told(self, progress: Progress | None) -> Iterator[None]:
         if progress is None:
             yield
             return
@@ -240,6 +248,20 @@ class Spark:
     def _first_line(self, source: str) -> Header:
         first = self.session.read.text(source).head()
         return header_of("" if first is None else first[0].removeprefix("\ufeff"))
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[None]:
+    """After Ctrl-C PySpark reports the cancelled job instead."""
+    try:
+        yield
+    except Exception as error:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            cause = cause.__context__
+        raise
 
 
 def _session(master: str, settings: dict[str, str]) -> Any:
