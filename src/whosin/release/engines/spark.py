@@ -14,6 +14,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from whosin.release.engines.workers import Place, changing, plain_schema
 
 LARGEST = 50_000_000
 """Rows of a written file, so that a worker can hold one to take its digest."""
+PATIENCE = 10
+"""Seconds that a cancelled job has to end."""
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -92,8 +95,7 @@ class Spark:
 
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """Run an aggregate; Ctrl-C cancels the job."""
-        with self._watched(progress):
-            return self._sql(expression).toArrow()
+        return self._do(lambda: self._sql(expression).toArrow(), progress)
 
     def batches(self, expression: Any, rows: int) -> Iterator[Any]:
         """Stream the rows, a partition at a time."""
@@ -128,14 +130,16 @@ class Spark:
         rows = rows.repartition(functions.col(lot)).sortWithinPartitions(lot).drop(lot)
         changed = rows.mapInArrow(changing(change), plain_schema(schema))
         place = Place(self.session, path)
-        with self._watched(progress):
-            try:
-                writer = changed.write.option("maxRecordsPerFile", LARGEST)
-                writer.parquet(place.partial)
-                written = self._written(place.partial)
-                place.publish()
-            finally:
-                place.clear()
+
+        def work() -> Written:
+            changed.write.option("maxRecordsPerFile", LARGEST).parquet(place.partial)
+            return self._written(place.partial)
+
+        try:
+            written: Written = self._do(work, progress)
+            place.publish()
+        finally:
+            place.clear()
         return written
 
     def close(self) -> None:
@@ -157,30 +161,31 @@ class Spark:
         lines = "".join(f"{row.digest}\n" for row in sorted(digests))
         return Written(rows, hashlib.sha256(lines.encode()).hexdigest())
 
-    @contextlib.contextmanager
-    def _watched(self, progress: Progress | None) -> Iterator[None]:
-        with _interrupts(), self._told(progress):
-            yield
-
-    @contextlib.contextmanager
-    def _told(self, progress: Progress | None) -> Iterator[None]:
-        if progress is None:
-            yield
-            return
+    def _do(self, work: Callable[[], Any], progress: Progress | None) -> Any:
+        """Work in a thread of its own, so that Ctrl-C finds this one idle: PySpark cannot cancel a
+        job from the thread that is talking to Spark."""
         context = self.session.sparkContext
-        group, done = f"whosin-{uuid.uuid4().hex}", threading.Event()
-        before = context.getLocalProperty("spark.jobGroup.id")
-        context.setLocalProperty("spark.jobGroup.id", group)
-        watcher = threading.Thread(
-            target=_watch, args=(context.statusTracker(), group, progress, done), daemon=True
-        )
-        watcher.start()
+        group, future = f"whosin-{uuid.uuid4().hex}", Future[Any]()
+
+        def attempt() -> None:
+            context.setLocalProperty("spark.jobGroup.id", group)
+            try:
+                future.set_result(work())
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=attempt, daemon=True).start()
+        if progress is not None:
+            args = (context.statusTracker(), group, progress, future)
+            threading.Thread(target=_watch, args=args, daemon=True).start()
         try:
-            yield
-        finally:
-            context.setLocalProperty("spark.jobGroup.id", before)
-            done.set()
-            watcher.join()
+            while not future.done():
+                wait([future], timeout=POLL)
+        except KeyboardInterrupt:
+            context.cancelJobGroup(group)
+            wait([future], timeout=PATIENCE)
+            raise
+        return future.result()
 
     def _sql(self, expression: Any) -> Any:
         """An expression as a Spark frame. (Ibis itself goes by way of pandas, whose warnings repeat
@@ -250,20 +255,6 @@ class Spark:
         return header_of("" if first is None else first[0].removeprefix("\ufeff"))
 
 
-@contextlib.contextmanager
-def _interrupts() -> Iterator[None]:
-    """After Ctrl-C PySpark reports the cancelled job instead."""
-    try:
-        yield
-    except Exception as error:
-        cause: BaseException | None = error
-        while cause is not None:
-            if isinstance(cause, KeyboardInterrupt):
-                raise KeyboardInterrupt from None
-            cause = cause.__context__
-        raise
-
-
 def _session(master: str, settings: dict[str, str]) -> Any:
     from pyspark.sql import SparkSession
 
@@ -284,10 +275,10 @@ def _session(master: str, settings: dict[str, str]) -> Any:
     return session
 
 
-def _watch(tracker: Any, group: str, progress: Progress, done: threading.Event) -> None:
+def _watch(tracker: Any, group: str, progress: Progress, future: Future[Any]) -> None:
     """Tell the share of finished tasks. Stages come as they are planned, so it may only grow."""
     share = 0.0
-    while not done.wait(POLL):
+    while not wait([future], timeout=POLL).done:
         with contextlib.suppress(Exception):
             jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
             stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
