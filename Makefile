@@ -17,7 +17,7 @@ test: $(STAMP)
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/mkdocs build --quiet --strict --site-dir .venv/site
-	@$(BIN)/python -m pytest --numprocesses 2 $(PYTEST)
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(PYTEST)
 
 soak: $(STAMP)
 	@sh tests/system.sh

@@ -26,6 +26,7 @@ import gwas
 import ledger
 import noise
 import planning
+import release
 from measuring import HOME, Row
 
 GROUPS = {
@@ -37,6 +38,7 @@ GROUPS = {
     "ledger": ledger.rows,
     "audit": audit.rows,
     "gwas": gwas.rows,
+    "release": release.rows,
 }
 
 

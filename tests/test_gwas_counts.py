@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -122,12 +123,13 @@ def test_shards_cover_every_snp():
 @pytest.mark.filterwarnings(  # Py4J leaves its sockets to the collector
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
-def test_spark_counts_the_same(tmp_path):
+def test_spark_counts_the_same(tmp_path, monkeypatch):
     pyspark = pytest.importorskip("pyspark.sql", reason="the extra 'spark' is not installed")
     if shutil.which("java") is None:
         assert not os.environ.get("CI"), "CI needs Java"
         pytest.skip("Spark needs Java")
     path, copies, status = random_study(tmp_path / "s", 40, 101)
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     session = (
         pyspark.SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")

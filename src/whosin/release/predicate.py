@@ -15,6 +15,7 @@ from operator import or_
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
+from whosin.release.casts import cast
 
 LONGEST = 10_000
 DEEPEST = 100
@@ -88,7 +89,7 @@ def _double(value: Any) -> Any:
     to replace it means to name a value twice, which would double the work at each level."""
     kind = value.type()
     if kind.is_string():
-        return value.try_cast("float64")
+        return cast(value, "float64")
     if kind.is_boolean() or kind.is_numeric():
         return value.cast("float64")
     raise _refused("arithmetic on numbers", str(kind))
@@ -355,7 +356,7 @@ def _cast(node: Any, table: Any) -> Any:
         fits = kind.is_string() or kind.is_integer()
     if not fits:
         raise _refused(f"something else than a cast from {kind} to {target}", _describe(node))
-    return value.try_cast(target)
+    return cast(value, target)
 
 
 def _whole(node: Any, value: Any) -> Any:

@@ -40,8 +40,11 @@ def print_offers(
     console.print(f"[bold]{escape(title)}[/bold]: a dry run. Nothing is spent, no row is read.")
     console.print(f"{escape(who(plan.family))} Whoever that is {escape(plan.target.words())}.")
     console.print(offer_table(plan, offers))
-    total = sum((offer.charge.cost(plan.relation) for offer in offers), Cost(0, 0))
-    console.print(f"In all {cost_words(total)} of ε = {plan.epsilon:.6g} ({plan.relation}).")
+    if any(offer.charge.alone for offer in offers):
+        console.print("Its promise does not add to others: it must be the only release.")
+    else:
+        total = sum((offer.charge.cost(plan.relation) for offer in offers), Cost(0, 0))
+        console.print(f"In all {cost_words(total)} of ε = {plan.epsilon:.6g} ({plan.relation}).")
     if remaining is not None:
         console.print(f"The dataset has ε = {remaining:.6g} left in its ledger.")
 
@@ -96,6 +99,8 @@ def answer_table(answer: Answer) -> Table:
 
 def cost_words(cost: Cost) -> str:
     """A cost in a few letters."""
+    if cost.rho >= units.INFINITE:
+        return "a promise of its own"
     if cost.epsilon < units.INFINITE:
         text = f"ε = {cost.epsilon / units.EPSILON_UNITS:.4g}"
     else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import glob
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +15,22 @@ Progress = Callable[[float], None]
 
 KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 ARROW = {".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
+ENDINGS = KINDS | ARROW
+ACCEPTED = "a .parquet, .csv or .arrow file, or database::table"
+POLL = 0.2
+"""Seconds between two looks at how far a scan is."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A table that was written whole.
+
+    Attributes:
+        digest: SHA-256 of the file; of a folder, that of its files' digests, sorted, in lines.
+    """
+
+    rows: int
+    digest: str
 
 
 class Engine(Protocol):
@@ -27,17 +45,44 @@ class Engine(Protocol):
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """The result as a pyarrow Table; small, for aggregates."""
 
-    def batches(self, expression: Any, rows: int) -> Iterator[Any]:
-        """The result as pyarrow RecordBatches of about so many rows, never all at once."""
+    def close(self) -> None:
+        """Let go of what the engine holds."""
 
 
 def kind_of(path: str) -> str:
-    """The format of a file, by its name; a folder or a pattern counts by what it ends in."""
-    suffix = Path(path.rstrip("/*")).suffix.lower()
-    if suffix == ".gz":
-        suffix = Path(path[: -len(".gz")]).suffix.lower()
-    found = (KINDS | ARROW).get(suffix)
+    """The format of a file, by its name; a folder without an ending by the files in it."""
+    name = path.rstrip("/*").removesuffix(".gz")
+    found = ENDINGS.get(Path(name).suffix.lower())
+    if found is None and Path(path).is_dir():
+        inside = {ENDINGS.get(each.suffix.lower()) for each in Path(path).rglob("*")} - {None}
+        found = inside.pop() if len(inside) == 1 else None
     if found is None:
-        accepted = "a .parquet, .csv or .arrow file, or database::table"
-        raise InvalidInput("table", accepted, Path(path).name)
+        raise InvalidInput("table", ACCEPTED, Path(path).name)
     return found
+
+
+def files_of(path: str, kind: str) -> list[str]:
+    """The files that a path, a folder or a pattern means, sorted.
+
+    Raises:
+        FileNotFoundError: there are none.
+    """
+    place = Path(path)
+    if place.is_dir():
+        endings = {ending for ending, each in ENDINGS.items() if each == kind}
+        found = [
+            str(each)
+            for each in place.rglob("*")
+            if Path(each.name.removesuffix(".gz")).suffix.lower() in endings
+            and not any(part.startswith((".", "_")) for part in each.relative_to(place).parts)
+        ]
+    else:
+        found = [path] if place.exists() else glob.glob(path, recursive=True)
+    if not found:
+        raise FileNotFoundError(2, "no such file or directory", path)
+    return sorted(found)
+
+
+def unreadable(source: str, kind: str) -> InvalidInput:
+    """Only the file's format is named: an engine's own words may quote rows."""
+    return InvalidInput("table", f"a readable {kind} file", Path(source).name)

@@ -6,22 +6,23 @@ A table larger than the memory limit spills to a folder of its own, which is rem
 from __future__ import annotations
 
 import contextlib
-import csv
 import glob
-import gzip
-import itertools
 import shutil
-import tempfile
 import threading
+import warnings
 import weakref
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
-from whosin.release.engines.base import Progress, kind_of
+from whosin.release.engines.base import POLL, Progress, files_of, kind_of, unreadable
+from whosin.release.engines.texts import read_header
 
-POLL = 0.2
+BATCH = 1_000_000
+INTERRUPTED = "Query interrupted"
 
 
 class DuckDB:
@@ -40,18 +41,29 @@ class DuckDB:
     ) -> None:
         import ibis
 
-        self._folder = tempfile.mkdtemp(prefix="whosin-spill-", dir=_folder(spill))
-        self._clean = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        folder = mkdtemp(prefix="whosin-spill-", dir=_folder(spill))
         self._ibis = ibis.duckdb.connect()
         self._connection = self._ibis.con
-        self._set("temp_directory", self._folder)
-        self._names = itertools.count()
-        self._set("enable_progress_bar", False)
+        # Also when the program ends, or nobody refers to the engine any longer.
+        self._close = weakref.finalize(self, _let_go, self._ibis, folder)
+        self._names = count()
+        self._attached: dict[Path, str] = {}
+        self._set("temp_directory", folder, "spill", "a folder")
+        # The bar is how DuckDB keeps count of its progress; it is never printed.
+        self._set("enable_progress_bar", True)
+        self._set("enable_progress_bar_print", False)
         # Rows need no order, and keeping it would cost memory.
         self._set("preserve_insertion_order", False)
-        for name, value in (("memory_limit", memory), ("threads", threads)):
-            if value is not None:
-                self._set(name, value)
+        if memory is not None:
+            self._set("memory_limit", memory, "memory", "a size such as 4GB")
+        if threads is not None:
+            self._set("threads", threads, "threads", "a whole number of at least 1")
+
+    def __enter__(self) -> DuckDB:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def open(self, source: object) -> Any:
         """A path, a pattern of paths, `database.duckdb::table`, or a frame in memory."""
@@ -62,39 +74,36 @@ class DuckDB:
         if "::" in source:
             return self._catalogue(source)
         kind = kind_of(source)
-        if not any(letter in source for letter in "*?[") and not Path(source).exists():
-            raise FileNotFoundError(2, "no such file or directory", source)
-        path = _inside(source, kind)
+        files = files_of(source, kind)
         try:
-            if kind == "arrow":
-                return self._arrow(path)
-            return self._view(_parquet(path) if kind == "parquet" else _csv(path))
+            return self._read(source, files, kind)
         except (OSError, InvalidInput):
             raise
-        except Exception as error:
-            raise _unreadable(source, kind, error) from None
+        except Exception:
+            raise unreadable(source, kind) from None
 
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """Run an aggregate; Ctrl-C stops it."""
-        done = threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(progress, done), daemon=True)
-        if progress is not None:
-            watcher.start()
-        try:
+        with self._watched(progress), _interrupts():
             return expression.to_pyarrow()
-        finally:
-            done.set()
-            if progress is not None:
-                watcher.join()
-
-    def batches(self, expression: Any, rows: int) -> Iterator[Any]:
-        """Stream the rows. (Ibis 12 asks DuckDB 2 for a method that it no longer has.)"""
-        yield from self._connection.sql(self._ibis.compile(expression)).to_arrow_reader(rows)
 
     def close(self) -> None:
         """Let go of the database and the spill folder."""
-        self._ibis.disconnect()
-        self._clean()
+        self._close()
+
+    @contextlib.contextmanager
+    def _watched(self, progress: Progress | None) -> Iterator[None]:
+        if progress is None:
+            yield
+            return
+        done = threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(progress, done), daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
 
     def _watch(self, progress: Progress, done: threading.Event) -> None:
         while not done.wait(POLL):
@@ -103,11 +112,40 @@ class DuckDB:
                 if share >= 0:
                     progress(min(1.0, share / 100))
 
-    def _set(self, name: str, value: object) -> None:
+    def _set(self, name: str, value: object, field: str = "", accepted: str = "") -> None:
         try:
             self._connection.execute(f"SET {name} = {_literal(value)}")
         except Exception:
-            raise InvalidInput(name.replace("_limit", ""), "a size such as 4GB", value) from None
+            self.close()
+            raise InvalidInput(field or name, accepted, value) from None
+
+    def _view(self, sql: str) -> Any:
+        """A query as an Ibis table, by a view with a name of its own."""
+        name = f"whosin_{next(self._names)}"
+        self._connection.execute(f"CREATE VIEW {name} AS {sql}")
+        return self._table(name)
+
+    def _table(self, name: str) -> Any:
+        with warnings.catch_warnings():
+            # Ibis 12 reads schemas by a method that DuckDB is going to drop.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return self._ibis.table(name)
+
+    def _read(self, source: str, files: list[str], kind: str) -> Any:
+        if kind == "arrow":
+            import pyarrow.dataset as ds
+
+            return self._register(ds.dataset(files, format="ipc"))
+        # A file's name is no pattern, whatever letters it has.
+        paths = f"[{', '.join(_literal(glob.escape(file)) for file in files)}]"
+        if kind == "parquet":
+            # Folders may be named column=value.
+            named = f"hive_partitioning = {_literal(Path(source).is_dir())}"
+            named += ", hive_types_autocast = false"
+            # A text that is not UTF-8 must not raise: it is repaired.
+            repaired = "utf8_validation = 'replace'"
+            return self._view(f"SELECT * FROM read_parquet({paths}, {named}, {repaired})")
+        return self._view(_csv(paths, files))
 
     def _frame(self, source: Any) -> Any:
         import ibis
@@ -115,54 +153,60 @@ class DuckDB:
 
         if isinstance(source, ibis.Table):
             return source
-        if not isinstance(source, pa.Table | pa.RecordBatch):
-            converter = getattr(source, "__arrow_c_stream__", None)
-            if converter is None:
+        if isinstance(source, pa.RecordBatch):
+            source = pa.Table.from_batches([source])
+        if not isinstance(source, pa.Table):
+            if getattr(source, "__arrow_c_stream__", None) is None:
                 accepted = "a path, a pyarrow Table, or a pandas or Polars frame"
                 raise InvalidInput("table", accepted, type(source).__name__)
             source = pa.table(source)
-        if isinstance(source, pa.RecordBatch):
-            source = pa.Table.from_batches([source])
-        return self._registered(source)
+        return self._register(source)
 
-    def _arrow(self, path: str) -> Any:
-        import pyarrow.dataset as ds
-
-        return self._registered(ds.dataset(path, format="ipc"))
-
-    def _view(self, reader: str) -> Any:
-        """A reader under a name of its own."""
-        name = f"whosin_{next(self._names)}"
-        self._connection.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {reader}")
-        return self._ibis.table(name)
-
-    def _registered(self, source: Any) -> Any:
-        """An Arrow table or dataset under a name of its own; it is scanned in place."""
+    def _register(self, source: Any) -> Any:
+        """Something of Arrow's that can be scanned again and again, as a table."""
         name = f"whosin_{next(self._names)}"
         self._connection.register(name, source)
-        return self._ibis.table(name)
+        return self._table(name)
 
     def _catalogue(self, source: str) -> Any:
         path, _, name = source.partition("::")
-        if not Path(path).exists():
+        place = Path(path).resolve()
+        if not place.exists():
             raise FileNotFoundError(2, "no such file or directory", path)
-        alias = "data"
-        try:
-            self._connection.execute(f"ATTACH {_literal(path)} AS {alias} (READ_ONLY)")
-        except Exception as error:
-            raise _unreadable(path, "DuckDB database", error) from None
+        if place not in self._attached:
+            alias = f"whosin_data_{len(self._attached)}"
+            try:
+                command = f"ATTACH {_literal(place)} AS {alias} (TYPE duckdb, READ_ONLY)"
+                self._connection.execute(command)
+            except Exception:
+                raise unreadable(path, "DuckDB database") from None
+            self._attached[place] = alias
         schema, _, table = name.rpartition(".")
-        known = [
-            found
-            for (found,) in self._connection.execute(
-                "SELECT table_name FROM information_schema.tables "
-                "WHERE table_catalog = ? AND table_schema = ?",
-                [alias, schema or "main"],
-            ).fetchall()
-        ]
+        home = (self._attached[place], schema or "main")
+        listed = "SELECT table_name FROM information_schema.tables"
+        listed += " WHERE table_catalog = ? AND table_schema = ?"
+        known = [row[0] for row in self._connection.execute(listed, home).fetchall()]
         if table not in known:
             raise UnknownName("table", name, known)
-        return self._ibis.table(table, database=(alias, schema or "main"))
+        parts = (part.replace('"', '""') for part in (*home, table))
+        return self._view("SELECT * FROM " + ".".join(f'"{part}"' for part in parts))
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[None]:
+    """DuckDB reports Ctrl-C as an error of its own."""
+    try:
+        yield
+    except RuntimeError as error:
+        if INTERRUPTED in str(error):
+            raise KeyboardInterrupt from None
+        raise
+
+
+def _let_go(backend: Any, folder: str) -> None:
+    with contextlib.suppress(Exception):
+        backend.disconnect()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _folder(spill: object) -> str | None:
@@ -173,45 +217,17 @@ def _folder(spill: object) -> str | None:
     return str(spill)
 
 
-def _inside(source: str, kind: str) -> str:
-    """A folder means all files of its kind in it."""
-    if Path(source).is_dir():
-        return f"{source.rstrip('/')}/**/*.{kind}"
-    return source
-
-
-def _parquet(path: str) -> str:
-    """Parquet files. A text that is not UTF-8 must not raise: it is repaired."""
-    return f"read_parquet({_literal(path)}, utf8_validation = 'replace')"
-
-
-def _csv(path: str) -> str:
-    """A CSV of texts. Nothing about the rows may raise or change the columns.
-
-    So nothing is guessed from them: the columns are the header's, the separator is the comma (the
-    tab in .tsv files), bad lines are dropped or padded. (A quote that is never closed takes in the
-    lines after it: such a file does not spell rows, and only `whosin table check` can say so.)
-    """
-    separator = "\t" if ".tsv" in Path(path).suffixes else ","
-    columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in _header(path, separator))
+def _csv(paths: str, files: list[str]) -> str:
+    """The lines of CSV files by the rules of `texts`. Padding short lines and quoted line breaks
+    go together in one thread only."""
+    header = read_header(files)
+    columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in header.columns)
     return (
-        f"read_csv({_literal(path)}, auto_detect = false, header = true, columns = {{{columns}}}, "
-        f"delim = {_literal(separator)}, quote = '\"', escape = '\"', ignore_errors = true, "
-        "null_padding = true, strict_mode = false, parallel = false)"
+        f"SELECT * FROM read_csv({paths}, header = true, auto_detect = false, "
+        f"columns = {{{columns}}}, delim = {_literal(header.separator)}, quote = '\"', "
+        "escape = '\"', nullstr = '', ignore_errors = true, null_padding = true, "
+        "strict_mode = false, parallel = false)"
     )
-
-
-def _header(path: str, separator: str) -> list[str]:
-    """The names in the first line of a CSV file, or of the first of several."""
-    found = sorted(glob.glob(path, recursive=True)) or [path]
-    opener = gzip.open if found[0].endswith(".gz") else open
-    with opener(found[0], "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
-        names = next(csv.reader(file, delimiter=separator), [])
-    repeated = {name for name in names if names.count(name) > 1}
-    if not names or "" in names or repeated:
-        accepted = "a CSV file whose first line names each column once"
-        raise InvalidInput("table", accepted, Path(path).name)
-    return names
 
 
 def _literal(value: object) -> str:
@@ -219,8 +235,3 @@ def _literal(value: object) -> str:
         return str(value).lower()
     text = str(value).replace("'", "''")
     return f"'{text}'"
-
-
-def _unreadable(source: str, kind: str, error: Exception) -> InvalidInput:
-    # Only the file's format is named: the engine's own words may quote rows.
-    return InvalidInput("table", f"a readable {kind} file", Path(source).name)

@@ -1,13 +1,38 @@
-"""Spark, local or a cluster, through the same Ibis expressions. An extra: `whosin[spark]`."""
+"""Spark, local or a cluster, through the same Ibis expressions. An extra: `whosin[spark]`.
+
+The driver sees the schema and the aggregates, never rows. A task that is repeated after a failure
+cannot let an entity count twice: all its rows meet in one task, by a hash of the entity.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import hashlib
+import os
+import signal
+import sys
+import threading
+import uuid
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import InvalidInput, Unsupported
-from whosin.release.engines.base import Progress, kind_of
+from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.release.engines.base import POLL, Progress, Written, files_of, kind_of, unreadable
+from whosin.release.engines.texts import Header, header_of, read_header
+from whosin.release.engines.workers import Place, changing, plain_schema
+
+LARGEST = 50_000_000
+"""Rows of a written file, so that a worker can hold one to take its digest."""
+PATIENCE = 10
+"""Seconds that a cancelled job has to end."""
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.log.level": "OFF",  # a log line may quote rows
+}
 
 
 class Spark:
@@ -26,27 +51,23 @@ class Spark:
     ) -> None:
         try:
             import ibis
-            from pyspark.sql import SparkSession
+            import pyspark  # noqa: F401
         except ImportError:
             raise Unsupported(
                 "Spark needs the package pyspark: pip install 'whosin[spark]'"
             ) from None
-        self._own = session is None
-        if session is None:
-            builder = SparkSession.builder.master(master).appName("whosin")
-            if master.startswith("local"):
-                builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
-                builder = builder.config("spark.driver.host", "127.0.0.1")
-            fixed = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
-            for key, value in (fixed | (settings or {})).items():
-                builder = builder.config(key, value)
-            session = builder.getOrCreate()
-            session.sparkContext.setLogLevel("OFF")  # a log line may quote rows
-        self.session = session
-        self._ibis = ibis.pyspark.connect(session)
+        self._own, self._handler = session is None, signal.getsignal(signal.SIGINT)
+        self.session = _session(master, settings or {}) if session is None else session
+        self._ibis = ibis.pyspark.connect(self.session)
+
+    def __enter__(self) -> Spark:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def open(self, source: object) -> Any:
-        """A path, or the name of a table of the catalogue."""
+        """A path that the workers can read, `::table` of the catalogue, or a frame in memory."""
         import ibis
 
         if isinstance(source, ibis.Table):
@@ -54,30 +75,211 @@ class Spark:
         if isinstance(source, Path):
             source = str(source)
         if not isinstance(source, str):
-            raise InvalidInput("table", "a path or a table's name", type(source).__name__)
+            return self._frame(source)
         if source.startswith("::"):
-            return self._ibis.table(source.removeprefix("::"))
+            return self._catalogue(source.removeprefix("::"))
         kind = kind_of(source)
-        reader = self.session.read
-        if kind == "csv":
-            frame = reader.option("header", "true").option("mode", "PERMISSIVE").csv(source)
-        elif kind == "parquet":
-            frame = reader.parquet(source)
-        else:
+        if kind == "arrow":
             raise InvalidInput("table", "a .parquet or .csv file, or ::table, on Spark", source)
-        name = f"whosin_{abs(hash(source)):x}"
+        files = None if "://" in source else files_of(source, kind)
+        try:
+            if kind == "parquet":
+                return self._parquet(source, files)
+            return self._csv(source, files)
+        except (OSError, InvalidInput):
+            raise
+        except Exception as error:
+            if "PATH_NOT_FOUND" in str(error):
+                raise FileNotFoundError(2, "no such file or directory", source) from None
+            raise unreadable(source, kind) from None
+
+    def run(self, expression: Any, progress: Progress | None = None) -> Any:
+        """Run an aggregate; Ctrl-C cancels the job."""
+        return self._do(lambda: self._sql(expression).toArrow(), progress)
+
+    def write(
+        self,
+        expression: Any,
+        change: Callable[[Any], Any],
+        schema: Any,
+        path: str,
+        progress: Progress | None = None,
+    ) -> Written:
+        """The rows in random order, changed batch by batch: a folder of Parquet files, written by
+        the workers, which need this package too; the whole table or none.
+
+        Args:
+            change: from a RecordBatch to one of `schema`, row by row.
+        """
+        from pyspark.sql import functions
+
+        lot = "whosin_lot"
+        # Repeating a task gives the same lots: the rows come sorted out of the window before, and
+        # Spark's rand has a fixed seed in a plan. So no row is lost or doubled by a retry.
+        rows = self._sql(expression).withColumn(lot, functions.rand())
+        rows = rows.repartition(functions.col(lot)).sortWithinPartitions(lot).drop(lot)
+        changed = rows.mapInArrow(changing(change), plain_schema(schema))
+        place = Place(self.session, path)
+
+        def work() -> Written:
+            changed.write.option("maxRecordsPerFile", LARGEST).parquet(place.partial)
+            return self._written(place.partial)
+
+        try:
+            written: Written = self._do(work, progress)
+            place.publish()
+        finally:
+            place.clear()
+        return written
+
+    def close(self) -> None:
+        """Stop a session of our own, and take Ctrl-C back from it."""
+        if self._own:
+            self.session.stop()
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, self._handler)
+
+    def _written(self, folder: str) -> Written:
+        """Rows and digest, both found by the workers."""
+        from pyspark.sql import functions
+
+        rows = self.session.read.parquet(folder).count()
+        files = self.session.read.format("binaryFile").option("pathGlobFilter", "*.parquet")
+        digests = (
+            files.load(folder).select(functions.sha2("content", 256).alias("digest")).collect()
+        )
+        lines = "".join(f"{row.digest}\n" for row in sorted(digests))
+        return Written(rows, hashlib.sha256(lines.encode()).hexdigest())
+
+    def _do(self, work: Callable[[], Any], progress: Progress | None) -> Any:
+        """Work in a thread of its own, so that Ctrl-C finds this one idle: PySpark cannot cancel a
+        job from the thread that is talking to Spark."""
+        context = self.session.sparkContext
+        group, future = f"whosin-{uuid.uuid4().hex}", Future[Any]()
+
+        def attempt() -> None:
+            context.setLocalProperty("spark.jobGroup.id", group)
+            try:
+                future.set_result(work())
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=attempt, daemon=True).start()
+        if progress is not None:
+            args = (context.statusTracker(), group, progress, future)
+            threading.Thread(target=_watch, args=args, daemon=True).start()
+        try:
+            while not future.done():
+                wait([future], timeout=POLL)
+        except KeyboardInterrupt:
+            context.cancelJobGroup(group)
+            wait([future], timeout=PATIENCE)
+            raise
+        return future.result()
+
+    def _sql(self, expression: Any) -> Any:
+        """An expression as a Spark frame. (Ibis itself goes by way of pandas, whose warnings repeat
+        Spark's errors, and so rows.)"""
+        from ibis.expr.operations import InMemoryTable
+
+        for table in expression.op().find(InMemoryTable):
+            frame = self.session.createDataFrame(table.data.to_pyarrow(table.schema))
+            frame.createOrReplaceTempView(table.name)
+        return self.session.sql(self._ibis.compile(expression))
+
+    def _view(self, frame: Any) -> Any:
+        name = f"whosin_{uuid.uuid4().hex}"
         frame.createOrReplaceTempView(name)
         return self._ibis.table(name)
 
-    def run(self, expression: Any, progress: Progress | None = None) -> Any:
-        """Run an aggregate."""
-        return expression.to_pyarrow()
+    def _frame(self, source: Any) -> Any:
+        import pyarrow as pa
 
-    def batches(self, expression: Any, rows: int) -> Iterator[Any]:
-        """Stream the rows, a partition at a time."""
-        yield from expression.to_pyarrow_batches(chunk_size=rows)
+        if not isinstance(source, pa.Table):
+            if getattr(source, "__arrow_c_stream__", None) is None:
+                accepted = "a path, ::table, a pyarrow Table, or a pandas or Polars frame"
+                raise InvalidInput("table", accepted, type(source).__name__)
+            source = pa.table(source)
+        return self._view(self.session.createDataFrame(source))
 
-    def close(self) -> None:
-        """Stop a session of our own."""
-        if self._own:
-            self.session.stop()
+    def _catalogue(self, name: str) -> Any:
+        if not self.session.catalog.tableExists(name):
+            known = [table.name for table in self.session.catalog.listTables()]
+            raise UnknownName("table", name, known)
+        return self._view(self.session.table(name))
+
+    def _parquet(self, source: str, files: list[str] | None) -> Any:
+        reader = self.session.read
+        if files is None:
+            return self._view(reader.parquet(source))
+        if Path(source).is_dir():  # its folders may be named column=value
+            reader = reader.option("basePath", source)
+        return self._view(reader.parquet(*map(_escaped, files)))
+
+    def _csv(self, source: str, files: list[str] | None) -> Any:
+        """The lines of CSV files by the rules of `texts`."""
+        from pyspark.sql import functions
+
+        header = self._first_line(source) if files is None else read_header(files)
+        paths = [source] if files is None else [_escaped(file) for file in files]
+        # Numbers for names: a schema in words would need its own quoting.
+        schema = ", ".join(f"c{place} STRING" for place in range(len(header.columns)))
+        frame = self.session.read.csv(
+            paths,
+            schema=schema,
+            header=True,
+            sep=header.separator,
+            quote='"',
+            escape='"',
+            mode="PERMISSIVE",
+            multiLine=True,
+        )
+        texts = [
+            functions.nullif(functions.col(f"c{place}"), functions.lit(""))
+            for place in range(len(header.columns))
+        ]
+        return self._view(frame.select(*texts).toDF(*header.columns))
+
+    def _first_line(self, source: str) -> Header:
+        first = self.session.read.text(source).head()
+        return header_of("" if first is None else first[0].removeprefix("\ufeff"))
+
+
+def _session(master: str, settings: dict[str, str]) -> Any:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(master).appName("whosin")
+    fixed = dict(SETTINGS)
+    if master.startswith("local"):
+        fixed |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+        # Local workers are this Python, not the first one on the path.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    for key, value in (fixed | settings).items():
+        builder = builder.config(key, value)
+    try:
+        session = builder.getOrCreate()
+    except Exception:
+        accepted = "Spark cannot start: it needs Java 17 and a master that answers"
+        raise Unsupported(f"{accepted}; got {master!r}") from None
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def _watch(tracker: Any, group: str, progress: Progress, future: Future[Any]) -> None:
+    """Tell the share of finished tasks. Stages come as they are planned, so it may only grow."""
+    share = 0.0
+    while not wait([future], timeout=POLL).done:
+        with contextlib.suppress(Exception):
+            jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+            stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+            tasks = sum(stage.numTasks for stage in stages if stage)
+            finished = sum(stage.numCompletedTasks for stage in stages if stage)
+            share = max(share, finished / tasks if tasks else 0.0)
+            progress(share)
+
+
+def _escaped(path: str) -> str:
+    """A local file's name is no pattern to Spark, whatever letters it has."""
+    if "://" in path:
+        return path
+    return "".join(f"\\{letter}" if letter in "\\*?[]{}," else letter for letter in path)

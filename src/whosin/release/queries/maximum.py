@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from whosin import families
 from whosin.errors import InvalidInput
 from whosin.exact import rational
-from whosin.ledger.charge import RELATIONS, Charge, Cost
+from whosin.ledger.charge import Charge
 from whosin.noise import uniform
 from whosin.release.bounding import eligible
 from whosin.release.engines.base import Progress
@@ -47,12 +47,11 @@ class Maximum(Query):
         if len(ranked) < 2 * k:
             raise InvalidInput("universe", f"at least {2 * k} entities for this γ", len(ranked))
         table.check(self._expression(table))
-        costs = {relation: Cost.pure(share.epsilon) for relation in RELATIONS}
         gamma = f"γ = {2**k - 1}/{2**k - 2} against D_N"
         return Offer(
             self,
             share,
-            Charge(self.question(), costs, f"repaired k-Max, k = {k}: {gamma}", alone=True),
+            Charge(self.question(), {}, f"repaired k-Max, k = {k}: {gamma}", alone=True),
             f"one of {k} places",
             None,
             None,

@@ -29,7 +29,8 @@ from whosin.release.table import Table
 
 @dataclass(frozen=True, kw_only=True)
 class Synthetic(Query):
-    """A table with one randomised row for each entity, written to a Parquet file.
+    """A table with one randomised row for each entity, in random order, written as Parquet: one
+    file, or on Spark a folder of files.
 
     Args:
         columns: declared columns.
@@ -67,15 +68,15 @@ class Synthetic(Query):
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         assert offer.details is not None
-        from whosin.release.queries.writing import write_parquet
+        from whosin.release.queries.writing import write_synthetic
 
         cells = self._cells(table)
         response: Response = offer.details["response"]
         expression = self._expression(table, cells)
-        rows, digest = write_parquet(table, expression, cells, response, Path(self.path))
+        written = write_synthetic(table, expression, cells, response, self.path, progress)
         return {
             "columns": ["file", "rows", "digest"],
-            "rows": [[Path(self.path).name, rows, digest]],
+            "rows": [[Path(self.path).name, written.rows, written.digest]],
         }
 
     def _path(self) -> Path:

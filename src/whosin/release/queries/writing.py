@@ -1,14 +1,15 @@
-"""Writing a synthetic table, batch by batch, and only whole: a broken file never gets the name.
+"""Writing a synthetic table.
 
-Contract: rows come out in the order of their cells. The order in which an engine finds entities
-depends on who they are: where one is replaced by another, the rows of all between their places
-would shift, and show far more than one row's ε. Sorted, only the number of rows in each cell shows.
+Contract: the order of its rows says nothing. The order in which an engine finds entities depends on
+who they are: where one is replaced by another, the rows of all between their places would shift,
+and show far more than one row's ε. So only how many rows each cell has is read, answers are drawn
+for that many, and they are written in the order of their cells. Spark's workers draw answers where
+the rows are, after these were put into random order.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ import numpy as np
 
 from whosin.exact import Array
 from whosin.release.cells import Cells
+from whosin.release.engines import Spark
+from whosin.release.engines.base import Progress, Written
+from whosin.release.engines.parquet import write_whole
 from whosin.release.queries.responses import Response
 from whosin.release.table import Table
 
@@ -35,27 +39,41 @@ def decoded(codes: Array, cells: Cells) -> Any:
     return pa.RecordBatch.from_arrays(columns[::-1], names=list(cells.columns))
 
 
-def write_parquet(
-    table: Table, expression: Any, cells: Cells, response: Response, path: Path
-) -> tuple[int, str]:
-    """(rows, SHA-256 of the file) of a finished synthetic table."""
-    import pyarrow.parquet as pq
+def write_synthetic(
+    table: Table,
+    expression: Any,
+    cells: Cells,
+    response: Response,
+    path: str,
+    progress: Progress | None = None,
+) -> Written:
+    """Randomise each row's cell and write the table.
 
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    counts = np.zeros(cells.count, np.int64)
-    for batch in table.engine.batches(expression, BATCH):
-        codes = batch.column(0).to_numpy(zero_copy_only=False).astype(np.int64)
-        counts += np.bincount(response.draw(codes), minlength=cells.count)
-    ends = np.cumsum(counts)
-    rows = int(ends[-1])
-    try:
-        with pq.ParquetWriter(partial, decoded(np.empty(0, np.int64), cells).schema) as writer:
-            for start in range(0, rows, BATCH):
-                places = np.arange(start, min(start + BATCH, rows))
-                writer.write_batch(decoded(np.searchsorted(ends, places, side="right"), cells))
-        with partial.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    return rows, digest
+    Args:
+        expression: one row an entity, its cell's place in the column `code`.
+    """
+    schema = decoded(np.empty(0, np.int64), cells).schema
+    if isinstance(table.engine, Spark):
+
+        def change(batch: Any) -> Any:
+            codes = batch.column(0).to_numpy(zero_copy_only=False).astype(np.int64)
+            return decoded(response.draw(codes), cells)
+
+        return table.engine.write(expression, change, schema, path, progress)
+    counted = expression.group_by("code").aggregate(rows=expression.count())
+    result = table.engine.run(counted, progress)
+    rows = np.zeros(cells.count, np.int64)
+    rows[result.column("code").to_numpy()] = result.column("rows").to_numpy()
+    answers = np.zeros_like(rows)
+    for codes in _spelled_out(rows):
+        answers += np.bincount(response.draw(codes), minlength=cells.count)
+    batches = (decoded(codes, cells) for codes in _spelled_out(answers))
+    return write_whole(batches, schema, Path(path))
+
+
+def _spelled_out(rows: Array) -> Iterator[Array]:
+    """Each cell's place as often as it has rows, in batches."""
+    ends = np.cumsum(rows)
+    for start in range(0, int(ends[-1]), BATCH):
+        places = np.arange(start, min(start + BATCH, ends[-1]))
+        yield np.searchsorted(ends, places, side="right")

@@ -1,0 +1,84 @@
+"""What Spark's workers do with batches of rows, and where they put the result."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+BATCH = 200_000
+"""Rows that a worker changes at a time."""
+
+
+class Place:
+    """A folder of any file system that Spark knows, and the one beside it for unfinished work."""
+
+    def __init__(self, session: Any, path: str) -> None:
+        self._path = session._jvm.org.apache.hadoop.fs.Path
+        target = self._path(path)
+        self._files = target.getFileSystem(session._jsc.hadoopConfiguration())
+        self._target = self._files.makeQualified(target)
+        mark = uuid.uuid4().hex[:8]
+        self._partial, self._old = (
+            self._path(self._target.getParent(), f".{self._target.getName()}.{mark}.{state}")
+            for state in ("partial", "old")
+        )
+
+    @property
+    def partial(self) -> str:
+        return str(self._partial.toString())
+
+    def publish(self) -> None:
+        """Give the finished folder its name, in the place of what had it before."""
+        if self._files.exists(self._target):
+            self._files.rename(self._target, self._old)
+        if not self._files.rename(self._partial, self._target):
+            raise OSError(f"cannot write {self._target.getName()}")
+
+    def clear(self) -> None:
+        for each in (self._partial, self._old):
+            if self._files.exists(each):
+                self._files.delete(each, True)
+
+
+def changing(change: Callable[[Any], Any]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What a worker does with its batches: several small ones together, for speed."""
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        def changed(together: list[Any]) -> Iterator[Any]:
+            table = pa.Table.from_batches(together).combine_chunks()
+            for batch in table.to_batches():
+                found = change(batch)
+                plain = [
+                    column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+                    for column in found.columns
+                ]
+                yield pa.RecordBatch.from_arrays(plain, names=found.schema.names)
+
+        waiting: list[Any] = []
+        for batch in batches:
+            waiting.append(batch)
+            if sum(each.num_rows for each in waiting) >= BATCH:
+                yield from changed(waiting)
+                waiting = []
+        if waiting:
+            yield from changed(waiting)
+
+    return work
+
+
+def plain_schema(schema: Any) -> Any:
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    fields = [
+        pa.field(field.name, field.type.value_type if _coded(pa, field) else field.type)
+        for field in schema
+    ]
+    return from_arrow_schema(pa.schema(fields))
+
+
+def _coded(pa: Any, field: Any) -> bool:
+    return bool(pa.types.is_dictionary(field.type))

@@ -1,0 +1,411 @@
+"""Spark beside DuckDB: the same expressions, the same answers before noise."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+import whosin as wi
+from spark_session import require_spark
+from whosin.errors import InvalidInput, ScanFailed, UnknownName
+from whosin.release import (
+    Count,
+    DuckDB,
+    Histogram,
+    Keys,
+    Maximum,
+    Mean,
+    Quantile,
+    Query,
+    Range,
+    Rows,
+    Session,
+    Spark,
+    Sum,
+    Synthetic,
+    Table,
+    Top,
+    Values,
+    Variance,
+)
+from whosin.release.predicate import condition
+from whosin.release.pricing import Share
+from whosin.release.queries.linear import Linear
+
+# All in one process: a second Spark would take as long again to start.
+pytestmark = [
+    pytest.mark.xdist_group("spark"),
+    # PySpark leaves the closing of its sockets to the garbage collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+WARDS = [f"w{place}" for place in range(20)]
+DOMAINS: dict[str, Any] = {
+    "ward": Values((*WARDS, "näive", "")),
+    "age": Range(0, 120, edges=(0, 18, 40, 65.5, 90, 120)),
+    "cost": Range(-50, "99.5", "0.25"),
+    "written": Range(0, 100),
+    "ill": Values((True, False)),
+    "level": Values(tuple(range(-3, 40))),
+}
+ROWS = """
+    SELECT i // 2 AS person,
+        CASE WHEN h % 31 = 0 THEN NULL WHEN h % 31 = 1 THEN 'näive' WHEN h % 31 = 2 THEN ''
+             WHEN h % 31 = 3 THEN 'W1' ELSE 'w' || (h % 25) END AS ward,
+        CASE WHEN h % 41 = 0 THEN NULL WHEN h % 41 = 1 THEN 'nan'::DOUBLE
+             WHEN h % 41 = 2 THEN 'inf'::DOUBLE WHEN h % 41 = 3 THEN '-inf'::DOUBLE
+             WHEN h % 41 = 4 THEN -0.0 WHEN h % 41 = 5 THEN 1e300 WHEN h % 41 = 6 THEN 65.5
+             ELSE (h % 14000) / 100 - 10 END AS age,
+        CASE WHEN h % 43 = 0 THEN NULL ELSE ((h % 30000)::DECIMAL(18, 3) / 100 - 90) END
+            ::DECIMAL(12, 3) AS cost,
+        CASE WHEN h % 37 = 0 THEN NULL WHEN h % 37 = 1 THEN 'many' WHEN h % 37 = 2 THEN ''
+             WHEN h % 37 = 3 THEN '1e400' WHEN h % 37 = 4 THEN ' 12 ' WHEN h % 37 = 5 THEN 'NaN'
+             WHEN h % 37 = 6 THEN '7.25' WHEN h % 37 = 7 THEN '+3' WHEN h % 37 = 8 THEN '.5'
+             WHEN h % 37 = 9 THEN '1d' WHEN h % 37 = 10 THEN '2f' WHEN h % 37 = 11 THEN '1_000'
+             WHEN h % 37 = 12 THEN 'Infinity' WHEN h % 37 = 13 THEN '0x10'
+             WHEN h % 37 = 14 THEN '12abc' WHEN h % 37 = 15 THEN 'true'
+             ELSE (h % 120)::VARCHAR END AS written,
+        CASE WHEN h % 29 = 0 THEN NULL ELSE h % 2 = 0 END AS ill,
+        CASE WHEN h % 23 = 0 THEN NULL ELSE (h % 50)::INTEGER - 5 END AS level,
+        CASE WHEN h % 19 = 0 THEN NULL ELSE DATE '2020-01-01' + (h % 900)::INTEGER END AS day,
+        CASE WHEN h % 17 = 0 THEN NULL
+             ELSE TIMESTAMP '2021-03-01 12:30:00' + INTERVAL 1 MINUTE * (h % 90000)::INTEGER END
+            AS seen,
+        i AS id
+    FROM (SELECT range AS i, (hash(range) % 1000003)::BIGINT AS h FROM range({rows}))
+"""
+QUERIES: list[Query] = [
+    Count(by=("ward", "ill"), where="age >= 18"),
+    Rows(by=("ill", "level")),
+    Sum(column="written", by="ill"),
+    Mean(column="age", where="seen >= '2021-03-20'"),
+    Variance(column="cost", by="ill"),
+    Histogram(column="age"),
+    Keys(column="ward"),
+    Quantile(column="cost", points=1001),
+    Top(by="ward", k=3),
+    Maximum(universe=[(person, person % 97) for person in range(0, 4000, 3)]),
+]
+ALL: list[Query] = [
+    *QUERIES,
+    Count(),
+    Count(by="ward"),
+    Rows(),
+    Sum(column="age"),
+    Sum(column="cost", by="ward"),
+    Mean(column="cost", by="level"),
+    Variance(column="age"),
+    Histogram(column="ward", by="ill"),
+    Keys(column="level", where="ward like 'w1%'"),
+    Quantile(column="age", quantile="1/4", points=50),
+    Top(by=("ill", "level"), k=3),
+]
+CONDITIONS = [
+    "age >= 65",
+    "age < 65 or ward = 'w1'",
+    "not (age < 65)",
+    "age = 65.5",
+    "age <> 65.5",
+    "age is null",
+    "age is not null and not (age > 1e200)",
+    "100 / age > 2",
+    "100 / (level - 3) >= 5",
+    "age / 0 > 1 or level = 3",
+    "age * 1e300 > 1e305",
+    "age - age = 0",
+    "-age > 3",
+    "abs(cost) > 50",
+    "cost = 10.01",
+    "cost > 10.01",
+    "cost + 0.1 > 10.11",
+    "cost between -3 and 25.5",
+    "written > 50",
+    "written = 12",
+    "written = '12'",
+    "written + 1 > 5",
+    "cast(written as int) > 40",
+    "cast(written as double) >= 7",
+    "cast(age as int) = 40",
+    "cast(age as bigint) > 0",
+    "cast(cost as int) = 7",
+    "cast(written as boolean)",
+    "cast(ill as int) = 1",
+    "cast(level as varchar) = '3'",
+    "cast(written as date) is null",
+    "ward in ('w1', 'w2', '')",
+    "ward not in ('w1', 'w2')",
+    "ward = ''",
+    "ward is null",
+    "ward > 'w2'",
+    "ward >= 'n' and ward < 'w10'",
+    "ward like 'w1%'",
+    "ward like '_1'",
+    "ward like 'N%'",
+    "ward ilike 'N%'",
+    "ward like '%ï%'",
+    "lower(ward) = 'w1'",
+    "upper(ward) = 'NÄIVE'",
+    "length(ward) = 5",
+    "trim(written) = '12'",
+    "ill",
+    "not ill",
+    "ill is true",
+    "ill is not true",
+    "ill = false",
+    "ill = 1",
+    "level in (1, 2, 3)",
+    "level = 3.0",
+    "level / 2 = 1.5",
+    "day > '2020-06-01'",
+    "day = '2020-02-29'",
+    "day between '2020-03-01' and '2020-03-31'",
+    "year(day) = 2021",
+    "month(seen) = 4 and day(seen) <= 3",
+    "extract(year from seen) = 2021",
+    "seen >= '2021-03-02 00:00:00'",
+    "seen < '2021-03-02T06:15'",
+    "seen > day",
+    "ward = 'w1' and (age > 30 or cost < 0) and level is not null",
+]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Spark]:
+    require_spark()
+    settings = {  # for many small queries
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.driver.memory": "2g",
+    }
+    with Spark("local[2]", settings=settings) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Iterator[DuckDB]:
+    with DuckDB() as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module", params=[50_000, pytest.param(4_000_000, marks=pytest.mark.soak)])
+def rows_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("rows") / "rows.parquet")
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({ROWS.format(rows=request.param)}) TO '{path}'")
+    return path
+
+
+def exact(query: Query, table: Table) -> Any:
+    """The answer before noise, in one form whatever the order of the engine's rows."""
+    if isinstance(query, Linear):
+        cells = query.cells(table)
+        result = table.engine.run(query.exact(table, cells))
+        names = [part.name for part in query.parts(table)]
+        return [vector.tolist() for vector in cells.dense(result, names)]
+    if isinstance(query, Top):
+        cells = query._cells(table)
+        return cells.dense(table.engine.run(query._expression(table, cells)), ["people"])[
+            0
+        ].tolist()
+    result = table.engine.run(query._expression(table))
+    return sorted(tuple(row.items()) for row in result.to_pylist())
+
+
+def test_answers_before_noise_are_identical(
+    spark: Spark, embedded: DuckDB, rows_file: str, request: pytest.FixtureRequest
+) -> None:
+    ours, theirs = (
+        Table(rows_file, "person", DOMAINS, rows=2, groups=2, engine=engine)
+        for engine in (embedded, spark)
+    )
+    asked = ALL if "4000000" in request.node.name else QUERIES
+    answers = [(query, exact(query, ours), exact(query, theirs)) for query in asked]
+    assert not [query for query, one, other in answers if one != other]
+    assert not [query for query, one, _ in answers if one in ([], [[0]])]
+
+
+def test_conditions_choose_the_same_rows(spark: Spark, embedded: DuckDB, rows_file: str) -> None:
+    found = []
+    for engine in (embedded, spark):
+        data = engine.open(rows_file)
+        tests = {f"c{place}": condition(text, data) for place, text in enumerate(CONDITIONS)}
+        chosen = data.filter(data["id"] < 20_000).select("id", **tests)
+        result = engine.run(chosen).sort_by("id")
+        found.append([result.column(name).to_numpy(zero_copy_only=False) for name in tests])
+    different = [
+        (text, int(ours.sum()), int(theirs.sum()))
+        for text, ours, theirs in zip(CONDITIONS, *found, strict=True)
+        if (ours != theirs).any()
+    ]
+    assert not different
+
+
+@pytest.mark.parametrize("people", [6_000, pytest.param(500_000, marks=pytest.mark.soak)])
+def test_choices_follow_the_same_law(
+    spark: Spark, embedded: DuckDB, people: int, tmp_path: Path
+) -> None:
+    """Everyone has the same six rows, so chosen cells and rows are draws without replacement."""
+    path = str(tmp_path / "excess.parquet")
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT p.range AS person, 'w' || (r.range // 2) AS ward, "
+            f"r.range::DOUBLE AS age FROM range({people}) p, range(6) r) TO '{path}'"
+        )
+    domains = {"ward": ["w0", "w1", "w2"], "age": Range(0, 5, 1, edges=(0, 1, 2, 3, 4, 5))}
+    for engine in (embedded, spark):
+        table = Table(path, "person", domains, rows=1, groups=2, engine=engine)
+        [wards] = exact(Count(by="ward"), table)
+        assert sum(wards) == 2 * people and wards[3] == 0
+        # Who is left out of a ward is uniform: two of three cells for each person.
+        left_out = [people - count for count in wards[:3]]
+        assert stats.chisquare(left_out).pvalue > 1e-6
+        # One row of six each: the places are uniform.
+        counts = [dict(each)["rows"] for each in exact(Quantile(column="age", points=6), table)]
+        assert len(counts) == 6
+        assert sum(counts) == people and stats.chisquare(counts).pvalue > 1e-6
+        # In a cell, one of two rows: the sum over wards of the parity of the chosen rows.
+        [sums] = exact(Sum(column="age", by="ward", groups=3), table)
+        for ward, total in enumerate(sums[:3]):
+            odd = total - 2 * ward * people
+            assert stats.binomtest(odd, people).pvalue > 1e-6
+    # The test can fail: shares of 40:30:30 would be seen.
+    skewed = [int(people * share) for share in (0.4, 0.3, 0.3)]
+    assert stats.chisquare(skewed).pvalue < 1e-6
+
+
+def test_csv_reads_the_same(spark: Spark, embedded: DuckDB, tmp_path: Path) -> None:
+    path = tmp_path / "it's [1].csv"
+    path.write_bytes(
+        b'\xef\xbb\xbfid;na\'me;v\r\n1;a;3\r\n2;b\r\n3;c;4;5\r\n4;"x ""q"" y";1\r\n'
+        b'5;"";2\r\n6;;2\r\n7;"two\nlines";9\r\n8;ab"c;3\r\n\r\n10;  pad ;1\r\n'
+        b"12;z;NULL\r\n13;last;\\1"
+    )
+    found = []
+    for engine in (embedded, spark):
+        data = engine.open(path)
+        assert data.columns == ("id", "na'me", "v")
+        found.append(sorted(tuple(row.values()) for row in engine.run(data).to_pylist()))
+    assert found[0] == found[1]
+    assert ("2", "b", None) in found[0] and ("3", "c", "4") in found[0]
+    assert ("5", None, "2") in found[0] and ("7", "two\nlines", "9") in found[0]
+    assert len(found[0]) == 11
+
+
+def test_sources_of_spark(spark: Spark, tmp_path: Path) -> None:
+    frame = pa.table({"person": [1, 2, 2], "ward": ["a", "b", None]})
+    for ward in ("A", "07"):
+        place = tmp_path / "parts" / f"site={ward}"
+        place.mkdir(parents=True)
+        pq.write_table(frame, place / "a [1],{x}.parquet")
+    data = Table(tmp_path / "parts", "person", engine=spark)
+    assert data.columns == ("person", "ward", "site") and data.type("site").is_string()
+    assert exact(Count(), data) == [[2]]
+    spark.session.createDataFrame(frame).createOrReplaceTempView("people")
+    for source in ("::people", frame, frame.to_pandas()):
+        assert exact(Count(), Table(source, "person", name="people", engine=spark)) == [[2]]
+    with pytest.raises(UnknownName):
+        spark.open("::nobody")
+    with pytest.raises(FileNotFoundError):
+        spark.open(str(tmp_path / "none.parquet"))
+    with pytest.raises(InvalidInput):
+        spark.open(str(tmp_path / "table.arrow"))
+
+
+def test_workers_write_the_synthetic_table(spark: Spark, tmp_path: Path) -> None:
+    people = 40_000
+    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            "COPY (SELECT r.range // 2 AS person, CASE WHEN r.range % 8 < 2 THEN 'a' ELSE 'b' END "
+            f"AS ward FROM range({2 * people}) r) TO '{source}'"
+        )
+    table = Table(source, "person", {"ward": ["a", "b"]}, rows=1, engine=spark)
+    plan = wi.calibrate(wi.Gamma(2), wi.families.FixedSize("0.1", "0.5"))
+    query = Synthetic(columns=["ward"], path=str(target))
+    for ledger in ("one.db", "two.db"):  # the second takes the first one's place
+        answer = Session(table, plan, tmp_path / ledger).ask(query)
+        [[name, rows, digest]] = answer.rows
+        found = pq.read_table(target)
+        assert (name, rows, len(digest)) == ("out.parquet", people, 64)
+        assert found.num_rows == people
+        counts = {row["values"]: row["counts"] for row in found["ward"].value_counts().to_pylist()}
+        kept = float(query.offer(table, _share(plan)).details["response"].kept)
+        for ward, true in (("a", people // 4), ("b", people * 3 // 4), ("other", 0)):
+            expected = true * kept + (people - true) * (1 - kept) / 2
+            assert abs(counts[ward] - expected) < 6 * people**0.5
+    assert sorted(path.name for path in tmp_path.iterdir() if "parquet" in path.name) == [
+        "in.parquet",
+        "out.parquet",
+    ]
+
+
+def test_a_broken_write_leaves_nothing(spark: Spark, tmp_path: Path) -> None:
+    data = spark.open(pa.table({"code": list(range(100))}))
+
+    def change(batch: Any) -> Any:
+        raise ValueError("private")
+
+    with pytest.raises(Exception, match="private"):
+        spark.write(data, change, pa.schema([("code", pa.int64())]), str(tmp_path / "x.parquet"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_failures_show_nothing_of_the_rows(
+    spark: Spark, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "broken.parquet"
+    secrets = [f"secret-{place}" for place in range(20_000)]
+    frame = pa.table({"person": secrets})
+    pq.write_table(frame, path, compression="none", use_dictionary=False)
+    table = Table(path, "person", engine=spark)
+    content = bytearray(path.read_bytes())
+    content[100:5000] = b"\xff" * 4900
+    path.write_bytes(content)
+    plan = wi.calibrate(wi.Gamma(2), wi.families.Independent("0.05", "0.5"))
+    with pytest.raises(ScanFailed) as raised:
+        Session(table, plan, tmp_path / "ledger.db").ask(Count())
+    shown = "".join(capfd.readouterr()) + str(raised.value) + repr(raised.value.__cause__)
+    assert "secret" not in shown and "parquet" not in shown
+
+
+def test_progress_and_interruption(spark: Spark) -> None:
+    spark.session.range(0, 3_000_000_000, numPartitions=60).createOrReplaceTempView("long")
+    data = spark.open("::long")
+    slow = data.filter((data["id"] * 3 % 7).cast("string").length() > 3)
+    told: list[float] = []
+    # SIGINT to the process as soon as some tasks are done.
+    timer = threading.Thread(target=_interrupt_after, args=(told,), daemon=True)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        spark.run(slow.aggregate(n=slow.count()), told.append)
+    timer.join()
+    assert told == sorted(told) and told[-1] < 1
+    deadline = time.monotonic() + 20
+    while spark.session.sparkContext.statusTracker().getActiveJobsIds():
+        assert time.monotonic() < deadline, "the job goes on"
+        time.sleep(0.1)
+
+
+def _interrupt_after(told: list[float]) -> None:
+    deadline = time.monotonic() + 60
+    while len(told) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def _share(plan: wi.Plan) -> Share:
+    return Share(plan, Fraction(plan.epsilon))
