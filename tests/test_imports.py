@@ -16,6 +16,7 @@ ROOT = Path(whosin.__file__).parent
 MAY_IMPORT = {
     "errors": set(),
     "references": set(),
+    "showing": set(),
     "exact": {"errors"},
     "beliefs": {"errors", "exact"},
     "spaces": {"errors", "exact"},
@@ -23,7 +24,16 @@ MAY_IMPORT = {
     "families": {"errors", "exact", "spaces", "priors"},
     "mechanisms": {"errors", "exact", "spaces"},
     "noise": {"errors", "exact"},
-    "notions": {"errors", "exact", "spaces", "priors", "families", "mechanisms", "beliefs"},
+    "notions": {
+        "errors",
+        "exact",
+        "showing",
+        "spaces",
+        "priors",
+        "families",
+        "mechanisms",
+        "beliefs",
+    },
     "theorems": {
         "errors",
         "exact",
@@ -34,11 +44,12 @@ MAY_IMPORT = {
         "notions",
         "beliefs",
     },
-    "calibration": {"errors", "exact", "beliefs", "priors", "families"},
+    "calibration": {"errors", "exact", "showing", "beliefs", "priors", "families"},
     "distortion": {"errors", "exact", "spaces", "priors", "mechanisms", "notions"},
     "release": {
         "errors",
         "exact",
+        "showing",
         "spaces",
         "priors",
         "families",
@@ -50,6 +61,7 @@ MAY_IMPORT = {
     "ledger": {"errors", "exact", "beliefs", "calibration"},
     "audit": {"errors", "exact", "beliefs"},
     "gwas": {"errors", "exact", "beliefs", "families", "calibration", "noise", "ledger"},
+    "ledger": {"errors", "exact", "showing", "beliefs", "calibration"},
     "report": {
         "audit",
         "gwas",

@@ -116,17 +116,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _run(settings: Settings, listening: socket.socket) -> None:
     try:
-        import uvicorn
-
-        from whosin.app.web.server import make_app
+        from whosin.app.web.server import make_server
     except ImportError:
         raise OSError("the page needs more packages: pip install 'whosin[web]'") from None
-    config = uvicorn.Config(
-        make_app(settings),
-        log_level="warning",
-        access_log=False,  # addresses may hold names of files and datasets
-        server_header=False,
-        timeout_graceful_shutdown=5,
-        ws="none",
-    )
-    uvicorn.Server(config).run(sockets=[listening])
+    make_server(settings).run(sockets=[listening])

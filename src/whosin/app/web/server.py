@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
+import uvicorn
 from fastapi import FastAPI
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
@@ -63,3 +68,30 @@ def make_app(settings: Settings) -> FastAPI:
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_middleware(Guard, settings=settings)
     return app
+
+
+def make_server(settings: Settings) -> uvicorn.Server:
+    """A server; `run(sockets=[…])` starts it on a socket that listens already."""
+    config = uvicorn.Config(
+        make_app(settings),
+        log_level="warning",
+        access_log=False,  # addresses may hold names of files and datasets
+        server_header=False,
+        timeout_graceful_shutdown=5,
+        ws="none",
+    )
+    return uvicorn.Server(config)
+
+
+@contextmanager
+def running(settings: Settings) -> Iterator[str]:
+    """A server on a free port of this machine while the block lasts; gives its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = make_server(settings)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -76,7 +76,8 @@ def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str
             f"ledger = sys.argv[2] if len(sys.argv) > 2 else {ledger}",
             "",
             "# Who may be looking, and how sure they may become.",
-            f"target, adversaries = {_made(plan.target)}, {_made(plan.family)}",
+            f"target = {_made(plan.target)}",
+            f"adversaries = {_made(plan.family)}",
             f"plan = wi.calibrate(target, adversaries, delta={plan.delta!r})",
             "table = wi.Table(",
             f"    folder / {table['source']!r},",
@@ -106,8 +107,14 @@ def _made(thing: Target | Family) -> str:
     """The call that makes a target or a family, with exact numbers as texts."""
     room = "wi.families." if isinstance(thing, Family) else "wi."
     values = [getattr(thing, each.name) for each in fields(thing)]  # type: ignore[arg-type]
-    given = [repr(str(v) if isinstance(v, Fraction) else v) for v in values]
+    given = [_exact(v) if isinstance(v, Fraction) else repr(v) for v in values]
     return f"{room}{type(thing).__name__}({', '.join(given)})"
+
+
+def _exact(value: Fraction) -> str:
+    """A text that spells the number, or the float that it came from."""
+    binary = value.denominator > 10**6 and Fraction(float(value)) == value
+    return repr(float(value)) if binary else repr(str(value))
 
 
 def _query(query: Mapping[str, Any]) -> str:

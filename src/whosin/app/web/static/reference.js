@@ -1,0 +1,65 @@
+// The reference of the routes, drawn from the OpenAPI description that the server itself makes.
+
+import { get } from "./api.js";
+import { $, h } from "./dom.js";
+
+const description = await get("/api/openapi.json").catch(() => null);
+
+const resolve = (schema) =>
+  schema?.$ref ? description.components.schemas[schema.$ref.split("/").at(-1)] : schema;
+
+function kind(schema) {
+  if (!schema) return "";
+  if (schema.$ref) return schema.$ref.split("/").at(-1);
+  if (schema.anyOf) return schema.anyOf.map(kind).filter((name) => name !== "null").join(" or ");
+  if (schema.type === "array") return `list of ${kind(schema.items) || "values"}`;
+  return schema.format === "binary" ? "bytes" : (schema.type ?? "any");
+}
+
+function fields(schema, seen = new Set()) {
+  const whole = resolve(schema);
+  if (!whole?.properties) return [];
+  return Object.entries(whole.properties).flatMap(([name, part]) => {
+    const inner = part.$ref && !seen.has(part.$ref) ? fields(part, new Set([...seen, part.$ref])) : [];
+    const about = part.description ?? (part.$ref ? resolve(part).description : "") ?? "";
+    const needed = whole.required?.includes(name) ? "needed" : "";
+    return [[name, kind(part), needed, about], ...inner.map(([sub, ...rest]) => [`${name}.${sub}`, ...rest])];
+  });
+}
+
+function table(rows) {
+  if (!rows.length) return null;
+  return h(
+    "div",
+    { class: "wide" },
+    h("table", {}, h("tbody", {}, rows.map(([name, type, needed, about]) =>
+      h("tr", {}, h("td", {}, h("code", {}, name)), h("td", {}, type), h("td", { class: "soft" }, needed), h("td", { class: "soft" }, about))))),
+  );
+}
+
+function route(path, method, operation) {
+  const content = operation.requestBody?.content ?? {};
+  const body = Object.values(content)[0]?.schema;
+  const parameters = (operation.parameters ?? []).map((one) => [`?${one.name}`, kind(one.schema), one.required ? "needed" : "", one.description ?? ""]);
+  const answer = Object.entries(operation.responses).find(([code]) => code.startsWith("2"));
+  const returned = Object.values(answer?.[1].content ?? {})[0]?.schema;
+  return h(
+    "section",
+    { class: "card route" },
+    h("h3", {}, h("span", { class: "method" }, method.toUpperCase()), path),
+    h("p", {}, operation.description ?? operation.summary),
+    parameters.length || body ? h("h4", {}, "Takes") : null,
+    table([...parameters, ...fields(body)]),
+    h("details", {}, h("summary", {}, "Returns"), h("p", { class: "soft" }, resolve(returned)?.description ?? Object.keys(answer?.[1].content ?? {}).join(", ")), table(fields(returned))),
+  );
+}
+
+if (description) {
+  $("about").replaceChildren(...description.info.description.split("\n\n").map((text) => h("p", {}, text)));
+  const example = `import httpx\n\nserver = httpx.Client(base_url="${location.origin}", headers={"X-Whosin": "notebook"})\nplan = {"adversary": {"prior": "0.05..0.5"}, "target": {"posterior": "0.6"}}\nserver.post("/api/plan", json=plan).json()["plan"]["epsilon"]`;
+  $("routes").replaceChildren(
+    h("pre", {}, example),
+    ...Object.entries(description.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => route(path, method, operation))),
+  );
+}
