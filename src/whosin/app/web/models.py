@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+Text = Annotated[str, Field(max_length=100)]
 Spelled = Annotated[
-    str | float, Field(description='A number, or a text that spells one exactly: "0.6", "1/3"')
+    Text | float, Field(description='A number, or a text that spells one exactly: "0.6", "1/3"')
 ]
 Short = Annotated[str, Field(max_length=200)]
 
@@ -15,14 +16,14 @@ Short = Annotated[str, Field(max_length=200)]
 class Body(BaseModel):
     """A body whose keys are all known."""
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
 
 
 class Adversary(Body):
     """Who may be looking."""
 
-    prior: str | float | None = Field(
-        default=None, max_length=100, description='How sure they may be already: "0.05..0.5"'
+    prior: Text | float | None = Field(
+        default=None, description='How sure they may be already: "0.05..0.5"'
     )
     size_known: bool = Field(
         default=False, alias="size-known", description="They know how many are in the data"

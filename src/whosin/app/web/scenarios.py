@@ -134,7 +134,8 @@ def _query_field(place: int) -> Iterator[None]:
     try:
         yield
     except WhosinError as error:
-        field = str(getattr(error, "field", "")).split(" ")[0]
+        words = str(getattr(error, "field", "")).split(" ")
+        field = words[-1] if "in" in words else words[0]  # "column in where", "column age"
         if field in QUERY_FIELDS and not hasattr(error, "place"):
             error.__dict__["place"] = f"queries.{place}.{field}"
         raise

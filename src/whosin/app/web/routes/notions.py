@@ -18,7 +18,7 @@ router = APIRouter(tags=["notions"])
 class NotionMap(BaseModel):
     """Notions with their places, implications with their theorems, counterexamples."""
 
-    places: dict[str, tuple[float, float]]
+    places: dict[str, list[float]]
     implications: list[dict[str, Any]]
     counterexamples: list[dict[str, Any]]
 
@@ -33,7 +33,7 @@ def notion_map() -> NotionMap:
         statement = str(known) if known is not None else reasons.get(edge.theorem, edge.theorem)
         implications.append(asdict(edge) | {"statement": statement})
     return NotionMap(
-        places=PLACES,
+        places={name: list(spot) for name, spot in PLACES.items()},
         implications=implications,
         counterexamples=[asdict(barrier) for barrier in BARRIERS],
     )

@@ -124,18 +124,18 @@ def csv_release(
     return Response(out.getvalue(), media_type="text/csv")
 
 
-@router.post("/api/scenario/toml", response_class=PlainTextResponse, responses=TEXT)
-def write_scenario(request: Request, body: ScenarioBody) -> str:
+@router.post("/api/scenario/toml", response_class=Response, responses=TEXT)
+def write_scenario(request: Request, body: ScenarioBody) -> Response:
     """The scenario as a file for `whosin release`."""
-    return writing.toml_text(scenarios.full_data(settings_of(request), body))
+    return PlainTextResponse(writing.toml_text(scenarios.full_data(settings_of(request), body)))
 
 
-@router.post("/api/scenario/script", response_class=PlainTextResponse, responses=TEXT)
-def write_script(request: Request, body: ReleaseBody) -> str:
+@router.post("/api/scenario/script", response_class=Response, responses=TEXT)
+def write_script(request: Request, body: ReleaseBody) -> Response:
     """A Python script that makes the same run."""
     given = scenarios.full_data(settings_of(request), body.scenario)
     with lane.exact(), scenarios.opened(settings_of(request), body.scenario) as (scenario, _):
-        return writing.script_text(given, scenario.plan, body.request)
+        return PlainTextResponse(writing.script_text(given, scenario.plan, body.request))
 
 
 @router.post("/api/scenario/read")

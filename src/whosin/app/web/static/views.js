@@ -11,7 +11,7 @@ function verdict(found) {
   const case_ = level.witness;
   const rows = [];
   if (case_) {
-    rows.push(["about", case_.entity ?? `row ${case_.row}`], ["who sees", case_.output]);
+    rows.push(["about", case_.entity ?? `row ${case_.row}`], ["on seeing", case_.output]);
     rows.push(["belief before", found.belief[0]], ["belief after", found.belief[1]]);
     rows.push(["likelihood ratio", number(case_.ratio, 6)]);
   }
