@@ -35,7 +35,7 @@ from whosin.app.web.settings import Settings
 from whosin.app.web.users import add_user, read_users
 from whosin.ledger import Ledger, verify
 from whosin.release import DuckDB
-from whosin.release.scenario import load_scenario
+from whosin.release.scenario import load_scenario, read_plan
 
 SECRET = "patient 4711 is Ann"
 
@@ -124,6 +124,7 @@ def asked(*queries: dict[str, object]) -> dict[str, object]:
         (changed(domains={"age": {"lower": 9, "upper": 1}}), "domains.age", "below"),
         (changed(domains={"age": ["old"]}), "domains.age", "texts"),
         (changed(domains={"nothing": [1]}), "domains", "column"),
+        (changed(domains={"age": list(range(2001))}), "domains.age", "2,000"),
         (asked({"kind": "count", "where": "age >"}), "queries.0.where", "condition"),
         (asked({"kind": "count"}, {"kind": "mean", "column": "ward"}), "queries.1", "range"),
         (asked({"kind": "count", "weight": -1}), "queries.0.weight", "above 0"),
@@ -134,6 +135,13 @@ def asked(*queries: dict[str, object]) -> dict[str, object]:
 )  # fmt: skip
 def test_a_wrong_scenario_names_its_field(still, body, field, words):
     assert words in problem(still.post("/api/price", json=body), 422, field)
+
+
+@pytest.mark.parametrize("kind", ["count", "top"])
+def test_an_answer_that_no_page_can_show_is_refused(still, kind):
+    many = {name: {"lower": 0, "upper": 200, "edges": list(range(200))} for name in ("age", "days")}
+    body = asked({"kind": kind, "by": ["age", "days"]}) | {"domains": many}
+    assert "20,000 cells" in problem(still.post("/api/price", json=body), 422, "queries.0.by")
 
 
 def test_the_price_is_shown_and_nothing_is_spent(server, hospital):
@@ -450,15 +458,23 @@ def test_a_long_scan_does_not_hold_up_others(server, monkeypatch):
         assert long.result().status_code == 200
 
 
-def test_exact_numbers_do_not_depend_on_who_else_asks(still):
-    bodies = [
-        {"adversary": {"prior": f"0.0{n}..0.5"}, "target": {"posterior": f"0.{60 + n}"}}
-        for n in range(1, 9)
-    ]
-    alone = [still.post("/api/plan", json=body).json()["plan"] for body in bodies]
+def test_exact_arithmetic_is_for_one_at_a_time(still, monkeypatch):
+    inside, most, lock = 0, 0, threading.Lock()
+
+    def watched(*given: object) -> wi.Plan:
+        nonlocal inside, most
+        with lock:
+            inside += 1
+            most = max(most, inside)
+        time.sleep(0.02)
+        with lock:
+            inside -= 1
+        return read_plan(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("whosin.app.web.scenarios.read_plan", watched)
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(lambda body: still.post("/api/plan", json=body), bodies * 4))
-    assert [answer.json()["plan"] for answer in together] == alone * 4
+        answers = list(pool.map(lambda _: still.post("/api/plan", json=PLAN), range(16)))
+    assert {answer.status_code for answer in answers} == {200} and most == 1
 
 
 # The command

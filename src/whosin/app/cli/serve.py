@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,7 +69,8 @@ def serve(
         if json:
             print_json({"url": url})
         else:
-            print(f"whosin is at {url}   Ctrl-C stops it", flush=True)
+            print(f"whosin is at {url}   Ctrl-C stops it")
+        sys.stdout.flush()
         _run(settings, listening)
 
 
@@ -84,10 +86,13 @@ def _settings(
     from whosin.app.web.settings import MEGABYTE, Settings, is_loopback
     from whosin.app.web.users import read_users
     from whosin.errors import InvalidInput
+    from whosin.ledger import Ledger
     from whosin.ledger.store import read_url
 
     where = ledger if ledger is not None else str(folder / "ledger.db")
     read_url(where)
+    if "://" in where:  # a file is made with the first release, a shared ledger must be there now
+        Ledger(where).dispose()
     if not 1 <= upload_limit <= 100_000:
         raise InvalidInput("--upload-limit", "from 1 to 100000", upload_limit)
     local, known = is_loopback(host), read_users(users)

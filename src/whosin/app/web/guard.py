@@ -88,7 +88,7 @@ class Guard:
         users = read_users(self.settings.users)
         user = user_of(users, _token(headers))
         scope.setdefault("state", {}).update(user=user, login=bool(users))
-        if users and user is None and path.startswith("/api") and path not in OPEN:
+        if users and user is None and path.startswith("/api/") and path not in OPEN:
             return 401, "a token is needed: whosin serve --add-user NAME makes one"
         return None
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ from whosin.release.pricing import Share
 from whosin.release.queries import Query, read_query
 from whosin.release.scenario import Scenario, read_plan, read_scenario
 
-MOST_CELLS = 20_000
+MOST_VALUES, MOST_CELLS, MOST_CANDIDATES = 2_000, 20_000, 5_000
+"""What a page takes: values of a column, cells of an answer, candidates of a maximum."""
 BELIEFS = ("prior", "low", "high", "low and high", "uninformed", "size-known")
 ABOUT_COLUMN = re.compile(r"(?:key of the )?(?:column|domain of|values of|edges of) (.+)")
 QUERY_FIELDS = ("name", "column", "by", "where", "weight", "magnitude", "rows", "groups", "k")
@@ -95,7 +97,9 @@ def opened(settings: Settings, body: ScenarioBody) -> Iterator[tuple[Scenario, T
 def _open_table(scenario: Scenario) -> Table:
     for column, domain in scenario.domains.items():
         with at(f"domains.{column}"):
-            read_domain(column, domain)
+            size = len(read_domain(column, domain).labels)
+            if size > MOST_VALUES:
+                raise InvalidInput("domain", f"of at most {MOST_VALUES:,} values here", f"{size:,}")
     try:
         return scenario.open_table()
     except WhosinError as error:
@@ -122,9 +126,13 @@ def offers_for(scenario: Scenario, table: Table) -> list[Offer]:
 
 def _probe(query: Query, table: Table, plan: Plan) -> None:
     """Check a query alone against the schema, and its size against what a page can show."""
-    cells = getattr(query, "cells", None)
-    if callable(cells) and (count := cells(table).count) > MOST_CELLS:
+    by = getattr(query, "by", ())
+    names = {by} if isinstance(by, str) else {name for name in by if isinstance(name, str)}
+    known = [table.domains[name] for name in names & table.domains.keys()]
+    if (count := prod(len(domain.labels) for domain in known)) > MOST_CELLS:
         raise InvalidInput("by", f"columns with at most {MOST_CELLS:,} cells in all", f"{count:,}")
+    if len(getattr(query, "universe", ())) > MOST_CANDIDATES:
+        raise InvalidInput("universe", f"at most {MOST_CANDIDATES:,} candidates here", "more")
     query.offer(table, Share(plan, Fraction(1, 1000), delta=Fraction(plan.dp_delta) / 8))
 
 

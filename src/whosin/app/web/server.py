@@ -74,7 +74,7 @@ def make_server(settings: Settings) -> uvicorn.Server:
     """A server; `run(sockets=[…])` starts it on a socket that listens already."""
     config = uvicorn.Config(
         make_app(settings),
-        log_level="warning",
+        log_level="critical",  # `failures` logs what goes wrong, without its words
         access_log=False,  # addresses may hold names of files and datasets
         server_header=False,
         timeout_graceful_shutdown=5,

@@ -192,6 +192,7 @@ export function renderQueries() {
   $("ask-hint").hidden = ready && asked.length > 0;
   $("ask-hint").textContent = ready ? "Nothing is asked yet." : "Choose a table first.";
   $("add-query").hidden = !ready;
+  $("budget").hidden = !asked.length;
   $("queries").replaceChildren(...asked.map(card));
 }
 

@@ -16,16 +16,25 @@ function kind(schema) {
   return schema.format === "binary" ? "bytes" : (schema.type ?? "any");
 }
 
-function fields(schema, seen = new Set()) {
+function fields(schema) {
   const whole = resolve(schema);
-  if (!whole?.properties) return [];
-  return Object.entries(whole.properties).flatMap(([name, part]) => {
-    const inner = part.$ref && !seen.has(part.$ref) ? fields(part, new Set([...seen, part.$ref])) : [];
+  return Object.entries(whole?.properties ?? {}).map(([name, part]) => {
     const about = part.description ?? (part.$ref ? resolve(part).description : "") ?? "";
-    const needed = whole.required?.includes(name) ? "needed" : "";
-    return [[name, kind(part), needed, about], ...inner.map(([sub, ...rest]) => [`${name}.${sub}`, ...rest])];
+    return [name, type(part), whole.required?.includes(name) ? "needed" : "", about];
   });
 }
+
+// A type; one of the shapes below is a link to it.
+function type(schema) {
+  const name = kind(schema);
+  const shape = name.replace("list of ", "");
+  return description.components.schemas[shape] ? h("a", { href: `#${shape}` }, name) : name;
+}
+
+const shape = (name) => {
+  const whole = description.components.schemas[name];
+  return h("section", { class: "card route", id: name }, h("h3", {}, name), h("p", {}, whole.description ?? ""), table(fields(whole)));
+};
 
 function table(rows) {
   if (!rows.length) return null;
@@ -49,8 +58,9 @@ function route(path, method, operation) {
     h("h3", {}, h("span", { class: "method" }, method.toUpperCase()), path),
     h("p", {}, operation.description ?? operation.summary),
     parameters.length || body ? h("h4", {}, "Takes") : null,
-    table([...parameters, ...fields(body)]),
-    h("details", {}, h("summary", {}, "Returns"), h("p", { class: "soft" }, resolve(returned)?.description ?? Object.keys(answer?.[1].content ?? {}).join(", ")), table(fields(returned))),
+    table([...parameters, ...(body?.$ref ? [["body", type(body), "needed", resolve(body).description ?? ""]] : fields(body))]),
+    h("h4", {}, "Returns"),
+    table([[answer?.[0] ?? "", returned?.$ref ? type(returned) : Object.keys(answer?.[1].content ?? {}).join(", "), "", resolve(returned)?.description ?? ""]]),
   );
 }
 
@@ -61,5 +71,10 @@ if (description) {
     h("pre", {}, example),
     ...Object.entries(description.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => route(path, method, operation))),
+    h("h2", { id: "shapes" }, "Shapes"),
+    ...Object.keys(description.components.schemas).map(shape),
   );
+  if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+} else {
+  $("routes").replaceChildren(h("p", {}, "The routes cannot be read from here: ", h("a", { href: "/#release" }, "say who you are"), " first."));
 }

@@ -11,6 +11,7 @@ const PENDING = "whosin-pending";
 const plan = latest();
 const price = latest();
 let planned = null;
+let keptBudget = {}; // how a loaded scenario splits its budget, which the page does not show
 
 const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`).value;
 const linked = () => chosen("linked") === "yes";
@@ -51,7 +52,10 @@ function scenario() {
     domains: domains(),
     queries: queries(),
   };
-  return found;
+  const split = { ...keptBudget };
+  if ($("noise").value !== "laplace") split.noise = $("noise").value;
+  if ($("share").value.trim() !== "100") split.share = `${$("share").value.trim()}%`;
+  return Object.keys(split).length ? { ...found, budget: split } : found;
 }
 
 // What a person typed wrongly is said at once, without asking the server.
@@ -169,8 +173,7 @@ async function cost() {
   clearErrors("table");
   clearErrors("domains");
   clearErrors("queries");
-  clearErrors("budget");
-  clearErrors("release");
+  for (const place of ["budget", "noise", "share", "release"]) clearErrors(place);
   const ready = columns().length > 0 && queriesReady() && !problem();
   $("go").disabled = true;
   $("save-scenario").disabled = !ready;
@@ -269,24 +272,26 @@ const both = (id, text) => {
 async function load(view) {
   const found = view.scenario;
   const who = found.adversary ?? {};
-  const left = [];
+  const { delta, ...wanted } = found.target;
+  const [kind, value] = Object.entries(wanted)[0] ?? ["posterior", "60%"];
+  if (who.known !== undefined || who.uninformed || !["posterior", "gamma", "epsilon"].includes(kind)) {
+    throw new Error("This page has no fields for that adversary or target; whosin release takes it.");
+  }
   choose("linked", who.linked ? "yes" : "no");
   if (who.linked) $("group-size").value = who.linked;
   choose("size", who["size-known"] ? "yes" : "no");
   const [low, high] = String(who.prior ?? "0..1").split("..");
   both("low", asPercent(low));
   both("high", asPercent(high ?? low));
-  if (who.known !== undefined || who.uninformed) left.push("This adversary cannot be shown here.");
-  const { delta, ...wanted } = found.target;
-  const [kind, value] = Object.entries(wanted)[0] ?? ["posterior", "60%"];
-  if (["posterior", "gamma", "epsilon"].includes(kind)) {
-    choose("target", kind);
-    if (kind === "epsilon") $("epsilon").value = value;
-    else both(kind, kind === "posterior" ? asPercent(value) : String(value));
-  } else left.push(`A target of the kind ${kind} cannot be shown here.`);
+  choose("target", kind);
+  if (kind === "epsilon") $("epsilon").value = value;
+  else both(kind, kind === "posterior" ? asPercent(value) : String(value));
   $("delta").value = delta ?? "";
   $("title").value = found.title ?? "Release";
-  if (found.budget) left.push("How the budget is split is not shown here; weights are used.");
+  const { noise, share, ...rest } = found.budget ?? {};
+  $("noise").value = noise ?? "laplace";
+  $("share").value = share === undefined ? "100" : asPercent(share);
+  keptBudget = rest;
   if (await useTable(found.table.source)) {
     $("entity").value = found.table.entity;
     $("rows").value = found.table.rows ?? 1;
@@ -294,7 +299,7 @@ async function load(view) {
     loadDomains(found.domains ?? {});
     loadQueries(found.queries);
   }
-  $("scenario-notes").textContent = ["Loaded.", ...view.notes, ...left].join(" ");
+  $("scenario-notes").textContent = ["Loaded.", ...view.notes].join(" ");
   needs();
   await cost();
 }
@@ -334,7 +339,8 @@ export async function start() {
     ["epsilon", "target.epsilon"], ["delta", "target.delta"], ["group-size", "adversary.linked"]]) {
     $(id).dataset.field = field;
   }
-  $("title").addEventListener("input", changed);
+  for (const id of ["title", "share"]) $(id).addEventListener("input", changed);
+  $("noise").addEventListener("change", changed);
   $("go").addEventListener("click", () => release({ scenario: scenario(), request: freshId() }));
   $("continue").addEventListener("click", () => release(pending()));
   $("forget").addEventListener("click", () => {
