@@ -58,7 +58,6 @@ MAY_IMPORT = {
         "noise",
         "ledger",
     },
-    "ledger": {"errors", "exact", "beliefs", "calibration"},
     "audit": {"errors", "exact", "beliefs"},
     "gwas": {"errors", "exact", "beliefs", "families", "calibration", "noise", "ledger"},
     "ledger": {"errors", "exact", "showing", "beliefs", "calibration"},

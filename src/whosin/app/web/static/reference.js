@@ -5,6 +5,9 @@ import { $, h } from "./dom.js";
 
 const description = await get("/api/openapi.json").catch(() => null);
 
+// Text with `code` in it.
+const prose = (text) => text.split("`").map((part, place) => (place % 2 ? h("code", {}, part) : part));
+
 const resolve = (schema) =>
   schema?.$ref ? description.components.schemas[schema.$ref.split("/").at(-1)] : schema;
 
@@ -56,7 +59,7 @@ function route(path, method, operation) {
     "section",
     { class: "card route" },
     h("h3", {}, h("span", { class: "method" }, method.toUpperCase()), path),
-    h("p", {}, operation.description ?? operation.summary),
+    h("p", {}, prose(operation.description ?? operation.summary)),
     parameters.length || body ? h("h4", {}, "Takes") : null,
     table([...parameters, ...(body?.$ref ? [["body", type(body), "needed", resolve(body).description ?? ""]] : fields(body))]),
     h("h4", {}, "Returns"),
@@ -65,7 +68,7 @@ function route(path, method, operation) {
 }
 
 if (description) {
-  $("about").replaceChildren(...description.info.description.split("\n\n").map((text) => h("p", {}, text)));
+  $("about").replaceChildren(...description.info.description.split("\n\n").map((text) => h("p", {}, prose(text))));
   const example = `import httpx\n\nserver = httpx.Client(base_url="${location.origin}", headers={"X-Whosin": "notebook"})\nplan = {"adversary": {"prior": "0.05..0.5"}, "target": {"posterior": "0.6"}}\nserver.post("/api/plan", json=plan).json()["plan"]["epsilon"]`;
   $("routes").replaceChildren(
     h("pre", {}, example),
