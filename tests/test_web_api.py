@@ -118,7 +118,7 @@ def asked(*queries: dict[str, object]) -> dict[str, object]:
         (table(source="../hospital.parquet"), "table.source", "one of"),
         (table(source="/etc/passwd"), "table.source", "one of"),
         (table(entity="pation"), "table.entity", "patient"),
-        (table(rows=0), "table.rows", "at least 1"),
+        (table(rows=0), "table.rows", "whole number"),
         (table(engine="spark"), "table.engine", ""),
         (changed(domains={"ward": []}), "domains.ward", "at least one"),
         (changed(domains={"age": {"lower": 9, "upper": 1}}), "domains.age", "below"),

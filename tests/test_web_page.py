@@ -26,6 +26,7 @@ from whosin.release import DuckDB
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((path for path in map(shutil.which, NAMES) if path is not None), None)
+expect.set_options(timeout=20_000)  # a busy machine is no reason to fail
 SIZES = {"desktop": (1280, 860), "phone": (375, 812)}
 
 
@@ -113,6 +114,9 @@ def test_the_whole_round(hospital, opened, album, tmp_path):
         expect(needs).to_contain_text("1.253")
         drawn = re.compile("30% sure becomes at most 60%")
         expect(needs.locator("svg")).to_have_attribute("aria-label", drawn)
+        page.locator('[name="target"][value="gamma"]').check()
+        expect(needs).to_contain_text("1.07 × less")
+        page.locator('[name="target"][value="posterior"]').check()
         page.get_by_label("Yes, the exact number").check()
         expect(needs).to_contain_text("between replace neighbours")
         page.get_by_label("No", exact=True).check()
@@ -299,7 +303,7 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, tmp_path):
         expect(message("domains.days")).to_contain_text("finite number")
         page.get_by_label("upper end of days").fill("30")
         page.get_by_label("Rows of a person that count").fill("0")
-        expect(message("table.rows")).to_contain_text("at least 1")
+        expect(message("table.rows")).to_contain_text("whole number")
         page.get_by_label("Rows of a person that count").fill("3")
         expect(page.locator("#total")).to_contain_text("In all ε")
 
@@ -370,6 +374,13 @@ def test_the_server_stops_while_the_page_is_open(hospital, opened, album):
     with running(hospital) as url:
         page = opened(url, quiet=False)
         load(page)
+        page.context.set_offline(True)
+        page.locator("#high-text").fill("30")
+        expect(page.locator("#offline")).to_be_visible()
+        expect(page.locator("#needs-words")).to_contain_text("Waiting for the server")
+        page.context.set_offline(False)
+        expect(page.locator("#offline")).to_be_hidden()
+        expect(page.locator(".needs")).to_contain_text("1.253")
     page.locator("#high-text").fill("40")
     expect(page.locator("#offline")).to_contain_text("The server has stopped")
     page.get_by_role("link", name="Ledger").click()

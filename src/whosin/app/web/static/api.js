@@ -13,7 +13,9 @@ export class ApiError extends Error {
 export const lost = (error) => error instanceof ApiError && error.status === 0;
 
 function online(there) {
+  const back = there && !$("offline").hidden;
   $("offline").hidden = there;
+  if (back) window.dispatchEvent(new Event("whosin-back"));
 }
 
 export async function call(method, path, body, options = {}) {

@@ -127,10 +127,12 @@ function figures(view) {
   }
   list.push(["beliefs grow by", `× ${number(gamma, 4)}`, delta ? `may fail: ${delta}` : "at most, always"]);
   if (plain === null) list.push(["plain DP", "cannot", "no ε holds this against every belief"]);
+  else if (delta) list.push(["plain DP", `ε = ${number(plain)}`, "without a failure probability"]);
   else {
     const ratio = epsilon / plain;
-    const saving = Math.abs(ratio - 1) < 1e-6 ? "the same" : `${number(ratio > 1 ? ratio : 1 / ratio, 3)} ×`;
-    list.push(["noise saved", saving, ratio < 1 - 1e-6 ? "more noise than plain DP" : `plain DP: ε = ${number(plain)}`]);
+    const times = ratio > 1 ? `${number(ratio, 3)} × less` : `${number(1 / ratio, 3)} × more`;
+    const noise = Math.abs(ratio - 1) < 1e-6 ? "the same" : times;
+    list.push(["noise, against plain DP", noise, `plain DP: ε = ${number(plain)}`]);
   }
   return list.map(([name, value, more]) =>
     h("div", {}, h("dt", {}, name), h("dd", {}, value, h("small", {}, more))),
@@ -156,6 +158,7 @@ async function needs() {
     if (error.name === "AbortError") return;
     planned = null;
     panel.classList.add("stale");
+    $("needs-words").textContent = lost(error) ? "Waiting for the server." : "Something above needs another look.";
     showError(error, "target");
     return;
   }
@@ -362,6 +365,10 @@ export async function start() {
   $("scenario-file").addEventListener("change", () => {
     const file = $("scenario-file").files[0];
     if (file) loading(async () => post("/api/scenario/read", { text: await file.text() }));
+  });
+  window.addEventListener("whosin-back", () => {
+    needs();
+    cost();
   });
   $("pending").hidden = pending() === null;
   renderQueries();
