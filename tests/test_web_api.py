@@ -28,7 +28,7 @@ from schemathesis.specs.openapi.checks import (
 import whosin as wi
 from web_server import ONE, PLAN, SCENARIO, program, served
 from whosin.app.cli.main import main
-from whosin.app.web import writing
+from whosin.app.web import lane, writing
 from whosin.app.web.guard import SECURITY
 from whosin.app.web.server import make_app, running
 from whosin.app.web.settings import Settings
@@ -475,6 +475,13 @@ def test_exact_arithmetic_is_for_one_at_a_time(still, monkeypatch):
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: still.post("/api/plan", json=PLAN), range(16)))
     assert {answer.status_code for answer in answers} == {200} and most == 1
+
+
+def test_more_than_can_wait_are_told_so(still, monkeypatch):
+    monkeypatch.setattr(lane, "_queue", threading.BoundedSemaphore(1))
+    with lane.exact():
+        assert "busy" in problem(still.post("/api/plan", json=PLAN), 429)
+    assert still.post("/api/plan", json=PLAN).status_code == 200
 
 
 # The command

@@ -266,6 +266,8 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, tmp_path):
         page.locator("#high-text").fill("seventy")
         expect(message("adversary.prior")).to_contain_text("numbers from 0 to 100")
         expect(page.locator("#high-text")).to_have_attribute("aria-invalid", "true")
+        named = page.locator("#high-text").get_attribute("aria-errormessage")
+        expect(page.locator(f"#{named}")).to_contain_text("numbers from 0 to 100")
         page.locator("#high-text").fill("70")
         expect(message("adversary.prior")).to_be_empty()
         expect(message("target")).to_contain_text("above 70%")

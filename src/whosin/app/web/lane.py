@@ -16,22 +16,32 @@ from whosin.app.web.failures import Refused
 from whosin.release.engines.base import Engine, Progress
 
 PATIENCE = 60.0
+QUEUE = 32
 SCANS = 2
-"""Seconds to wait for a turn, and how many tables are scanned at once."""
+"""Seconds to wait for a turn, how many may wait, and how many tables are scanned at once. The queue
+is shorter than the server has threads, so that the page itself is always served."""
+
+BUSY = "the server is busy; try again in a moment"
 
 _exact = threading.Lock()
+_queue = threading.BoundedSemaphore(QUEUE)
 _scans = threading.BoundedSemaphore(SCANS)
 
 
 @contextmanager
 def exact() -> Iterator[None]:
     """The lane, for the length of a block."""
-    if not _exact.acquire(timeout=PATIENCE):
-        raise Refused(429, "the server is busy; try again in a moment")
+    if not _queue.acquire(blocking=False):
+        raise Refused(429, BUSY)
     try:
-        yield
+        if not _exact.acquire(timeout=PATIENCE):
+            raise Refused(429, BUSY)
+        try:
+            yield
+        finally:
+            _exact.release()
     finally:
-        _exact.release()
+        _queue.release()
 
 
 class Aside:

@@ -28,7 +28,9 @@ export function clearErrors(prefix = "") {
     place.removeAttribute("role");
   }
   for (const field of document.querySelectorAll("[aria-invalid]")) {
-    if ((field.dataset.field ?? "").startsWith(prefix)) field.removeAttribute("aria-invalid");
+    if (!(field.dataset.field ?? "").startsWith(prefix)) continue;
+    field.removeAttribute("aria-invalid");
+    field.removeAttribute("aria-errormessage");
   }
 }
 
@@ -45,11 +47,13 @@ export function showError(error, otherwise) {
   if (!found) return;
   const details = found.closest("details");
   if (details) details.open = true;
+  found.id ||= `error-${found.dataset.error.replace(/\W+/g, "-")}`;
   found.setAttribute("role", "alert");
   found.textContent = error.message;
   if (error.field) {
     for (const field of document.querySelectorAll(`[data-field="${CSS.escape(error.field)}"]`)) {
       field.setAttribute("aria-invalid", "true");
+      field.setAttribute("aria-errormessage", found.id);
     }
   }
 }

@@ -127,7 +127,7 @@ function groups(query, place) {
   return h(
     "div",
     { role: "group", "aria-label": `question ${place + 1}, for each` },
-    h("label", {}, "For each"),
+    h("span", { class: "label" }, "For each"),
     h(
       "div",
       { class: "by" },
