@@ -12,6 +12,7 @@ from whosin.calibration.queries import Query
 from whosin.calibration.targets import Target
 from whosin.errors import InvalidInput, UnknownName
 from whosin.families import Family
+from whosin.showing import Shown
 
 VERSION = 1
 KEYS = (
@@ -63,7 +64,7 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Shown):
     """From an adversary and a target to the noise.
 
     Attributes:

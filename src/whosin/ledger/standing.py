@@ -12,10 +12,11 @@ from whosin.exact import exp_up, probability, round_up
 from whosin.ledger import units
 from whosin.ledger.budget import Budget, reading
 from whosin.ledger.charge import Cost
+from whosin.showing import Shown
 
 
 @dataclass(frozen=True)
-class Standing:
+class Standing(Shown):
     """The state of one dataset.
 
     Attributes:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from whosin.exact import Number, rational
 from whosin.priors import Prior
+from whosin.showing import Shown
 
 TOLERANCE = 1e-12
 
@@ -46,7 +47,7 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Level:
+class Level(Shown):
     """How much a mechanism leaks under a notion.
 
     Attributes:

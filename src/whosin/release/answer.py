@@ -8,10 +8,11 @@ from typing import Any
 
 from whosin.ledger import Standing
 from whosin.ledger.charge import Cost
+from whosin.showing import Shown
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(Shown):
     """The answer to one query.
 
     Attributes:
@@ -80,7 +81,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Release:
+class Release(Shown):
     """A batch of answers, and where the dataset stands after it."""
 
     request: str

@@ -89,9 +89,7 @@ def read_scenario(data: Mapping[str, Any], folder: Path, title: str = "release")
         if key not in data:
             raise InvalidInput("scenario", f"one with [{key}]", "none")
     parts = {key: _part(data, key) for key in ("adversary", "target", "table", "ledger", "budget")}
-    target = _target(parts["target"])
-    delta = float(rational(parts["target"].get("delta", 0), "delta"))
-    plan = calibrate(target, _family(parts["adversary"], target), delta)
+    plan = read_plan(parts["adversary"], parts["target"])
     table = dict(parts["table"])
     for key in ("source", "entity"):
         if not isinstance(table.get(key), str):
@@ -120,6 +118,17 @@ def read_scenario(data: Mapping[str, Any], folder: Path, title: str = "release")
         parts["ledger"].get("dataset"),
         parts["budget"],
     )
+
+
+def read_plan(
+    adversary: Mapping[str, Any], target: Mapping[str, Any], query: str | None = None
+) -> Plan:
+    """The plan of a scenario's [adversary] and [target], for a kind of query if one is named."""
+    _check(adversary, "adversary")
+    _check(target, "target")
+    wanted = _target(target)
+    delta = float(rational(target.get("delta", 0), "delta"))
+    return calibrate(wanted, _family(adversary, wanted), delta, query)
 
 
 def _part(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:

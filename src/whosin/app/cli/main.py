@@ -22,6 +22,7 @@ from whosin.app.cli import (
     notions,
     plan,
     release,
+    serve,
     table,
     tradeoff,
     verify,
@@ -45,6 +46,7 @@ app.add_typer(table.app, name="table")
 app.add_typer(ledger.app, name="ledger")
 app.command("audit")(audit.audit)
 app.add_typer(gwas.app, name="gwas")
+app.command("serve")(serve.serve)
 app.command("demo")(demo.demo)
 app.command("cite")(cite.cite)
 

@@ -1,0 +1,127 @@
+"""`whosin serve`: the page, on this machine unless told otherwise."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import socket
+
+    from whosin.app.web.settings import Settings
+
+
+def serve(
+    folder: Annotated[
+        Path, typer.Option(help="The folder whose tables and scenarios are served.")
+    ] = Path(),
+    ledger: Annotated[
+        str | None, typer.Option(help="The ledger: a file (FOLDER/ledger.db), or postgresql://…")
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 for a free one.")] = 8321,
+    name: Annotated[
+        list[str] | None, typer.Option(help="A host name under which others reach the page.")
+    ] = None,
+    users: Annotated[
+        Path | None, typer.Option(help="The file of users (FOLDER/whosin-users.json).")
+    ] = None,
+    add_user: Annotated[
+        str | None, typer.Option(help="Make a token for a user, print it once, and stop.")
+    ] = None,
+    register: Annotated[
+        bool | None,
+        typer.Option(
+            "--register/--no-register",
+            help="Whether users may bring files and open budgets; by default only locally.",
+        ),
+    ] = None,
+    upload_limit: Annotated[int, typer.Option(help="The largest upload, in MB.")] = 64,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Serve a web page for all of this: plan, release, verify, and the ledger.
+
+    It listens to this machine only. Beyond that, every user needs a token, whose name goes into the
+    ledger; put a server that speaks HTTPS in front of it.
+    """
+    from whosin.app.cli.output import print_json
+    from whosin.errors import InvalidInput
+
+    if not folder.is_dir():
+        raise InvalidInput("--folder", "an existing folder", folder.name)
+    file = users if users is not None else folder / "whosin-users.json"
+    if add_user is not None:
+        from whosin.app.web.users import add_user as add
+
+        token = add(file, add_user)
+        if json:
+            print_json({"user": add_user, "token": token})
+        else:
+            print(f"{add_user}: {token}\nIt is not shown again; only a digest of it is kept.")
+        return
+    settings = _settings(folder, ledger, host, tuple(name or ()), file, register, upload_limit)
+    with _listen(host, port) as listening:
+        shown = f"[{host}]" if ":" in host else host
+        url = f"http://{shown}:{listening.getsockname()[1]}/"
+        if json:
+            print_json({"url": url})
+        else:
+            print(f"whosin is at {url}   Ctrl-C stops it")
+        sys.stdout.flush()
+        _run(settings, listening)
+
+
+def _settings(
+    folder: Path,
+    ledger: str | None,
+    host: str,
+    names: tuple[str, ...],
+    users: Path,
+    register: bool | None,
+    upload_limit: int,
+) -> Settings:
+    from whosin.app.web.settings import MEGABYTE, Settings, is_loopback
+    from whosin.app.web.users import read_users
+    from whosin.errors import InvalidInput
+    from whosin.ledger import Ledger
+    from whosin.ledger.store import read_url
+
+    where = ledger if ledger is not None else str(folder / "ledger.db")
+    read_url(where)
+    if "://" in where:  # a file is made with the first release, a shared ledger must be there now
+        Ledger(where).dispose()
+    if not 1 <= upload_limit <= 100_000:
+        raise InvalidInput("--upload-limit", "from 1 to 100000", upload_limit)
+    local, known = is_loopback(host), read_users(users)
+    if not local and not known:
+        raise InvalidInput(
+            "--host", "this machine, until users have tokens (whosin serve --add-user NAME)", host
+        )
+    opens = register if register is not None else local and not known
+    return Settings(folder, where, users, names, opens, upload_limit * MEGABYTE)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Bind first, so that a taken port is one clear line."""
+    import socket
+
+    from whosin.errors import InvalidInput
+
+    if not 0 <= port <= 65535:
+        raise InvalidInput("--port", "from 0 to 65535", port)
+    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=kind)
+    except socket.gaierror:
+        raise InvalidInput("--host", "an address of this machine", host) from None
+
+
+def _run(settings: Settings, listening: socket.socket) -> None:
+    try:
+        from whosin.app.web.server import make_server
+    except ImportError:
+        raise OSError("the page needs more packages: pip install 'whosin[web]'") from None
+    make_server(settings).run(sockets=[listening])

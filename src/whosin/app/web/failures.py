@@ -1,0 +1,91 @@
+"""From errors to what a page may show.
+
+Contract: `{"error": {"field": …, "message": …}}` and a fitting status. Messages are those of
+`whosin.errors`, which quote no row; of anything else only its kind is logged, never its words.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from whosin import errors
+
+STATUS: tuple[tuple[type[errors.WhosinError], int], ...] = (
+    (errors.BudgetRefused, 409),
+    (errors.BrokenHistory, 409),
+    (errors.ScanFailed, 503),
+    (errors.StoreFailed, 503),
+    (errors.TooLarge, 413),
+)
+
+
+class Refused(Exception):
+    """A request that is refused before the library sees it."""
+
+    def __init__(self, status: int, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.status, self.field = status, field
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """Say which field of the request an error in this block belongs to."""
+    try:
+        yield
+    except errors.WhosinError as error:
+        if not hasattr(error, "place"):
+            error.__dict__["place"] = place
+        raise
+
+
+def body(field: str | None, message: str) -> dict[str, Any]:
+    """The one shape of all refusals."""
+    return {"error": {"field": field, "message": message}}
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error in that shape."""
+
+    @app.exception_handler(errors.WhosinError)
+    def _library(request: Request, error: errors.WhosinError) -> JSONResponse:
+        status = next((code for kind, code in STATUS if isinstance(error, kind)), 422)
+        field = getattr(error, "place", None) or getattr(error, "field", None)
+        return JSONResponse(body(field, _sentence(str(error))), status)
+
+    @app.exception_handler(Refused)
+    def _refused(request: Request, error: Refused) -> JSONResponse:
+        return JSONResponse(body(error.field, str(error)), error.status)
+
+    @app.exception_handler(RequestValidationError)
+    def _shape(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query"))
+        return JSONResponse(body(place or None, first["msg"]), 422)
+
+    @app.exception_handler(HTTPException)
+    def _http(request: Request, error: HTTPException) -> JSONResponse:
+        return JSONResponse(body(None, str(error.detail)), error.status_code, error.headers)
+
+
+def log_unexpected(error: Exception) -> None:
+    """Kind and place on standard error; the words may quote rows and stay out."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "whosin" in frame.filename] or frames
+    place = re.sub(r"^.*?whosin/", "whosin/", own[-1].filename) if own else "?"
+    line = own[-1].lineno if own else 0
+    print(f"whosin: internal error: {type(error).__name__} at {place}:{line}", file=sys.stderr)
+
+
+def _sentence(text: str) -> str:
+    """A message without the option names of the command line."""
+    return re.sub(r"--(\w)", r"\1", text)

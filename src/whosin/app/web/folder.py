@@ -1,0 +1,102 @@
+"""The served folder: which files there are, and how new ones come in.
+
+Contract: a name is one plain file name in the folder; a link that leads elsewhere, a hidden file or
+a path is no such name. An upload never replaces a file, and one that is not what its name says is
+not kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+from whosin.app.web.failures import Refused
+from whosin.errors import InvalidInput, UnknownName
+from whosin.release.engines.base import ARROW, KINDS
+
+TABLES = tuple(KINDS | ARROW)
+NAME = re.compile(r"\w[\w .()-]{0,119}")
+STARTS = {"parquet": b"PAR1", "arrow": b"ARROW1"}
+
+
+def tables(folder: Path) -> list[Path]:
+    """The tables, by name."""
+    return sorted(path for path in _files(folder) if path.suffix.lower() in TABLES)
+
+
+def scenarios(folder: Path) -> list[Path]:
+    """The scenario files, by name."""
+    return sorted(path for path in _files(folder) if path.suffix.lower() == ".toml")
+
+
+def find(folder: Path, name: str, scenario: bool = False) -> Path:
+    """A file of the folder."""
+    known = scenarios(folder) if scenario else tables(folder)
+    for path in known:
+        if path.name == name:
+            return path
+    if not known:
+        raise InvalidInput("file", "in the served folder, which has none", repr(name[:120]))
+    raise UnknownName("file", name[:120], [path.name for path in known])
+
+
+def check_name(name: str) -> str:
+    """A name that an upload may have."""
+    if not NAME.fullmatch(name) or Path(name).suffix.lower() not in TABLES:
+        accepted = f"a plain file name ending in {', '.join(TABLES)}"
+        raise InvalidInput("name", accepted, repr(name[:120]))
+    return name
+
+
+async def receive(folder: Path, name: str, chunks: AsyncIterator[bytes], most: int) -> Path:
+    """Take an upload in; it appears under its name when it is complete and what it says."""
+    goal = folder / check_name(name)
+    if goal.exists():
+        raise Refused(409, f"there is a file {name!r} already; choose another name", "name")
+    handle, beside = tempfile.mkstemp(prefix=".upload-", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            size = 0
+            async for chunk in chunks:
+                size += len(chunk)
+                if size > most:
+                    raise Refused(413, f"at most {most // 1000:,} kB are taken", "name")
+                file.write(chunk)
+        check_content(Path(beside), name)
+        try:
+            os.link(beside, goal)  # fails if the name was taken meanwhile
+        except FileExistsError:
+            raise Refused(409, f"there is a file {name!r} already", "name") from None
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(beside)
+    return goal
+
+
+def check_content(path: Path, name: str) -> None:
+    """See that a file begins as its name says."""
+    kind = (KINDS | ARROW)[Path(name).suffix.lower()]
+    with path.open("rb") as file:
+        start = file.read(1 << 16)
+    if kind == "csv":
+        wrong = not start.strip() or b"\0" in start or start.startswith(tuple(STARTS.values()))
+        try:
+            start[:-4].decode("utf-8")
+        except UnicodeDecodeError:
+            wrong = True
+    else:
+        wrong = not start.startswith(STARTS[kind])
+    if wrong:
+        words = "a text file in UTF-8" if kind == "csv" else f"a {kind} file"
+        raise InvalidInput("file", f"{words}, as its name says", name)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir():
+        inside = path.is_file() and path.resolve().parent == folder.resolve()
+        if inside and NAME.fullmatch(path.name):
+            yield path

@@ -1,0 +1,133 @@
+"""What every request passes before a route sees it.
+
+Contract, in this order: the Host header names this server (against DNS rebinding); a body says its
+length and keeps within bounds; a request that could change something carries the header `X-Whosin`,
+which no foreign page can send, and comes from this page if it says where it comes from; a server
+with users knows whose token it is. Every answer carries headers that keep the page to itself.
+"""
+
+from __future__ import annotations
+
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from whosin.app.web import failures
+from whosin.app.web.settings import LARGEST_BODY, Settings, is_loopback
+from whosin.app.web.users import read_users, user_of
+
+COOKIE = "whosin-token"
+OPEN = ("/api/hello", "/api/login")
+SAFE = ("GET", "HEAD", "OPTIONS")
+UPLOAD = "/api/files"
+SECURITY = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; "
+        "frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+    "Cache-Control": "no-store",
+}
+
+
+class Guard:
+    """The gate, as ASGI middleware."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self.app, self.settings = app, settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        started = False
+
+        async def guarded(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            refusal = self._refusal(scope)
+            if refusal is not None:
+                status, words = refusal
+                answer = JSONResponse(failures.body(None, words), status)
+                await answer(scope, receive, guarded)
+                return
+            await self.app(scope, receive, guarded)
+        except Exception as error:  # whatever it says may be about rows
+            failures.log_unexpected(error)
+            if not started:
+                words = "internal error, please report it; nothing about the data is shown here"
+                await JSONResponse(failures.body(None, words), 500)(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+        headers, path = Headers(scope=scope), str(scope["path"])
+        if not self._known_host(headers.get("host", "")):
+            return 400, "this server does not answer to that name (see whosin serve --name)"
+        if scope["method"] not in SAFE:
+            for refusal in (self._foreign(headers), self._too_long(headers, path)):
+                if refusal is not None:
+                    return refusal
+        users = read_users(self.settings.users)
+        user = user_of(users, _token(headers))
+        scope.setdefault("state", {}).update(user=user, login=bool(users))
+        if users and user is None and path.startswith("/api/") and path not in OPEN:
+            return 401, "a token is needed: whosin serve --add-user NAME makes one"
+        return None
+
+    def _known_host(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        if is_loopback(name) or name in self.settings.names:
+            return True
+        try:
+            # A rebound name is a name: plain addresses cannot be taken over.
+            return bool(ip_address(name))
+        except ValueError:
+            return False
+
+    def _foreign(self, headers: Headers) -> tuple[int, str] | None:
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        same = origin is None or urlsplit(origin).netloc == headers.get("host")
+        if "x-whosin" in headers and same and site in (None, "same-origin", "none"):
+            return None
+        return 403, "only this page, or a program that sends the header X-Whosin, may ask for this"
+
+    def _too_long(self, headers: Headers, path: str) -> tuple[int, str] | None:
+        length = headers.get("content-length", "0" if "transfer-encoding" not in headers else "")
+        most = self.settings.largest_upload if path == UPLOAD else LARGEST_BODY
+        if not length.isdigit():
+            return 411, "a body must say its length"
+        if int(length) > most:
+            return 413, f"at most {most // 1000:,} kB are taken; got {int(length) // 1000:,} kB"
+        return None
+
+
+def _token(headers: Headers) -> str | None:
+    kind, _, value = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        return value.strip()
+    try:
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return None
+    return None if cookie is None else cookie.value

@@ -1,0 +1,142 @@
+"""Bodies of requests: the same keys as a scenario file, with bounds on what a server takes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Text = Annotated[str, Field(max_length=100)]
+Spelled = Annotated[
+    Text | float, Field(description='A number, or a text that spells one exactly: "0.6", "1/3"')
+]
+Short = Annotated[str, Field(max_length=200)]
+
+
+class Body(BaseModel):
+    """A body whose keys are all known."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
+
+
+class Adversary(Body):
+    """Who may be looking."""
+
+    prior: Text | float | None = Field(
+        default=None, description='How sure they may be already: "0.05..0.5"'
+    )
+    size_known: bool = Field(
+        default=False, alias="size-known", description="They know how many are in the data"
+    )
+    linked: int | None = Field(
+        default=None, description="Up to so many people come and go together"
+    )
+    known: int | None = Field(default=None, description="They know at most so many people")
+    uninformed: bool = Field(default=False, description="They know nothing at all")
+
+
+class Target(Body):
+    """How sure they may become: exactly one of the first five, and δ if it may fail."""
+
+    posterior: Spelled | None = None
+    gamma: Spelled | None = None
+    gain: Spelled | None = None
+    epsilon: Spelled | None = None
+    rho: Spelled | None = None
+    candidates: int | None = None
+    delta: Spelled | None = None
+
+
+class Source(Body):
+    """The table: a file of the served folder."""
+
+    source: Short
+    entity: Short
+    rows: int = Field(default=1, description="How many rows of an entity count, at most")
+    groups: int = Field(default=1, description="How many cells of a group-by an entity may be in")
+
+
+class Budget(Body):
+    """How a batch divides its budget."""
+
+    split: Short = "weights"
+    noise: Short = "laplace"
+    share: Spelled | None = None
+
+
+class ScenarioBody(Body):
+    """A scenario, as in a scenario file."""
+
+    title: Short = "Release"
+    adversary: Adversary = Adversary()
+    target: Target
+    table: Source
+    domains: dict[Short, Any] = Field(
+        default={}, max_length=500, description="By column: a list of values, or {lower, upper}"
+    )
+    budget: Budget = Budget()
+    queries: list[dict[str, Any]] = Field(
+        min_length=1, max_length=100, description="As [[queries]] of a scenario file"
+    )
+
+
+class PlanBody(Body):
+    """An adversary and a target."""
+
+    adversary: Adversary = Adversary()
+    target: Target
+
+
+class ReleaseBody(Body):
+    """A scenario and an id of this release: a retry under the same id neither pays nor answers
+    again."""
+
+    scenario: ScenarioBody
+    request: str = Field(pattern=r"^[A-Za-z0-9-]{8,64}$")
+
+
+class TextBody(Body):
+    """A file's text."""
+
+    text: str = Field(max_length=1_000_000)
+
+
+class VerifyBody(Body):
+    """A channel file's text, and what to measure."""
+
+    channel: str = Field(max_length=1_500_000, description="A channel file (JSON), as text")
+    family: str = Field(default="independent", max_length=100)
+    notion: str = Field(default="membership", max_length=100)
+    at_most: Spelled | None = Field(default=None, description="A claim to check")
+
+
+class TradeoffBody(Body):
+    """Rows of one distribution."""
+
+    rows: int
+    values: int = 2
+    prior: str = Field(default="uniform", max_length=400, description='uniform, or "0.7,0.3"')
+
+
+class TokenBody(Body):
+    """A user's token."""
+
+    token: str = Field(max_length=200)
+
+
+class Problem(BaseModel):
+    """What went wrong, and in which field of the request."""
+
+    field: str | None
+    message: str
+
+
+class Refusal(BaseModel):
+    """The one shape of all refusals."""
+
+    error: Problem
+
+
+def data(body: BaseModel) -> dict[str, Any]:
+    """The keys that were given, as in a scenario file."""
+    return body.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)

@@ -1,0 +1,101 @@
+"""`/api/files`: the tables of the served folder, their columns, and uploads."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel
+
+from whosin.app.web import folder
+from whosin.app.web.failures import Refused, at
+from whosin.app.web.settings import Settings
+from whosin.release import DuckDB
+
+router = APIRouter(tags=["files"])
+FileName = Annotated[str, Query(max_length=200)]
+
+
+class File(BaseModel):
+    """A file of the folder."""
+
+    name: str
+    bytes: int
+
+
+class Files(BaseModel):
+    """What the folder holds."""
+
+    tables: list[File]
+    scenarios: list[str]
+
+
+class Column(BaseModel):
+    """A column, by its schema."""
+
+    name: str
+    type: str
+    numeric: bool
+
+
+class Columns(BaseModel):
+    """The schema of a table; no row is looked at."""
+
+    file: str
+    columns: list[Column]
+
+
+def settings_of(request: Request) -> Settings:
+    """What this server serves."""
+    found = request.app.state.settings
+    assert isinstance(found, Settings)
+    return found
+
+
+@router.get("/api/files")
+def list_files(request: Request) -> Files:
+    """The tables and scenarios in the served folder."""
+    home = settings_of(request).folder
+    return Files(
+        tables=[File(name=path.name, bytes=path.stat().st_size) for path in folder.tables(home)],
+        scenarios=[path.name for path in folder.scenarios(home)],
+    )
+
+
+@router.get("/api/columns")
+def list_columns(request: Request, file: FileName) -> Columns:
+    """The columns of a table, from its schema alone."""
+    with at("table.source"):
+        path = folder.find(settings_of(request).folder, file)
+        folder.check_content(path, path.name)
+        engine = DuckDB()
+        try:
+            schema = engine.open(path).schema()
+        finally:
+            engine.close()
+    return Columns(
+        file=path.name,
+        columns=[
+            Column(name=name, type=str(kind), numeric=bool(kind.is_numeric()))
+            for name, kind in schema.items()
+        ],
+    )
+
+
+BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+
+
+@router.post(
+    "/api/files",
+    status_code=201,
+    openapi_extra={"requestBody": {"required": True, "content": BINARY}},
+)
+async def upload_file(request: Request, name: FileName) -> File:
+    """Bring a table into the folder: the body is the file. No file is replaced."""
+    settings = settings_of(request)
+    if not settings.register:
+        raise Refused(409, "this server takes no files; ask whoever runs it", "name")
+    with at("name"):
+        most = settings.largest_upload
+        path = await folder.receive(settings.folder, name, request.stream(), most)
+    return File(name=path.name, bytes=path.stat().st_size)

@@ -1,0 +1,81 @@
+"""`/api/ledger`: what was spent, what is left, and what it all allows anyone to believe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel
+
+from whosin.app.cli.output import plain
+from whosin.app.web import lane
+from whosin.app.web.routes.files import settings_of
+from whosin.app.web.routes.plan import Section, sections
+from whosin.errors import InvalidInput
+from whosin.ledger import Ledger, verify
+from whosin.report.budget import entry_row, standing_card
+
+router = APIRouter(tags=["ledger"])
+MOST_ENTRIES = 500
+
+
+class Dataset(BaseModel):
+    """Where a dataset stands, in words and as data."""
+
+    dataset: str
+    card: list[Section]
+    standing: dict[str, Any]
+
+
+class Datasets(BaseModel):
+    """All datasets of the ledger."""
+
+    datasets: list[Dataset]
+
+
+class History(BaseModel):
+    """The last entries of a dataset (number, when, who, what, cost), and whether it is whole."""
+
+    dataset: str
+    entries: list[list[str]]
+    whole: bool
+    unanswered: int
+
+
+@router.get("/api/ledger")
+def list_datasets(request: Request) -> Datasets:
+    """Where all datasets stand."""
+    where = settings_of(request).ledger
+    if "://" not in where and not Path(where).exists():
+        return Datasets(datasets=[])
+    with lane.exact(), Ledger(where, create=False) as ledger:
+        standings = [ledger.standing(name) for name in ledger.datasets()]
+        return Datasets(
+            datasets=[
+                Dataset(
+                    dataset=standing.dataset,
+                    card=sections(standing_card(standing)),
+                    standing=plain(standing.to_dict()),
+                )
+                for standing in standings
+            ]
+        )
+
+
+@router.get("/api/ledger/history")
+def show_history(request: Request, dataset: Annotated[str, Query(max_length=200)]) -> History:
+    """The history of a dataset, with its chain of digests checked."""
+    where = settings_of(request).ledger
+    if "://" not in where and not Path(where).exists():
+        raise InvalidInput("dataset", "one that the ledger knows; it is empty", repr(dataset))
+    with lane.exact(), Ledger(where, create=False) as ledger:
+        standing, entries, _ = ledger.record(dataset)
+        check = verify(ledger, dataset)
+        relation = standing.budget.relation
+        return History(
+            dataset=standing.dataset,
+            entries=[list(entry_row(entry, relation)) for entry in entries[-MOST_ENTRIES:]],
+            whole=True,
+            unanswered=len(check.unanswered),
+        )

@@ -1,0 +1,67 @@
+"""`/api/plan`: from an adversary and a target to what that needs, in numbers and in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from whosin.app.cli.output import plain
+from whosin.app.web import lane
+from whosin.app.web.models import PlanBody, data
+from whosin.app.web.scenarios import plan_of
+from whosin.calibration import Plan
+from whosin.references import THEOREMS
+from whosin.report import card
+
+router = APIRouter(tags=["plan"])
+POINTS = 101
+
+
+class Section(BaseModel):
+    """A heading with its sentences."""
+
+    title: str
+    lines: list[str]
+
+
+class PlanView(BaseModel):
+    """A plan: its numbers, its card, its theorems and its curves."""
+
+    plan: dict[str, Any]
+    card: list[Section]
+    theorems: list[str]
+    band: list[float]
+    curves: list[dict[str, Any]]
+
+
+@router.post("/api/plan")
+def make_plan(body: PlanBody) -> PlanView:
+    """What an adversary and a target need: ε, the error of a count, the fallback."""
+    given = data(body)
+    adversary, target = given.get("adversary", {}), given["target"]
+    with lane.exact():
+        counted = "known" not in adversary or not target.get("delta")
+        return view(plan_of(adversary, target, "count" if counted else None))
+
+
+def view(plan: Plan) -> PlanView:
+    """A plan for the page."""
+    bounds = [float(end) for end in getattr(plan.family, "bounds", (0, 1))]
+    steps = [x / (POINTS - 1) for x in range(POINTS)]
+    return PlanView(
+        plan=plain(plan.to_dict()),
+        card=sections(card.card(plan)),
+        theorems=[str(THEOREMS[number]) for number in plan.theorems],
+        band=bounds,
+        curves=[
+            {"name": name, "points": [[x, round(posterior(x), 6)] for x in steps]}
+            for _mark, name, posterior in card.curves(plan)
+        ],
+    )
+
+
+def sections(parts: list[card.Section]) -> list[Section]:
+    """Sections of a card."""
+    return [Section(title=part.title, lines=list(part.lines)) for part in parts]

@@ -1,0 +1,199 @@
+"""`/api/scenario`, `/api/price`, `/api/release`: from a scenario to its cost to its answers."""
+
+from __future__ import annotations
+
+import io
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import PlainTextResponse, Response
+from pydantic import BaseModel, ValidationError
+
+from whosin.app.cli.output import plain
+from whosin.app.web import folder, lane, scenarios, writing
+from whosin.app.web.failures import at
+from whosin.app.web.models import ReleaseBody, ScenarioBody, TextBody, data
+from whosin.app.web.routes.files import FileName, settings_of
+from whosin.app.web.routes.plan import Section, sections
+from whosin.errors import InvalidInput
+from whosin.ledger import units
+from whosin.ledger.charge import Cost
+from whosin.release import Release
+from whosin.release.scenario import Scenario
+from whosin.report import card
+from whosin.report.budget import standing_card
+from whosin.report.html import release_report
+from whosin.report.releases import cost_words, offer_data
+
+router = APIRouter(tags=["release"])
+TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}}
+
+
+class Price(BaseModel):
+    """What a scenario costs and how good its answers will be; nothing is spent.
+
+    `remaining` is what the ledger has left for the dataset, if it knows it; `refusal` is why it
+    would say no.
+    """
+
+    dataset: str
+    offers: list[dict[str, Any]]
+    total: str
+    total_epsilon: float | None
+    epsilon: float
+    relation: str
+    remaining: float | None
+    refusal: str | None
+
+
+class Made(BaseModel):
+    """A release: its answers and what they all allow anyone to believe."""
+
+    title: str
+    request: str
+    answers: list[dict[str, Any]]
+    standing: dict[str, Any]
+    card: list[Section]
+
+
+class ScenarioView(BaseModel):
+    """A scenario that was read, and what was left out of it."""
+
+    scenario: dict[str, Any]
+    notes: list[str]
+
+
+@router.post("/api/price")
+def price_scenario(request: Request, body: ScenarioBody) -> Price:
+    """The cost and the expected error of each query, before anything runs."""
+    settings = settings_of(request)
+    with lane.exact(), scenarios.opened(settings, body) as (scenario, table):
+        offers = scenarios.offers_for(scenario, table)
+        standing = scenarios.standing_of(settings, table.name)
+        relation = scenario.plan.relation
+        total = sum((offer.charge.cost(relation) for offer in offers), Cost(0, 0))
+        infinite = total.epsilon >= units.INFINITE
+        return Price(
+            dataset=table.name,
+            offers=[
+                plain(offer_data(offer)) | {"cost": cost_words(offer.charge.cost(relation))}
+                for offer in offers
+            ],
+            total=cost_words(total),
+            total_epsilon=None if infinite else total.epsilon / units.EPSILON_UNITS,
+            epsilon=scenario.plan.epsilon,
+            relation=relation,
+            remaining=None if standing is None else standing.remaining,
+            refusal=scenarios.refused(standing, scenario.plan, offers),
+        )
+
+
+@router.post("/api/release")
+def make_release(request: Request, body: ReleaseBody) -> Made:
+    """Answer a scenario: debited first, stored, then shown. Retry under the same id."""
+    settings, who = settings_of(request), getattr(request.state, "user", None)
+    return _made(*scenarios.release(settings, body.scenario, body.request, who))
+
+
+@router.post(
+    "/api/release/report", responses={200: {"content": {"text/html": {}}}}, response_class=Response
+)
+def report_release(request: Request, body: ReleaseBody) -> Response:
+    """The report of a release that was made: one HTML file that stands alone."""
+    with_plan, made = scenarios.stored(settings_of(request), body.scenario, body.request)
+    text = release_report(with_plan.title, with_plan.plan, made)
+    return Response(text, media_type="text/html")
+
+
+@router.post(
+    "/api/release/csv", responses={200: {"content": {"text/csv": {}}}}, response_class=Response
+)
+def csv_release(
+    request: Request, body: ReleaseBody, answer: Annotated[int, Query(ge=0, le=99)] = 0
+) -> Response:
+    """One answer of a release that was made, as CSV."""
+    from pyarrow import csv
+
+    _, made = scenarios.stored(settings_of(request), body.scenario, body.request)
+    if answer >= len(made):
+        raise InvalidInput("answer", f"a number from 0 to {len(made) - 1}", answer)
+    out = io.BytesIO()
+    csv.write_csv(made[answer].to_arrow(), out)
+    return Response(out.getvalue(), media_type="text/csv")
+
+
+@router.post("/api/scenario/toml", response_class=Response, responses=TEXT)
+def write_scenario(request: Request, body: ScenarioBody) -> Response:
+    """The scenario as a file for `whosin release`."""
+    return PlainTextResponse(writing.toml_text(scenarios.full_data(settings_of(request), body)))
+
+
+@router.post("/api/scenario/script", response_class=Response, responses=TEXT)
+def write_script(request: Request, body: ReleaseBody) -> Response:
+    """A Python script that makes the same run."""
+    given = scenarios.full_data(settings_of(request), body.scenario)
+    with lane.exact(), scenarios.opened(settings_of(request), body.scenario) as (scenario, _):
+        return PlainTextResponse(writing.script_text(given, scenario.plan, body.request))
+
+
+@router.post("/api/scenario/read")
+def read_text(body: TextBody) -> ScenarioView:
+    """Read a scenario file's text."""
+    return _read(body.text)
+
+
+@router.get("/api/scenario")
+def read_file(request: Request, file: FileName) -> ScenarioView:
+    """Read a scenario file of the served folder."""
+    with at("file"):
+        path = folder.find(settings_of(request).folder, file, scenario=True)
+        if path.stat().st_size > 1_000_000:
+            raise InvalidInput("file", "a scenario of at most 1 MB", path.name)
+        try:
+            return _read(path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            raise InvalidInput("file", "a TOML file", "not text") from None
+
+
+def _read(text: str) -> ScenarioView:
+    try:
+        found = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "too deep"
+        raise InvalidInput("scenario", "a TOML file", reason) from None
+    notes = []
+    if found.pop("ledger", None):
+        notes.append("The ledger of this server is used, and datasets are named after their files.")
+    table = found.get("table")
+    if isinstance(table, dict):
+        for key in ("name", "engine", "memory", "spill", "master"):
+            if table.pop(key, None) is not None:
+                notes.append(f"{key} of the table is not used here.")
+        source = table.get("source")
+        if isinstance(source, str) and Path(source).name != source:
+            table["source"] = Path(source).name
+            notes.append("The table is looked for in the served folder.")
+    try:
+        body = ScenarioBody.model_validate(found)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(place or "scenario", "as in a scenario file", first["msg"]) from None
+    return ScenarioView(scenario=plain(data(body)), notes=notes)
+
+
+def _made(scenario: Scenario, made: Release) -> Made:
+    answers = [
+        plain(answer.to_dict()) | {"paid": cost_words(answer.cost)} for answer in made.answers
+    ]
+    words = [*card.card(scenario.plan)[:2], *standing_card(made.standing)]
+    last = [part for part in card.card(scenario.plan) if part.title.startswith("If they know")]
+    return Made(
+        title=scenario.title,
+        request=made.request,
+        answers=answers,
+        standing=plain(made.standing.to_dict()),
+        card=sections([*words, *last]),
+    )

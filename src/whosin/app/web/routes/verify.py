@@ -1,0 +1,92 @@
+"""`/api/verify`: the exact leakage of a channel, with the case that proves it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from whosin.app.cli import parsing
+from whosin.app.cli.output import plain
+from whosin.app.web import lane
+from whosin.app.web.failures import at
+from whosin.app.web.models import VerifyBody
+from whosin.errors import InvalidInput
+from whosin.exact import rational
+from whosin.families import AtMostKnown
+from whosin.mechanisms import Channel
+from whosin.mechanisms.channel_file import unique
+from whosin.notions import Notion
+from whosin.references import THEOREMS
+from whosin.report import text
+from whosin.report.data import level_data
+from whosin.report.numbers import percent, short
+
+router = APIRouter(tags=["verify"])
+MOST_ENTRIES = 1 << 14
+MOST_UNCERTAIN = 6
+"""Sizes that are measured in about a second; `whosin verify` takes larger ones."""
+
+
+class Measured(BaseModel):
+    """A level with its witness, as `whosin verify --json` gives it, and the same in words."""
+
+    level: dict[str, Any]
+    title: str
+    value: str
+    belief: list[str] | None
+    theorems: list[str]
+
+
+@router.post("/api/verify")
+def verify_channel(body: VerifyBody) -> Measured:
+    """Measure a channel file under a family of adversaries; a claim is checked."""
+    with at("family" if "membership" in body.notion else "notion"):
+        notion = parsing.notion(
+            body.notion,
+            adversaries=body.family if body.notion in ("membership", "pmp", "nmp") else None,
+            relation="add-remove",
+            direction="both",
+            m=None,
+            beta=None,
+        )
+    claim = None
+    if body.at_most is not None:
+        with at("at_most"):
+            claim = rational(body.at_most, "at_most")
+    with lane.exact(), at("channel"):
+        level = notion.measure(_channel(body.channel, notion))
+        holds = None if claim is None else level.holds(claim)
+        case = level.witness
+        return Measured(
+            level=plain(level_data(level, notion, claim=claim, holds=holds)),
+            title=text.title(notion),
+            value=short(level.value),
+            belief=None if case is None else [percent(case.prior), percent(case.posterior)],
+            theorems=[str(THEOREMS[number]) for number in level.theorems],
+        )
+
+
+def _channel(spelled: str, notion: Notion) -> Channel:
+    try:
+        found = json.loads(spelled, object_pairs_hook=unique)
+    except (json.JSONDecodeError, RecursionError) as error:
+        reason = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else "too deep"
+        raise InvalidInput("channel", "JSON", f"something else at {reason}") from None
+    if not isinstance(found, dict):
+        raise InvalidInput("channel", "a JSON object", type(found).__name__)
+    rows = found.get("probabilities")
+    size = sum(len(row) for row in rows if isinstance(row, list)) if isinstance(rows, list) else 0
+    if size > MOST_ENTRIES:
+        raise InvalidInput("probabilities", f"at most {MOST_ENTRIES:,} of them here", f"{size:,}")
+    space = found.get("space")
+    if isinstance(space, dict):
+        for key in ("entities", "rows", "values"):
+            number = space.get(key)
+            if isinstance(number, int) and not 0 <= number <= MOST_ENTRIES.bit_length() * 2:
+                raise InvalidInput(key, "a small number here", number)
+    if isinstance(getattr(notion, "family", None), AtMostKnown) and size > 1 << MOST_UNCERTAIN + 3:
+        raise InvalidInput("channel", f"a small one, at most {1 << MOST_UNCERTAIN + 3}", f"{size}")
+    return Channel.from_dict(found)

@@ -1,0 +1,199 @@
+"""From a request to a scenario on the served folder, to a price, to a release.
+
+Contract: a table is a file of the folder, the ledger is the server's, the dataset is named after
+the file, so that nobody gets a second budget by another name. Errors say which field they mean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from whosin.app.web import folder, lane
+from whosin.app.web.failures import Refused, at
+from whosin.app.web.models import ScenarioBody, data
+from whosin.app.web.settings import Settings
+from whosin.calibration import Plan
+from whosin.errors import BudgetRefused, InvalidInput, WhosinError
+from whosin.ledger import Ledger, Standing, refusal
+from whosin.ledger.budget import Budget
+from whosin.release import QUERIES, Offer, Release, Session, Table
+from whosin.release.domains import read_domain
+from whosin.release.pricing import Share
+from whosin.release.queries import Query, read_query
+from whosin.release.scenario import Scenario, read_plan, read_scenario
+
+MOST_VALUES, MOST_CELLS, MOST_CANDIDATES = 2_000, 20_000, 5_000
+"""What a page takes: values of a column, cells of an answer, candidates of a maximum."""
+BELIEFS = ("prior", "low", "high", "low and high", "uninformed", "size-known")
+ABOUT_COLUMN = re.compile(r"(?:key of the )?(?:column|domain of|values of|edges of) (.+)")
+QUERY_FIELDS = ("name", "column", "by", "where", "weight", "magnitude", "rows", "groups", "k")
+
+
+def plan_of(
+    adversary: Mapping[str, Any], target: Mapping[str, Any], query: str | None = None
+) -> Plan:
+    """A plan, whose errors name the field that a person filled in."""
+    try:
+        return read_plan(adversary, target, query)
+    except WhosinError as error:
+        field = str(getattr(error, "field", ""))
+        chosen = next((key for key in target if key not in ("delta", "candidates")), "posterior")
+        if field in BELIEFS:
+            place = "adversary.prior"
+        elif field in ("linked", "k", "known"):
+            place = "adversary.known" if "known" in adversary else "adversary.linked"
+        elif field in ("delta", "candidates"):
+            place = f"target.{field}"
+        else:
+            place = f"target.{chosen}"
+        error.__dict__["place"] = place
+        raise
+
+
+def full_data(settings: Settings, body: ScenarioBody) -> dict[str, Any]:
+    """The keys of a scenario file, with the server's ledger, for a person to keep."""
+    where = settings.ledger
+    if "://" not in where:
+        path, home = Path(where).resolve(), settings.folder.resolve()
+        where = str(path.relative_to(home) if path.is_relative_to(home) else path)
+    else:
+        with Ledger(where, create=False) as ledger:
+            where = ledger.name  # without a password
+    return data(body) | {"ledger": {"url": where}}
+
+
+@contextmanager
+def opened(settings: Settings, body: ScenarioBody) -> Iterator[tuple[Scenario, Table]]:
+    """A scenario and its table, checked by its schema; inside the lane."""
+    given = data(body)
+    with at("table.source"):
+        file = folder.find(settings.folder, body.table.source)
+        folder.check_content(file, file.name)
+    plan_of(given.get("adversary", {}), given["target"])
+    for place, query in enumerate(given["queries"]):
+        with at(f"queries.{place}"):
+            if query.get("kind") == "synthetic":
+                raise InvalidInput("kind", "asked by whosin release, which writes a file", "here")
+            with _query_field(place):
+                read_query(query, QUERIES)
+    scenario = read_scenario(given, settings.folder)
+    table = _open_table(scenario)
+    engine = table.engine
+    try:
+        table.engine = lane.Aside(engine)
+        yield scenario, table
+    finally:
+        close = getattr(engine, "close", None)
+        if close is not None:
+            close()
+
+
+def _open_table(scenario: Scenario) -> Table:
+    for column, domain in scenario.domains.items():
+        with at(f"domains.{column}"):
+            size = len(read_domain(column, domain).labels)
+            if size > MOST_VALUES:
+                raise InvalidInput("domain", f"of at most {MOST_VALUES:,} values here", f"{size:,}")
+    try:
+        return scenario.open_table()
+    except WhosinError as error:
+        field = str(getattr(error, "field", ""))
+        about = ABOUT_COLUMN.fullmatch(field)
+        if about is not None:
+            place = f"domains.{about[1]}"
+        else:
+            named = {"entity": "table.entity", "rows": "table.rows", "groups": "table.groups"}
+            place = named.get(field, "domains" if field == "column" else "table.source")
+        error.__dict__["place"] = place
+        raise
+
+
+def offers_for(scenario: Scenario, table: Table) -> list[Offer]:
+    """The price of a batch, whose errors name the query."""
+    from whosin.release.batch import price
+
+    for place, query in enumerate(scenario.queries):
+        with at(f"queries.{place}"), _query_field(place):
+            _probe(query, table, scenario.plan)
+    return price(table, scenario.plan, scenario.queries, **scenario.budget)
+
+
+def _probe(query: Query, table: Table, plan: Plan) -> None:
+    """Check a query alone against the schema, and its size against what a page can show."""
+    by = getattr(query, "by", ())
+    names = {by} if isinstance(by, str) else {name for name in by if isinstance(name, str)}
+    known = [table.domains[name] for name in names & table.domains.keys()]
+    if (count := prod(len(domain.labels) for domain in known)) > MOST_CELLS:
+        raise InvalidInput("by", f"columns with at most {MOST_CELLS:,} cells in all", f"{count:,}")
+    if len(getattr(query, "universe", ())) > MOST_CANDIDATES:
+        raise InvalidInput("universe", f"at most {MOST_CANDIDATES:,} candidates here", "more")
+    query.offer(table, Share(plan, Fraction(1, 1000), delta=Fraction(plan.dp_delta) / 8))
+
+
+@contextmanager
+def _query_field(place: int) -> Iterator[None]:
+    """Name the field of a query, where the error knows it."""
+    try:
+        yield
+    except WhosinError as error:
+        words = str(getattr(error, "field", "")).split(" ")
+        field = words[-1] if "in" in words else words[0]  # "column in where", "column age"
+        if field in QUERY_FIELDS and not hasattr(error, "place"):
+            error.__dict__["place"] = f"queries.{place}.{field}"
+        raise
+
+
+def standing_of(settings: Settings, dataset: str) -> Standing | None:
+    """Where a dataset stands, if its ledger knows it; nothing is made."""
+    if "://" not in settings.ledger and not Path(settings.ledger).exists():
+        return None
+    with Ledger(settings.ledger, create=False) as ledger:
+        return ledger.standing(dataset) if dataset in ledger.datasets() else None
+
+
+def refused(standing: Standing | None, plan: Plan, offers: list[Offer]) -> str | None:
+    """Why the ledger would refuse this now."""
+    if standing is None:
+        return None
+    try:
+        refusal.session(standing, plan, Budget.of(plan))
+        refusal.debits(standing, [offer.charge for offer in offers])
+    except BudgetRefused as error:
+        return str(error)
+    return None
+
+
+def release(
+    settings: Settings, body: ScenarioBody, request: str, who: str | None
+) -> tuple[Scenario, Release]:
+    """Answer a scenario; every debit is on disk before its noise is drawn."""
+    with lane.exact(), opened(settings, body) as (scenario, table):
+        offers_for(scenario, table)
+        if not settings.register and standing_of(settings, table.name) is None:
+            raise Refused(
+                409,
+                f"dataset {table.name!r} has no budget here: whoever runs the server opens one "
+                "with whosin ledger create",
+                "table.source",
+            )
+        with Ledger(settings.ledger, who=who) as ledger:
+            session = Session(table, scenario.plan, ledger, request=request)
+            return scenario, session.release(scenario.queries, **scenario.budget)
+
+
+def stored(settings: Settings, body: ScenarioBody, request: str) -> tuple[Scenario, Release]:
+    """A release that was made before; nothing is paid, nothing is drawn."""
+    dataset = Path(body.table.source).stem
+    standing, texts = standing_of(settings, dataset), {}
+    if standing is not None:
+        with Ledger(settings.ledger, create=False) as ledger:
+            texts = ledger.record(dataset)[2]
+    if not all(f"{request}/{place}" in texts for place in range(len(body.queries))):
+        raise Refused(404, "no release of this id has been answered", "request")
+    return release(settings, body, request, None)

@@ -1,0 +1,43 @@
+"""What a server serves, to whom, and how much it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+MEGABYTE = 1 << 20
+LARGEST_BODY = 2 * MEGABYTE
+"""Of a JSON request."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One served folder.
+
+    Attributes:
+        folder: the only place from which tables are read and to which uploads go.
+        ledger: a file, or a database URL.
+        users: the file with the hashed tokens; once it names anyone, everyone needs a token.
+        names: host names, besides loopback and plain addresses, under which the page is reached.
+        register: whether users may bring files and open budgets for datasets that the ledger does
+            not know; otherwise the curator does both beforehand.
+        largest_upload: in bytes.
+    """
+
+    folder: Path
+    ledger: str
+    users: Path
+    names: tuple[str, ...] = ()
+    register: bool = True
+    largest_upload: int = 64 * MEGABYTE
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

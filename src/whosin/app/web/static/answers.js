@@ -1,0 +1,96 @@
+// Step 5: the answers with their error bars, the card, and files to keep.
+
+import { download } from "./api.js";
+import { answerChart } from "./charts.js";
+import { $, clearErrors, h, number, sections, showError } from "./dom.js";
+
+const shown = (value) => (typeof value === "number" ? value.toLocaleString("en", { maximumFractionDigits: 4 }) : String(value));
+
+const plainName = (title) => title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "answer";
+
+function table(answer) {
+  const at = (name) => answer.columns.indexOf(name);
+  const ranged = at("low") >= 0;
+  const names = answer.columns.filter((name) => !["low", "high"].includes(name));
+  const right = (name) => (answer.rows.every((row) => typeof row[at(name)] === "number") ? "r" : null);
+  const most = 200;
+  return h(
+    "div",
+    { class: "wide", tabindex: "0", role: "region", "aria-label": `${answer.title}, table` },
+    h(
+      "table",
+      {},
+      h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col", class: right(name) }, name)), ranged ? h("th", { scope: "col", class: "r" }, "95% interval") : null)),
+      h(
+        "tbody",
+        {},
+        answer.rows.slice(0, most).map((row) =>
+          h(
+            "tr",
+            {},
+            names.map((name) => h("td", { class: right(name) }, shown(row[at(name)]))),
+            ranged ? h("td", { class: "r" }, `${shown(row[at("low")])} to ${shown(row[at("high")])}`) : null,
+          ),
+        ),
+      ),
+    ),
+    answer.rows.length > most ? h("p", { class: "note" }, `… ${answer.rows.length - most} more in the file`) : null,
+  );
+}
+
+function single(answer) {
+  const row = Object.fromEntries(answer.columns.map((name, place) => [name, answer.rows[0][place]]));
+  const between = row.low === undefined ? "" : `95%: ${shown(row.low)} to ${shown(row.high)}`;
+  return [h("p", { class: "single" }, number(row.value, 6)), h("p", { class: "soft" }, between)];
+}
+
+async function keep(path, body, name) {
+  clearErrors("download");
+  try {
+    await download(path, body, name);
+  } catch (error) {
+    showError({ field: "download", message: error.message }, "download");
+  }
+}
+
+function card(answer, place, body) {
+  const alone = answer.rows.length === 1 && answer.columns.includes("value");
+  const chart = answerChart(answer);
+  return h(
+    "article",
+    { class: "answer" },
+    h(
+      "header",
+      {},
+      h("h3", {}, answer.title),
+      h("button", {
+        type: "button",
+        class: "quiet",
+        "aria-label": `Download ${answer.title} as CSV`,
+        onclick: () => keep(`/api/release/csv?answer=${place}`, body, `${plainName(answer.title)}.csv`),
+      }, "CSV"),
+    ),
+    h("p", { class: "note" }, `${answer.paid}; ${answer.noise}`),
+    alone ? single(answer) : null,
+    chart ? h("div", { class: "chart" }, chart) : null,
+    alone ? null : table(answer),
+  );
+}
+
+export function answers(made, body) {
+  const file = plainName(made.title);
+  const files = [
+    ["HTML report", "/api/release/report", body, `${file}.html`],
+    ["Scenario (TOML)", "/api/scenario/toml", body.scenario, `${file}.toml`],
+    ["Python script", "/api/scenario/script", body, `${file}.py`],
+  ];
+  $("results-title").textContent = made.title;
+  $("downloads").replaceChildren(
+    ...files.map(([label, path, what, name]) =>
+      h("button", { type: "button", onclick: () => keep(path, what, name) }, label),
+    ),
+  );
+  $("answers").replaceChildren(...made.answers.map((answer, place) => card(answer, place, body)));
+  $("release-card").replaceChildren(...sections(made.card).flat());
+  $("results").hidden = false;
+}

@@ -1,0 +1,81 @@
+// Talking to the server. A refusal becomes an `ApiError` with the field it is about.
+
+import { $ } from "./dom.js";
+
+export class ApiError extends Error {
+  constructor(status, field, message) {
+    super(message);
+    this.status = status;
+    this.field = field;
+  }
+}
+
+export const lost = (error) => error instanceof ApiError && error.status === 0;
+
+function online(there) {
+  const back = there && !$("offline").hidden;
+  $("offline").hidden = there;
+  if (back) window.dispatchEvent(new Event("whosin-back"));
+}
+
+export async function call(method, path, body, options = {}) {
+  const headers = { "X-Whosin": "page" };
+  let content = body;
+  if (body !== undefined && !(body instanceof Blob)) {
+    headers["Content-Type"] = "application/json";
+    content = JSON.stringify(body);
+  }
+  let answer;
+  try {
+    answer = await fetch(path, { method, headers, body: content, signal: options.signal });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    online(false);
+    throw new ApiError(0, null, "The server cannot be reached. Nothing you typed is lost.");
+  }
+  online(true);
+  if (!answer.ok) {
+    const problem = (await answer.json().catch(() => null))?.error;
+    if (answer.status === 401 && path !== "/api/login") {
+      window.dispatchEvent(new Event("whosin-login"));
+    }
+    throw new ApiError(answer.status, problem?.field ?? null, problem?.message ?? "That failed.");
+  }
+  return options.blob ? answer.blob() : answer.json();
+}
+
+export const get = (path, options) => call("GET", path, undefined, options);
+export const post = (path, body, options) => call("POST", path, body, options);
+
+// The newest of several calls of one kind: an older one is dropped.
+export function latest() {
+  let running = null;
+  return async (path, body) => {
+    running?.abort();
+    running = new AbortController();
+    return post(path, body, { signal: running.signal });
+  };
+}
+
+// Notice when the server stops, and when it is back.
+export function watch(wait = 3000) {
+  setInterval(async () => {
+    if (document.hidden) return;
+    try {
+      await get("/api/hello");
+    } catch {
+      // `call` has said so already
+    }
+  }, wait);
+}
+
+export async function download(path, body, name) {
+  const blob = await post(path, body, { blob: true });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

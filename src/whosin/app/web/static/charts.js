@@ -1,0 +1,150 @@
+// Charts as plain SVG; colours come from the style sheet.
+
+import { h, number, s } from "./dom.js";
+
+const path = (points) =>
+  points.map(([x, y], place) => `${place ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
+
+const key = (names) =>
+  h("ul", { class: "key" }, names.map(([name, colour]) => h("li", { class: colour }, name)));
+
+const percent = (value) => `${Math.round(value * 100)}%`;
+
+// Round numbers from 0 up to a largest one, about five.
+function round(most) {
+  const rough = most / 5;
+  const ten = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((digit) => digit * ten).find((size) => size >= rough);
+  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, place) => place * step);
+}
+
+// Posterior against prior; the beliefs that are assumed are shaded.
+export function beliefChart(view) {
+  const [width, height, left, bottom, top, right] = [400, 330, 62, 46, 10, 20];
+  const x = (value) => left + value * (width - left - right);
+  const y = (value) => height - bottom - value * (height - bottom - top);
+  const order = view.curves.length === 3 ? ["c3", "c1", "c0"] : ["c3", "c0"];
+  const lines = view.curves.map((curve, place) =>
+    s("path", {
+      class: `curve ${order[place]}`,
+      d: path(curve.points.map(([a, b]) => [x(a), y(b)])),
+    }),
+  );
+  const ticks = [0, 0.25, 0.5, 0.75, 1].map((value) => [
+    s("line", { class: "grid", x1: left, x2: width - right, y1: y(value), y2: y(value) }),
+    s("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, percent(value)),
+    s("text", { x: x(value), y: height - bottom + 18, "text-anchor": "middle" }, percent(value)),
+  ]);
+  const [low, high] = view.band;
+  const last = view.curves.at(-1).points;
+  const words = `Someone ${percent(high)} sure becomes at most ` +
+    `${percent(last[Math.round(high * (last.length - 1))][1])} sure.`;
+  const drawing = s(
+    "svg",
+    { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Belief after against belief before. ${words}` },
+    ticks,
+    s("rect", {
+      class: "band",
+      x: x(low),
+      y: y(1),
+      width: Math.max(2, x(high) - x(low)),
+      height: y(0) - y(1),
+    }),
+    lines,
+    s("text", { x: x(0.5), y: height - 6, "text-anchor": "middle" }, "belief before"),
+    s("text", { transform: `translate(13 ${y(0.5)}) rotate(-90)`, "text-anchor": "middle" }, "largest belief after"),
+  );
+  const names = view.curves.map((curve, place) => [curve.name, order[place]]).reverse();
+  return [drawing, key(names)];
+}
+
+// Values by cell with their 95% intervals.
+export function answerChart(answer) {
+  const at = (name) => answer.columns.indexOf(name);
+  if (at("low") < 0 || answer.rows.length < 2 || answer.rows.length > 40) return null;
+  const keys = answer.columns.filter((name) => !["value", "low", "high"].includes(name));
+  const rows = answer.rows.map((row) => ({
+    cell: keys.map((name) => row[at(name)]).join(", "),
+    value: row[at("value")],
+    low: row[at("low")],
+    high: row[at("high")],
+  }));
+  const most = Math.max(0, ...rows.map((row) => row.high));
+  const least = Math.min(0, ...rows.map((row) => row.low));
+  const [width, left, step, bottom] = [440, 130, 26, 26];
+  const height = rows.length * step + bottom;
+  const x = (value) => left + ((value - least) / (most - least || 1)) * (width - left - 14);
+  const bars = rows.map((row, place) => {
+    const y = place * step + step / 2;
+    const cell = row.cell.length > 18 ? `${row.cell.slice(0, 17)}…` : row.cell;
+    return [
+      s("text", { class: "label", x: left - 8, y: y + 4, "text-anchor": "end" }, cell),
+      s("rect", {
+        class: "bar",
+        x: Math.min(x(0), x(row.value)),
+        y: y - 8,
+        width: Math.abs(x(row.value) - x(0)),
+        height: 16,
+        rx: 2,
+      }),
+      s("line", { class: "whisker", x1: x(row.low), x2: x(row.high), y1: y, y2: y }),
+      s("line", { class: "whisker", x1: x(row.low), x2: x(row.low), y1: y - 4, y2: y + 4 }),
+      s("line", { class: "whisker", x1: x(row.high), x2: x(row.high), y1: y - 4, y2: y + 4 }),
+    ];
+  });
+  const zero = s("line", { class: "axis", x1: x(0), x2: x(0), y1: 0, y2: height - bottom });
+  const ends = [least, most].filter((value) => Math.abs(x(value) - x(0)) > 40);
+  const scale = [0, ...ends].map((value) =>
+    s("text", { x: x(value), y: height - 8, "text-anchor": value === most ? "end" : "middle" }, number(value)),
+  );
+  return s(
+    "svg",
+    { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${answer.title}, bars with 95% intervals; the table below has the numbers` },
+    zero,
+    bars,
+    scale,
+  );
+}
+
+// Level of privacy against the number of changed rows, with the closed-form bounds dashed.
+export function curveChart(curves, axis) {
+  const [width, height, left, bottom, top, right] = [440, 340, 58, 46, 12, 18];
+  const finite = (value) => typeof value === "number" && Number.isFinite(value);
+  const all = curves.flatMap((curve) => curve.points.filter((point) => finite(point.level)));
+  const across = Math.max(1e-9, ...all.map((point) => point.distortion)) * 1.04;
+  const up = Math.max(1e-9, ...all.map((point) => point.level)) * 1.04;
+  const x = (value) => left + (value / across) * (width - left - right);
+  const y = (value) => height - bottom - (value / up) * (height - bottom - top);
+  const ticks = [
+    round(up).map((value) => [
+      s("line", { class: "grid", x1: left, x2: width - right, y1: y(value), y2: y(value) }),
+      s("text", { x: left - 7, y: y(value) + 4, "text-anchor": "end" }, number(value)),
+    ]),
+    round(across).map((value) =>
+      s("text", { x: x(value), y: height - bottom + 18, "text-anchor": "middle" }, number(value)),
+    ),
+  ];
+  const inside = ([a, b]) => finite(a) && finite(b) && a <= across && b <= up;
+  const lines = curves.map((curve) => {
+    const solid = curve.points.map((point) => [point.distortion, point.level]).filter(inside);
+    const bounds = curve.bounds.map((bound) => bound.filter(inside));
+    return [
+      bounds.map((bound) =>
+        s("path", { class: `curve dashed ${curve.colour}`, d: path(bound.map(([a, b]) => [x(a), y(b)])) }),
+      ),
+      s("path", { class: `curve ${curve.colour}`, d: path(solid.map(([a, b]) => [x(a), y(b)])) }),
+      solid.map(([a, b]) => s("circle", { class: curve.colour, cx: x(a), cy: y(b), r: 3 })),
+    ];
+  });
+  return [
+    s(
+      "svg",
+      { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${axis} against the number of changed rows` },
+      ticks,
+      lines,
+      s("text", { x: (left + width) / 2, y: height - 6, "text-anchor": "middle" }, "expected number of changed rows"),
+      s("text", { transform: `translate(13 ${height / 2 - 10}) rotate(-90)`, "text-anchor": "middle" }, axis),
+    ),
+    key(curves.map((curve) => [curve.name, curve.colour])),
+  ];
+}

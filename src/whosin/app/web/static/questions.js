@@ -1,0 +1,234 @@
+// Step 4: the questions, each with its cost and expected error before anything runs.
+
+import { columns, declaredColumns, domainsReady, hasCells } from "./data.js";
+import { $, h, number } from "./dom.js";
+import { changed } from "./release.js";
+
+// column: which columns it can be about; by: whether it can be grouped
+const KINDS = {
+  count: { label: "how many people there are", by: true },
+  rows: { label: "how many rows there are", by: true },
+  histogram: { label: "how many people by a column", column: "cells" },
+  mean: { label: "the mean of a column", column: "numbers", by: true },
+  sum: { label: "the sum of a column", column: "numbers", by: true },
+  variance: { label: "the variance of a column", column: "numbers", by: true },
+  quantile: { label: "a quantile of a column", column: "numbers", extra: ["quantile", "share of the rows below", "0.5"] },
+  top: { label: "the most frequent values", by: true, needsBy: true, extra: ["k", "how many", "3"] },
+  keys: { label: "values that were not declared (needs δ)", column: "any" },
+};
+
+let asked = []; // {kind, name, column, by: Set, where, weight, extra, kept: other keys of a scenario}
+
+export function reset() {
+  asked = [];
+}
+
+const choices = (kind) => {
+  const about = KINDS[kind].column;
+  if (about === "cells") return declaredColumns().filter(hasCells);
+  if (about === "any") return columns().map((column) => column.name).filter((name) => name !== $("entity").value);
+  return declaredColumns(about);
+};
+
+const numeric = (text) => (/^-?\d+$/.test(text) ? Number(text) : text);
+
+export function queries() {
+  return asked.map((query) => {
+    const shape = KINDS[query.kind] ?? {};
+    const found = { kind: query.kind };
+    if (query.name.trim()) found.name = query.name.trim();
+    if (shape.column) found.column = query.column;
+    if (query.by.size) found.by = [...query.by];
+    if (shape.extra && query.extra.trim()) found[shape.extra[0]] = numeric(query.extra.trim());
+    if (query.where.trim()) found.where = query.where.trim();
+    if (query.weight.trim() && query.weight.trim() !== "1") found.weight = numeric(query.weight.trim());
+    return { ...query.kept, ...found };
+  });
+}
+
+export function loadQueries(given) {
+  asked = given.map(({ kind, name, column, by, where, weight, ...kept }) => {
+    const extra = KINDS[kind]?.extra?.[0];
+    const text = extra && kept[extra] !== undefined ? String(kept[extra]) : (KINDS[kind]?.extra?.[2] ?? "");
+    if (extra) delete kept[extra];
+    return {
+      kind,
+      name: name ?? "",
+      column: column ?? "",
+      by: new Set(typeof by === "string" ? [by] : (by ?? [])),
+      where: where ?? "",
+      weight: String(weight ?? 1),
+      extra: text,
+      kept,
+    };
+  });
+  renderQueries();
+}
+
+export const queriesReady = () =>
+  asked.length > 0 &&
+  domainsReady() &&
+  asked.every((query) => {
+    const shape = KINDS[query.kind] ?? {};
+    return (!shape.column || query.column) && (!shape.needsBy || query.by.size);
+  });
+
+function text(query, place, key, label, placeholder = "") {
+  const id = `query-${place}-${key}`;
+  return h(
+    "div",
+    {},
+    h("label", { for: id }, label),
+    h("input", {
+      id,
+      value: query[key],
+      placeholder,
+      autocomplete: "off",
+      "data-field": `queries.${place}.${key}`,
+      oninput: (event) => {
+        query[key] = event.target.value;
+        changed();
+      },
+    }),
+    h("p", { class: "error", "data-error": `queries.${place}.${key}` }),
+  );
+}
+
+function about(query, place) {
+  const id = `query-${place}-column`;
+  const names = choices(query.kind);
+  if (!names.includes(query.column)) query.column = names[0] ?? "";
+  return h(
+    "div",
+    {},
+    h("label", { for: id }, "Column"),
+    h(
+      "select",
+      {
+        id,
+        "data-field": `queries.${place}.column`,
+        onchange: (event) => {
+          query.column = event.target.value;
+          changed();
+        },
+      },
+      names.length
+        ? names.map((name) => h("option", { value: name, selected: name === query.column }, name))
+        : h("option", { value: "" }, KINDS[query.kind].column === "cells" ? "declare values or bins first" : "declare a range first"),
+    ),
+    h("p", { class: "error", "data-error": `queries.${place}.column` }),
+  );
+}
+
+function groups(query, place) {
+  const names = declaredColumns().filter(hasCells);
+  query.by = new Set([...query.by].filter((name) => names.includes(name)));
+  if (!names.length) return null;
+  return h(
+    "div",
+    { role: "group", "aria-label": `question ${place + 1}, for each` },
+    h("span", { class: "label" }, "For each"),
+    h(
+      "div",
+      { class: "by" },
+      names.map((name) =>
+        h(
+          "label",
+          {},
+          h("input", {
+            type: "checkbox",
+            checked: query.by.has(name),
+            onchange: (event) => {
+              query.by[event.target.checked ? "add" : "delete"](name);
+              changed();
+            },
+          }),
+          name,
+        ),
+      ),
+    ),
+    h("p", { class: "error", "data-error": `queries.${place}.by` }),
+  );
+}
+
+function card(query, place) {
+  const shape = KINDS[query.kind] ?? { label: query.kind };
+  return h(
+    "section",
+    { class: "query", "aria-label": `question ${place + 1}` },
+    h(
+      "header",
+      {},
+      h("strong", {}, `${shape.label[0].toUpperCase()}${shape.label.slice(1)}`),
+      h("button", {
+        type: "button",
+        class: "quiet",
+        "aria-label": `Remove question ${place + 1}`,
+        onclick: () => {
+          asked.splice(place, 1);
+          renderQueries();
+          changed();
+          $("kind").focus();
+        },
+      }, "Remove"),
+    ),
+    h(
+      "div",
+      { class: "fields" },
+      text(query, place, "name", "Call it", query.kind),
+      shape.column ? about(query, place) : null,
+      shape.by ? groups(query, place) : null,
+      shape.extra ? text(query, place, "extra", `${shape.extra[1][0].toUpperCase()}${shape.extra[1].slice(1)}`) : null,
+      text(query, place, "where", "Only rows where", "age >= 65 and ward = 'A'"),
+      text(query, place, "weight", "Weight in the budget", "1"),
+    ),
+    h("p", { class: "error", "data-error": `queries.${place}` }),
+    h("p", { class: "cost", id: `cost-${place}` }),
+  );
+}
+
+export function renderQueries() {
+  const ready = columns().length > 0;
+  $("ask-hint").hidden = ready && asked.length > 0;
+  $("ask-hint").textContent = ready ? "Nothing is asked yet." : "Choose a table first.";
+  $("add-query").hidden = !ready;
+  $("budget").hidden = !asked.length;
+  $("queries").replaceChildren(...asked.map(card));
+}
+
+export function showPrice(found) {
+  for (const [place] of asked.entries()) {
+    const offer = found?.offers[place];
+    const shown = $(`cost-${place}`);
+    if (!shown) continue;
+    if (!offer) {
+      shown.textContent = "";
+      continue;
+    }
+    const error = offer.error === null ? "" : `, expected error ± ${number(offer.error, 3)}`;
+    const within = offer.within === null ? "" : `, 95% within ± ${number(offer.within, 3)}`;
+    shown.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.`;
+  }
+  if (!found) {
+    $("total").textContent = "";
+    return;
+  }
+  const left = found.remaining === null
+    ? `“${found.dataset}” is new to the ledger: this plan becomes its whole budget.`
+    : `The ledger has ε = ${number(found.remaining, 5)} left for “${found.dataset}”.`;
+  $("total").textContent = `In all ${found.total} of ε = ${number(found.epsilon, 5)}. ${left}`;
+}
+
+export function startQuestions() {
+  $("kind").replaceChildren(
+    ...Object.entries(KINDS).map(([kind, shape]) => h("option", { value: kind }, shape.label)),
+  );
+  $("add").addEventListener("click", () => {
+    const kind = $("kind").value;
+    const extra = KINDS[kind].extra?.[2] ?? "";
+    asked.push({ kind, name: "", column: "", by: new Set(), where: "", weight: "1", extra, kept: {} });
+    renderQueries();
+    changed();
+    $(`query-${asked.length - 1}-name`).focus();
+  });
+}

@@ -1,0 +1,376 @@
+// The round: who is looking, how sure they may become, the data, the questions, the release.
+
+import { ApiError, download, get, latest, lost, post } from "./api.js";
+import { answers } from "./answers.js";
+import { beliefChart } from "./charts.js";
+import { columns, domains, loadDomains, tableKeys, useTable } from "./data.js";
+import { $, clearErrors, debounce, h, number, reasons, sections, showError } from "./dom.js";
+import { loadQueries, queries, queriesReady, renderQueries, showPrice } from "./questions.js";
+
+const PENDING = "whosin-pending";
+const plan = latest();
+const price = latest();
+let planned = null;
+let keptBudget = {}; // how a loaded scenario splits its budget, which the page does not show
+
+const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`).value;
+const linked = () => chosen("linked") === "yes";
+
+export function beliefWords(value) {
+  if (value <= 0) return "certain that they are not";
+  if (value < 2) return "hardly suspects it";
+  if (value < 25) return "thinks it unlikely";
+  if (value < 45) return "thinks it possible";
+  if (value <= 55) return "as unsure as a coin toss";
+  if (value < 80) return "thinks it likely";
+  if (value < 98) return "nearly sure";
+  return value < 100 ? "all but certain" : "certain";
+}
+
+// Scenario from the page
+
+function adversary() {
+  if (linked()) return { linked: Number($("group-size").value) };
+  const prior = `${$("low-text").value.trim()}%..${$("high-text").value.trim()}%`;
+  return chosen("size") === "yes" ? { prior, "size-known": true } : { prior };
+}
+
+function target() {
+  const kind = chosen("target");
+  const text = kind === "epsilon" ? $("epsilon").value : $(`${kind}-text`).value;
+  const found = { [kind]: kind === "posterior" ? `${text.trim()}%` : text.trim() };
+  if ($("delta").value.trim()) found.delta = $("delta").value.trim();
+  return found;
+}
+
+function scenario() {
+  const found = {
+    title: $("title").value,
+    adversary: adversary(),
+    target: target(),
+    table: tableKeys(),
+    domains: domains(),
+    queries: queries(),
+  };
+  const split = { ...keptBudget };
+  if ($("noise").value !== "laplace") split.noise = $("noise").value;
+  if ($("share").value.trim() !== "100") split.share = `${$("share").value.trim()}%`;
+  return Object.keys(split).length ? { ...found, budget: split } : found;
+}
+
+// What a person typed wrongly is said at once, without asking the server.
+function problem() {
+  const value = (id) => Number($(id).value.trim() === "" ? NaN : $(id).value);
+  const wrong = (field, message) => new ApiError(422, field, message);
+  if (!linked()) {
+    for (const id of ["low-text", "high-text"]) {
+      if (!(value(id) >= 0 && value(id) <= 100)) {
+        return wrong("adversary.prior", "Beliefs must be numbers from 0 to 100, in per cent.");
+      }
+    }
+    if (value("low-text") > value("high-text")) {
+      return wrong("adversary.prior", "“at least” must not be above “at most”.");
+    }
+  } else if (!(Number.isInteger(value("group-size")) && value("group-size") >= 1)) {
+    return wrong("adversary.linked", "The size of a group must be a whole number of at least 1.");
+  }
+  const kind = chosen("target");
+  if (kind === "posterior") {
+    const most = value("posterior-text");
+    if (!(most > 0 && most < 100)) {
+      return wrong("target.posterior", "It must be a number between 0 and 100, in per cent.");
+    }
+    if (linked()) return wrong("target.posterior", "For linked people choose a factor instead.");
+    if (most <= value("high-text")) {
+      return wrong(
+        "target.posterior",
+        `It must be above ${value("high-text")}%: someone that sure already cannot be held to less.`,
+      );
+    }
+  }
+  if (kind === "gamma" && !(value("gamma-text") > 1)) {
+    return wrong("target.gamma", "The factor must be a number above 1.");
+  }
+  if (kind === "epsilon" && !(value("epsilon") > 0)) {
+    return wrong("target.epsilon", "ε must be a number above 0.");
+  }
+  return null;
+}
+
+// Steps 1 and 2
+
+function words() {
+  const low = Number($("low-text").value);
+  const high = Number($("high-text").value);
+  $("prior-words").textContent = linked()
+    ? "Anything from certain that they are not to certain that they are."
+    : `From ${low}% (${beliefWords(low)}) to ${high}% (${beliefWords(high)}).`;
+  const kind = chosen("target");
+  const after = Number($("posterior-text").value);
+  const factor = Number($("gamma-text").value);
+  $("target-words").textContent = {
+    posterior: `Whoever it is ends up at most ${after}% sure, and ${beliefWords(after)}.`,
+    gamma: `A belief of 10% may become ${number(Math.min(100, 10 * factor), 3)}%, and not more.`,
+    epsilon: "The strength of plain differential privacy, given directly.",
+  }[kind];
+  for (const name of ["posterior", "gamma", "epsilon"]) $(`target-${name}`).hidden = kind !== name;
+  $("group").hidden = $("linked-note").hidden = !linked();
+  $("beliefs").disabled = linked();
+  for (const radio of document.querySelectorAll('input[name="size"]')) radio.disabled = linked();
+}
+
+function figures(view) {
+  const { epsilon, baseline_epsilon: plain, noise, relation, gamma, delta } = view.plan;
+  const list = [["ε in all", number(epsilon), `between ${relation} neighbours`]];
+  if (noise) {
+    list.push(["error of a count", `± ${number(noise.error, 3)}`, `95% within ± ${number(noise.within, 3)}`]);
+  }
+  list.push(["beliefs grow by", `× ${number(gamma, 4)}`, delta ? `may fail: ${delta}` : "at most, always"]);
+  if (plain === null) list.push(["plain DP", "cannot", "no ε holds this against every belief"]);
+  else if (delta) list.push(["plain DP", `ε = ${number(plain)}`, "without a failure probability"]);
+  else {
+    const ratio = epsilon / plain;
+    const times = ratio > 1 ? `${number(ratio, 3)} × less` : `${number(1 / ratio, 3)} × more`;
+    const noise = Math.abs(ratio - 1) < 1e-6 ? "the same" : times;
+    list.push(["noise, against plain DP", noise, `plain DP: ε = ${number(plain)}`]);
+  }
+  return list.map(([name, value, more]) =>
+    h("div", {}, h("dt", {}, name), h("dd", {}, value, h("small", {}, more))),
+  );
+}
+
+async function needs() {
+  words();
+  clearErrors("adversary");
+  clearErrors("target");
+  const wrong = problem();
+  const panel = document.querySelector(".needs");
+  panel.classList.toggle("stale", Boolean(wrong));
+  if (wrong) {
+    planned = null;
+    $("needs-words").textContent = "Something above needs another look.";
+    showError(wrong, "target");
+    return;
+  }
+  try {
+    planned = await plan("/api/plan", { adversary: adversary(), target: target() });
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    planned = null;
+    panel.classList.add("stale");
+    $("needs-words").textContent = lost(error) ? "Waiting for the server." : "Something above needs another look.";
+    showError(error, "target");
+    return;
+  }
+  panel.classList.remove("stale");
+  $("needs-words").textContent = planned.card[1].lines.join(" ");
+  $("figures").replaceChildren(...figures(planned));
+  $("belief-chart").replaceChildren(...beliefChart(planned));
+  const more = planned.card.filter((part) => /^(If they know|Compared|More than)/.test(part.title));
+  $("needs-card").replaceChildren(...sections(more).flat(), reasons(planned.theorems));
+}
+
+// Step 4: what it costs
+
+async function cost() {
+  clearErrors("table");
+  clearErrors("domains");
+  clearErrors("queries");
+  for (const place of ["budget", "noise", "share", "release"]) clearErrors(place);
+  const ready = columns().length > 0 && queriesReady() && !problem();
+  $("go").disabled = true;
+  $("save-scenario").disabled = !ready;
+  if (!ready) {
+    showPrice(null);
+    return;
+  }
+  try {
+    const found = await price("/api/price", scenario());
+    showPrice(found);
+    $("go").disabled = Boolean(found.refusal);
+    if (found.refusal) {
+      showError({ field: "budget", message: `The ledger would refuse this: ${found.refusal}.` }, "budget");
+    }
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    showPrice(null);
+    showError(error, "budget");
+  }
+}
+
+const costSoon = debounce(cost, 300);
+const needsSoon = debounce(needs, 120);
+
+export function changed() {
+  costSoon();
+}
+
+function changedPlan() {
+  words();
+  needsSoon();
+  costSoon();
+}
+
+// Step 5
+
+const freshId = () =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+function remember(body) {
+  if (body) localStorage.setItem(PENDING, JSON.stringify(body));
+  else localStorage.removeItem(PENDING);
+}
+
+function pending() {
+  try {
+    return JSON.parse(localStorage.getItem(PENDING));
+  } catch {
+    return null;
+  }
+}
+
+async function release(body) {
+  clearErrors("release");
+  remember(body); // before anything is sent: a closed page can continue it
+  $("go").disabled = true;
+  $("pending").hidden = true;
+  $("progress").textContent = "Paying, scanning, adding noise …";
+  try {
+    const made = await post("/api/release", body);
+    remember(null);
+    answers(made, body);
+    $("progress").textContent = "Done.";
+    $("results").focus();
+    $("results").scrollIntoView({ block: "start" });
+    await cost();
+  } catch (error) {
+    $("progress").textContent = "";
+    const certain = !lost(error) && error.status < 500;
+    if (certain) remember(null); // refused before anything was paid for
+    $("pending").hidden = certain;
+    showError({ field: error.field, message: error.message }, "release");
+    $("go").disabled = !certain;
+  }
+}
+
+// Loading a scenario
+
+const asPercent = (text) => {
+  const spelled = String(text).trim();
+  if (spelled.endsWith("%")) return spelled.slice(0, -1);
+  const [top, bottom] = spelled.split("/");
+  const value = bottom === undefined ? Number(top) : Number(top) / Number(bottom);
+  return String(Number((value * 100).toPrecision(12)));
+};
+
+const choose = (name, value) => {
+  document.querySelector(`input[name="${name}"][value="${value}"]`).checked = true;
+};
+
+const both = (id, text) => {
+  $(`${id}-text`).value = text;
+  $(id).value = text;
+};
+
+async function load(view) {
+  const found = view.scenario;
+  const who = found.adversary ?? {};
+  const { delta, ...wanted } = found.target;
+  const [kind, value] = Object.entries(wanted)[0] ?? ["posterior", "60%"];
+  if (who.known !== undefined || who.uninformed || !["posterior", "gamma", "epsilon"].includes(kind)) {
+    throw new Error("This page has no fields for that adversary or target; whosin release takes it.");
+  }
+  choose("linked", who.linked ? "yes" : "no");
+  if (who.linked) $("group-size").value = who.linked;
+  choose("size", who["size-known"] ? "yes" : "no");
+  const [low, high] = String(who.prior ?? "0..1").split("..");
+  both("low", asPercent(low));
+  both("high", asPercent(high ?? low));
+  choose("target", kind);
+  if (kind === "epsilon") $("epsilon").value = value;
+  else both(kind, kind === "posterior" ? asPercent(value) : String(value));
+  $("delta").value = delta ?? "";
+  $("title").value = found.title ?? "Release";
+  const { noise, share, ...rest } = found.budget ?? {};
+  $("noise").value = noise ?? "laplace";
+  $("share").value = share === undefined ? "100" : asPercent(share);
+  keptBudget = rest;
+  if (await useTable(found.table.source)) {
+    $("entity").value = found.table.entity;
+    $("rows").value = found.table.rows ?? 1;
+    $("groups").value = found.table.groups ?? 1;
+    loadDomains(found.domains ?? {});
+    loadQueries(found.queries);
+  }
+  $("scenario-notes").textContent = ["Loaded.", ...view.notes].join(" ");
+  needs();
+  await cost();
+}
+
+async function loading(reading) {
+  clearErrors("scenario");
+  $("scenario-notes").textContent = "";
+  try {
+    await load(await reading());
+  } catch (error) {
+    showError({ field: "scenario", message: error.message }, "scenario");
+  }
+}
+
+export async function start() {
+  for (const id of ["low", "high", "posterior", "gamma"]) {
+    $(id).addEventListener("input", () => {
+      $(`${id}-text`).value = $(id).value;
+      changedPlan();
+    });
+    $(`${id}-text`).addEventListener("input", () => {
+      $(id).value = $(`${id}-text`).value;
+      changedPlan();
+    });
+  }
+  for (const id of ["epsilon", "delta", "group-size"]) $(id).addEventListener("input", changedPlan);
+  for (const radio of document.querySelectorAll('#view-release input[type="radio"]')) {
+    radio.addEventListener("change", () => {
+      if (radio.name === "linked" && linked() && chosen("target") === "posterior") {
+        choose("target", "gamma");
+      }
+      changedPlan();
+    });
+  }
+  for (const [id, field] of [["low-text", "adversary.prior"], ["high-text", "adversary.prior"],
+    ["posterior-text", "target.posterior"], ["gamma-text", "target.gamma"],
+    ["epsilon", "target.epsilon"], ["delta", "target.delta"], ["group-size", "adversary.linked"]]) {
+    $(id).dataset.field = field;
+  }
+  for (const id of ["title", "share"]) $(id).addEventListener("input", changed);
+  $("noise").addEventListener("change", changed);
+  $("go").addEventListener("click", () => release({ scenario: scenario(), request: freshId() }));
+  $("continue").addEventListener("click", () => release(pending()));
+  $("forget").addEventListener("click", () => {
+    remember(null);
+    $("pending").hidden = true;
+    cost();
+  });
+  $("save-scenario").addEventListener("click", async () => {
+    try {
+      await download("/api/scenario/toml", scenario(), "scenario.toml");
+    } catch (error) {
+      showError(error, "release");
+    }
+  });
+  $("scenario-pick").addEventListener("change", () => {
+    const name = $("scenario-pick").value;
+    if (name) loading(() => get(`/api/scenario?file=${encodeURIComponent(name)}`));
+  });
+  $("scenario-file").addEventListener("change", () => {
+    const file = $("scenario-file").files[0];
+    if (file) loading(async () => post("/api/scenario/read", { text: await file.text() }));
+  });
+  window.addEventListener("whosin-back", () => {
+    needs();
+    cost();
+  });
+  $("pending").hidden = pending() === null;
+  renderQueries();
+  await needs();
+}

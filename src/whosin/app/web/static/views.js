@@ -1,0 +1,249 @@
+// The further views: verify, notions, trade-off, ledger.
+
+import { get, post } from "./api.js";
+import { curveChart } from "./charts.js";
+import { $, clearErrors, h, number, reasons, s, sections, showError } from "./dom.js";
+
+// Verify
+
+function verdict(found) {
+  const { level } = found;
+  const case_ = level.witness;
+  const rows = [];
+  if (case_) {
+    rows.push(["about", case_.entity ?? `row ${case_.row}`], ["on seeing", case_.output]);
+    rows.push(["belief before", found.belief[0]], ["belief after", found.belief[1]]);
+    rows.push(["likelihood ratio", number(case_.ratio, 6)]);
+  }
+  const claim = level.holds === undefined ? null : h(
+    "p",
+    { class: level.holds ? "holds" : "fails" },
+    level.holds ? `The claim ${level.unit} ≤ ${number(level.at_most, 6)} holds.` : `The claim ${level.unit} ≤ ${number(level.at_most, 6)} is refuted by this case.`,
+  );
+  return h(
+    "div",
+    { class: "card" },
+    h("p", { class: "soft" }, found.title),
+    h("p", { class: "verdict-value" }, `${level.unit} ${level.exact ? "=" : "≤"} ${found.value}`),
+    claim,
+    case_ ? h("h3", {}, "The case that proves it") : h("p", {}, "No single case stands behind it."),
+    h("table", {}, h("tbody", {}, rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, String(value)))))),
+    case_ && !case_.attained ? h("p", { class: "note" }, "The level is a limit; this case is close to it.") : null,
+    reasons(found.theorems),
+  );
+}
+
+function startVerify() {
+  $("verify-notion").addEventListener("change", () => {
+    $("verify-family").disabled = $("verify-notion").value === "dp";
+  });
+  $("channel-file").addEventListener("change", async () => {
+    const file = $("channel-file").files[0];
+    if (file) $("channel").value = await file.text();
+  });
+  for (const [id, field] of [["verify-family", "family"], ["verify-claim", "at_most"], ["channel", "channel"]]) {
+    $(id).dataset.field = field;
+  }
+  $("verify").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    for (const place of ["family", "at_most", "channel", "verify"]) clearErrors(place);
+    const body = { channel: $("channel").value, notion: $("verify-notion").value, family: $("verify-family").value };
+    if ($("verify-claim").value.trim()) body.at_most = $("verify-claim").value.trim();
+    $("verdict").replaceChildren(h("p", { class: "note" }, "Measuring …"));
+    try {
+      $("verdict").replaceChildren(verdict(await post("/api/verify", body)));
+    } catch (error) {
+      $("verdict").replaceChildren();
+      showError(error, "verify");
+    }
+  });
+}
+
+// Notions
+
+const [WIDTH, HEIGHT] = [1000, 620];
+const place = ([x, y]) => [40 + ((x + 0.4) / 7.3) * (WIDTH - 80), HEIGHT - 30 - ((y - 1.1) / 5) * (HEIGHT - 60)];
+
+function arrow(from, to, colour) {
+  const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
+  const length = Math.hypot(dx, dy);
+  const [ux, uy] = [dx / length, dy / length];
+  const tip = [to[0] - ux * 18, to[1] - uy * 18];
+  const back = [tip[0] - ux * 11, tip[1] - uy * 11];
+  const side = (sign) => `${back[0] - sign * uy * 5} ${back[1] + sign * ux * 5}`;
+  return s("path", { class: colour, d: `M${tip[0]} ${tip[1]}L${side(1)}L${side(-1)}Z` });
+}
+
+function edge(item, aside, choose) {
+  let [from, to] = [place(item.from), place(item.to)];
+  const length = Math.hypot(to[0] - from[0], to[1] - from[1]);
+  const shift = [(-(to[1] - from[1]) / length) * aside, ((to[0] - from[0]) / length) * aside];
+  [from, to] = [from, to].map(([x, y]) => [x + shift[0], y + shift[1]]);
+  const at = { x1: from[0], y1: from[1], x2: to[0], y2: to[1] };
+  const colour = { both: 0, one: 2, not: 1 }[item.kind];
+  const label = item.label
+    ? s("text", { x: from[0] * 0.45 + to[0] * 0.55, y: from[1] * 0.45 + to[1] * 0.55 + 4, "text-anchor": "middle" }, item.label)
+    : null;
+  const node = s(
+    "g",
+    { class: "edge", role: "button", tabindex: "0", "aria-pressed": "false", "aria-label": item.title },
+    s("line", { class: "hit", ...at }),
+    s("line", { class: `line c${colour}${item.kind === "not" ? " dashed" : ""}`, ...at }),
+    arrow(from, to, `h${colour}`),
+    item.kind === "both" ? arrow(to, from, `h${colour}`) : null,
+    label,
+  );
+  node.addEventListener("click", () => choose(node, item));
+  node.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    choose(node, item);
+  });
+  return node;
+}
+
+async function showMap() {
+  if ($("map").childElementCount) return;
+  const found = await get("/api/notions");
+  const choose = (node, item) => {
+    for (const other of $("map").querySelectorAll(".edge")) other.setAttribute("aria-pressed", String(other === node));
+    $("theorem").replaceChildren(
+      h("h3", {}, item.title),
+      item.formula ? h("p", {}, `Level: ${item.formula}`) : null,
+      h("p", {}, item.statement),
+    );
+  };
+  const items = [
+    ...found.implications.map((line) => ({
+      from: found.places[line.source],
+      to: found.places[line.target],
+      kind: line.both_ways ? "both" : "one",
+      title: `${line.source} ${line.both_ways ? "⇔" : "⇒"} ${line.target}`,
+      label: /^T\d/.test(line.theorem) ? line.theorem : "⊇",
+      formula: line.formula,
+      statement: line.statement,
+    })),
+    ...found.counterexamples.map((line) => ({
+      from: found.places[line.source],
+      to: found.places[line.target],
+      kind: "not",
+      title: `${line.source} ⇏ ${line.target}`,
+      label: "",
+      statement: `A counterexample: ${line.reason}.`,
+    })),
+  ];
+  $("map").replaceChildren(
+    s(
+      "svg",
+      { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": "Notions and the theorems between them" },
+      items.map((item) => edge(item, item.kind === "not" ? 14 : 0, choose)),
+      Object.entries(found.places).map(([name, spot]) => {
+        const [x, y] = place(spot);
+        return s("text", { class: "node", x, y: y + 5, "text-anchor": "middle" }, name);
+      }),
+    ),
+  );
+}
+
+// Trade-off
+
+const NAMES = { dp: ["differential privacy", "c0"], identifiability: ["identifiability", "c1"], "mutual-information": ["mutual information", "c2"] };
+
+function startTradeoff() {
+  for (const [id, field] of [["to-rows", "rows"], ["to-values", "values"], ["to-prior", "prior"]]) $(id).dataset.field = field;
+  $("tradeoff").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    for (const name of ["rows", "values", "prior", "tradeoff"]) clearErrors(name);
+    const whole = (id) => (/^\s*\d+\s*$/.test($(id).value) ? Number($(id).value) : $(id).value);
+    $("curves").replaceChildren(h("p", { class: "note" }, "Solving …"));
+    try {
+      const body = { rows: whole("to-rows"), values: whole("to-values"), prior: $("to-prior").value };
+      $("curves").replaceChildren(...drawings(await post("/api/tradeoff", body)));
+    } catch (error) {
+      $("curves").replaceChildren();
+      showError(error, "tradeoff");
+    }
+  });
+}
+
+function drawings(found) {
+  const curve = (notion) => {
+    const points = found.curves[notion].map((point) => ({ ...point, level: point.epsilon }));
+    const byLevel = notion !== "mutual-information";
+    const bound = (side) => points.map((point) => (byLevel ? [point[side], point.level] : [point.distortion, point[side]]));
+    // Before its threshold identifiability has no closed form from above.
+    const bounds = notion === "identifiability" ? [bound("lower")] : [bound("lower"), bound("upper")];
+    return { name: NAMES[notion][0], colour: NAMES[notion][1], points, bounds };
+  };
+  const panel = (notions, axis) => {
+    const there = notions.filter((notion) => found.curves[notion]);
+    return there.length ? h("div", { class: "card chart" }, curveChart(there.map(curve), axis)) : null;
+  };
+  return [
+    h("div", { id: "answers-tradeoff", class: "pair" }, panel(["dp", "identifiability"], "ε"), panel(["mutual-information"], "nats")),
+    h("p", { class: "note" }, "Solid: the optimum, certified. Dashed: what closed forms say. Further down and to the left is better."),
+    ...Object.entries(found.skipped).map(([notion, why]) => h("p", { class: "note" }, `No curve for ${NAMES[notion][0]}: ${why}.`)),
+  ];
+}
+
+// Ledger
+
+async function history(name, where) {
+  const found = await get(`/api/ledger/history?dataset=${encodeURIComponent(name)}`);
+  const heads = ["", "when", "who", "what", "cost"];
+  const waiting = found.unanswered ? ` ${found.unanswered} paid for and not answered yet.` : "";
+  where.replaceChildren(
+    h("p", { class: "holds" }, `The chain of digests is whole.${waiting}`),
+    h(
+      "div",
+      { class: "wide", tabindex: "0", role: "region", "aria-label": `history of ${name}` },
+      h(
+        "table",
+        {},
+        h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
+        h("tbody", {}, found.entries.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell))))),
+      ),
+    ),
+  );
+}
+
+async function showLedger() {
+  clearErrors("ledger");
+  try {
+    const { datasets } = await get("/api/ledger");
+    if (!datasets.length) {
+      $("datasets").replaceChildren(h("p", { class: "card" }, "Nothing has been released from here yet."));
+      return;
+    }
+    $("datasets").replaceChildren(
+      ...datasets.map(({ dataset, card, standing }) => {
+        const share = Math.min(1, Number(standing.spent_epsilon) / Number(standing.budget_epsilon) || 0);
+        const bar = h("div", { class: "meter", role: "img", "aria-label": `${Math.round(share * 100)}% of the budget is spent` }, h("span", {}));
+        bar.style.setProperty("--share", `${share * 100}%`);
+        const entries = h("div", {});
+        const button = h("button", {
+          type: "button",
+          "aria-label": `History of ${dataset}`,
+          onclick: async () => {
+            try {
+              await history(dataset, entries);
+              button.hidden = true;
+            } catch (error) {
+              showError({ field: "ledger", message: error.message }, "ledger");
+            }
+          },
+        }, "History");
+        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, card[0].lines.map((line) => h("p", {}, line)), sections(card.slice(1)), button, entries);
+      }),
+    );
+  } catch (error) {
+    showError({ field: "ledger", message: error.message }, "ledger");
+  }
+}
+
+export const onShow = { notions: showMap, ledger: showLedger };
+
+export function startViews() {
+  startVerify();
+  startTradeoff();
+}

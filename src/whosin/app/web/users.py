@@ -1,0 +1,61 @@
+"""Users of a shared server: a token each, of which only a digest is kept.
+
+Contract: a token has 256 random bits, so a plain SHA-256 cannot be searched; it is shown once. The
+file is readable by its owner only, and is replaced in one step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from pathlib import Path
+
+from whosin.errors import InvalidInput, StoreFailed
+
+LONGEST_NAME = 100
+
+
+def add_user(path: Path, name: str) -> str:
+    """Add a user, or give one a new token; return the token."""
+    if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+        raise InvalidInput("--add-user", f"a name of at most {LONGEST_NAME} letters", repr(name))
+    if not path.resolve().parent.is_dir():
+        raise InvalidInput("--users", "a file in an existing folder", path.name)
+    known = read_users(path)
+    token = secrets.token_urlsafe(32)
+    known[name] = _digest(token)
+    text = json.dumps({"users": known}, ensure_ascii=False, indent=2) + "\n"
+    beside = path.with_name(path.name + ".new")
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+    beside.replace(path)
+    return token
+
+
+def read_users(path: Path) -> dict[str, str]:
+    """Names and digests; nobody if there is no file."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return {str(name): str(digest) for name, digest in data["users"].items()}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise StoreFailed(f"{path.name} is not a file of users") from None
+
+
+def user_of(users: dict[str, str], token: str | None) -> str | None:
+    """Whose token it is."""
+    if not token:
+        return None
+    digest, found = _digest(token), None
+    for name, kept in users.items():
+        if hmac.compare_digest(digest, kept):
+            found = name
+    return found
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

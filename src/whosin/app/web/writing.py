@@ -1,0 +1,122 @@
+"""A scenario as files: TOML for `whosin release`, and a Python script that makes the same run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any
+
+from whosin.calibration import Plan, Target
+from whosin.families import Family
+from whosin.release import QUERIES
+
+PARTS = ("adversary", "target", "table", "domains", "ledger", "budget")
+
+
+def toml_text(data: Mapping[str, Any]) -> str:
+    """The scenario as TOML; reading it gives the same keys and values."""
+    lines = [f"title = {_toml(data['title'])}"] if "title" in data else []
+    for part in PARTS:
+        if data.get(part):
+            lines += ["", f"[{part}]", *_pairs(data[part])]
+    for query in data.get("queries", ()):
+        lines += ["", "[[queries]]", *_pairs(query)]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _pairs(table: Mapping[str, Any]) -> list[str]:
+    return [f"{_key(key)} = {_toml(value)}" for key, value in table.items() if value is not None]
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml(key)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml(each) for each in value)}]"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(_pairs(value)) + " }" if value else "{}"
+    return repr(value)
+
+
+def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str:
+    """A script that makes the run again; under the same request and ledger it pays nothing."""
+    table, budget = data["table"], data.get("budget", {})
+    url = data["ledger"]["url"]
+    ledger = repr(url) if "://" in url else f"folder / {url!r}"
+    options = [f"{key}={table[key]!r}" for key in ("rows", "groups") if key in table]
+    asked = [f"    {_query(query)}," for query in data["queries"]]
+    spent = [f"{key}={value!r}" for key, value in budget.items()]
+    named = "" if request is None else f", request={request!r}"
+    return "\n".join(
+        [
+            '"""A release made with whosin, as a script.',
+            "",
+            "The first argument is the folder of the table, the second a ledger. In the ledger of",
+            "the first run the stored answers come back and nothing is paid; in another one they",
+            "are drawn anew and paid for.",
+            '"""',
+            "",
+            "import sys",
+            "from pathlib import Path",
+            "",
+            "import whosin as wi",
+            "from whosin import release",
+            "",
+            f"title = {data.get('title', 'Release')!r}",
+            'folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")',
+            f"ledger = sys.argv[2] if len(sys.argv) > 2 else {ledger}",
+            "",
+            "# Who may be looking, and how sure they may become.",
+            f"target = {_made(plan.target)}",
+            f"adversaries = {_made(plan.family)}",
+            f"plan = wi.calibrate(target, adversaries, delta={plan.delta!r})",
+            "table = wi.Table(",
+            f"    folder / {table['source']!r},",
+            f"    {table['entity']!r},",
+            f"    {dict(data.get('domains', {}))!r},",
+            *(f"    {option}," for option in options),
+            ")",
+            "queries = [",
+            *asked,
+            "]",
+            f"session = wi.Session(table, plan, ledger{named})",
+            f"made = session.release({', '.join(['queries', *spent])})",
+            "",
+            "print(title)",
+            "for answer in made:",
+            "    print(answer.title)",
+            '    print(*answer.columns, sep="\\t")',
+            "    for row in answer.rows:",
+            '        print(*row, sep="\\t")',
+            'print(f"left: {made.standing.remaining:.6g} of ε = {plan.epsilon:.6g}")',
+            "",
+        ]
+    )
+
+
+def _made(thing: Target | Family) -> str:
+    """The call that makes a target or a family, with exact numbers as texts."""
+    room = "wi.families." if isinstance(thing, Family) else "wi."
+    values = [getattr(thing, each.name) for each in fields(thing)]  # type: ignore[arg-type]
+    given = [_exact(v) if isinstance(v, Fraction) else repr(v) for v in values]
+    return f"{room}{type(thing).__name__}({', '.join(given)})"
+
+
+def _exact(value: Fraction) -> str:
+    """A text that spells the number, or the float that it came from."""
+    binary = value.denominator > 10**6 and Fraction(float(value)) == value
+    return repr(float(value)) if binary else repr(str(value))
+
+
+def _query(query: Mapping[str, Any]) -> str:
+    options = [f"{key}={value!r}" for key, value in query.items() if key != "kind"]
+    return f"release.{QUERIES[query['kind']].__name__}({', '.join(options)})"

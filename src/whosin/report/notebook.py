@@ -1,0 +1,88 @@
+"""Results in notebooks: `html(thing)` is what `_repr_html_` shows."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from html import escape
+
+from whosin.calibration import Plan
+from whosin.ledger import Standing
+from whosin.notions import Level, Notion
+from whosin.references import THEOREMS
+from whosin.release import Answer, Release
+from whosin.report import card, charts
+from whosin.report.answer_charts import answer_chart
+from whosin.report.budget import standing_card
+from whosin.report.html import drawing, rows_table, sections
+from whosin.report.numbers import percent, short
+from whosin.report.releases import cost_words
+from whosin.report.text import title
+
+
+@singledispatch
+def html(thing: object) -> str:
+    """A result as HTML, without styles of its own: notebooks have theirs."""
+    return f"<pre>{escape(repr(thing))}</pre>"
+
+
+@html.register
+def _(plan: Plan) -> str:
+    bounds = getattr(plan.family, "bounds", (0, 1))
+    beliefs = charts.belief_chart(
+        card.curves(plan), (float(bounds[0]), float(bounds[1])), "How sure anyone can become"
+    )
+    return _block(sections(card.card(plan)), drawing(beliefs), _reasons(plan.theorems))
+
+
+@html.register
+def _(level: Level) -> str:
+    measured = isinstance(level.notion, Notion)
+    unit = level.notion.unit if isinstance(level.notion, Notion) else "level"
+    parts = [
+        f"<p>{escape(title(level.notion))}</p>" if isinstance(level.notion, Notion) else "",
+        f"<h3>{unit} {'=' if level.exact else '≤'} {escape(short(level.value))}</h3>",
+    ]
+    case = level.witness
+    if case is not None:
+        about = case.entity if case.entity is not None else f"row {case.row}"
+        rows = [
+            ("about", str(about)),
+            ("output", str(case.output)),
+            ("belief before", percent(case.prior)),
+            ("belief after", percent(case.posterior)),
+            ("likelihood ratio", short(case.ratio)),
+        ]
+        parts.append(rows_table(("the case", "that proves it"), rows))
+    elif measured:
+        parts.append("<p>No single case stands behind it.</p>")
+    return _block(*parts, _reasons(level.theorems))
+
+
+@html.register
+def _(standing: Standing) -> str:
+    return _block(sections(standing_card(standing)))
+
+
+@html.register
+def _(answer: Answer) -> str:
+    chart = answer_chart(answer)
+    return _block(
+        f"<h3>{escape(answer.title)}</h3>",
+        f"<p>{escape(cost_words(answer.cost))}; {escape(answer.noise)}</p>",
+        "" if chart is None else drawing(chart),
+        rows_table(answer.columns, answer.rows),
+    )
+
+
+@html.register
+def _(release: Release) -> str:
+    return _block(*(html(answer) for answer in release.answers), html(release.standing))
+
+
+def _reasons(theorems: tuple[str, ...]) -> str:
+    lines = "".join(f"<li>{escape(str(THEOREMS[number]))}</li>" for number in theorems)
+    return f"<details><summary>Why this holds</summary><ul>{lines}</ul></details>"
+
+
+def _block(*parts: str) -> str:
+    return "<div>" + "\n".join(part for part in parts if part) + "</div>"

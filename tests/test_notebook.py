@@ -1,0 +1,53 @@
+"""Results show themselves in notebooks, with everything from outside escaped."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+import whosin as wi
+from whosin.report.notebook import html
+
+PLAN = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"), query="count")
+
+
+def test_a_plan_shows_its_card_and_its_chart():
+    shown = PLAN._repr_html_()
+    assert "becomes at most 60.0% sure" in shown and "ε = 0.4055" in shown and "<svg" in shown
+    assert "T11" in shown and "<script" not in shown
+
+
+def test_a_level_shows_its_witness():
+    channel = wi.Channel(wi.Subsets(["<ann>", "bob"]), [["3/4", "1/4"], ["1/2", "1/2"]] * 2)
+    shown = wi.notions.PositiveMembership(wi.families.Independent()).measure(channel)._repr_html_()
+    assert "γ = 2" in shown and "&lt;ann&gt;" in shown and "<ann>" not in shown
+    nothing = wi.Channel(wi.Subsets(1), [[1], [1]])
+    one = wi.notions.PositiveMembership(wi.families.OneOfTwo()).measure(nothing)
+    assert "γ = 1" in one._repr_html_()
+    bare = replace(wi.notions.DifferentialPrivacy().measure(channel), notion=None, witness=None)
+    assert "level = " in bare._repr_html_()
+
+
+def test_a_release_shows_its_answers_and_its_standing(tmp_path):
+    (tmp_path / "wards.csv").write_text("who,ward\na,x\nb,<y>\nc,x\n", encoding="utf-8")
+    table = wi.Table(tmp_path / "wards.csv", "who", {"ward": ["x", "<y>"]})
+    session = wi.Session(table, PLAN, tmp_path / "ledger.db")
+    made = session.release([wi.release.Count(name="people"), wi.release.Count(by=["ward"])])
+    shown = made._repr_html_()
+    assert "people" in shown and "&lt;y&gt;" in shown and "<y>" not in shown
+    assert made[1]._repr_html_() in shown and made.standing._repr_html_() in shown
+    assert "What all answers together allow" in shown
+
+
+def test_anything_else_is_shown_as_it_is():
+    assert html("<b>") == "<pre>&#x27;&lt;b&gt;&#x27;</pre>"
+
+
+@pytest.mark.parametrize("heavy", ["whosin.report", "altair", "rich"])
+def test_nothing_is_loaded_until_a_notebook_asks(heavy):
+    code = f"import sys, whosin; whosin.Plan; whosin.Level; print({heavy!r} in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"

@@ -1,0 +1,81 @@
+"""The wheel carries the page and `py.typed`, and works in an environment of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "src" / "whosin" / "app" / "web" / "static"
+
+
+def run(*command: object, **environment: str) -> str:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    found = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, env=clean | environment
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    return found.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Built from a copy, so that nothing is left in the tree."""
+    folder = tmp_path_factory.mktemp("wheel")
+    beside = shutil.ignore_patterns("*.egg-info", "__pycache__")
+    shutil.copytree(ROOT / "src", folder / "copy" / "src", ignore=beside)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / "copy")
+    options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir", folder]
+    command = [sys.executable, "-m", "pip", "wheel", *options, folder / "copy"]
+    built = subprocess.run(command, capture_output=True, text=True)
+    # pip makes an environment for building, with a setuptools that knows today's pyproject files.
+    if "setuptools" in built.stderr and "ERROR" in built.stderr and not os.environ.get("CI"):
+        pytest.skip("the build backend cannot be fetched")
+    assert built.returncode == 0, built.stdout + built.stderr
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+def test_the_wheel_carries_the_page_and_its_types(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert "whosin/py.typed" in names
+    for path in PAGE.iterdir():
+        assert f"whosin/app/web/static/{path.name}" in names
+    assert not [name for name in names if name.startswith("tests") or "__pycache__" in name]
+
+
+def test_the_wheel_works_in_an_environment_of_its_own(wheel, tmp_path):
+    """Dependencies come from here by a path file, so nothing is fetched; whosin does not."""
+    home = tmp_path / "clean"
+    venv.create(home, with_pip=False, symlinks=True)
+    python = home / "bin" / "python"
+    site = Path(run(python, "-c", "import site; print(site.getsitepackages()[0])").strip())
+    unpacked = tmp_path / "unpacked"
+    zipfile.ZipFile(wheel).extractall(unpacked)
+    # The wheel comes before the dependencies, where an editable whosin may lie.
+    (site / "a.pth").write_text(f"{unpacked}\n{sysconfig.get_paths()['purelib']}\n")
+    where = run(python, "-c", "import whosin; print(whosin.__file__)")
+    assert Path(where.strip()).is_relative_to(unpacked)
+    start = "from whosin.app.cli.main import run; run()"
+    assert "Usage" in run(python, "-c", start, "--help")
+    assert "serve" in run(python, "-c", start, "--help")
+    ask = (
+        "from pathlib import Path\n"
+        "import httpx\n"
+        "from whosin.app.web.server import running\n"
+        "from whosin.app.web.settings import Settings\n"
+        f"here = Path({str(tmp_path)!r})\n"
+        "with running(Settings(here, 'ledger.db', here / 'users.json')) as url:\n"
+        "    print(httpx.get(url).text, httpx.get(url + '/static/app.js').status_code)\n"
+    )
+    served = run(python, "-c", ask)
+    assert "How sure can anyone be" in served and served.strip().endswith("200")

@@ -1,0 +1,586 @@
+"""The JSON routes: the same steps as the page, safe by default, and nothing private in errors."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+import whosin as wi
+from web_server import ONE, PLAN, SCENARIO, program, served
+from whosin.app.cli.main import main
+from whosin.app.web import lane, writing
+from whosin.app.web.guard import SECURITY
+from whosin.app.web.server import make_app, running
+from whosin.app.web.settings import Settings
+from whosin.app.web.users import add_user, read_users
+from whosin.ledger import Ledger, verify
+from whosin.release import DuckDB
+from whosin.release.scenario import load_scenario, read_plan
+
+SECRET = "patient 4711 is Ann"
+
+
+@pytest.fixture
+def hospital(tmp_path):
+    return served(tmp_path)
+
+
+@pytest.fixture
+def server(hospital):
+    with running(hospital) as url, program(url) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory):
+    """A server for tests that change nothing."""
+    with running(served(tmp_path_factory.mktemp("still"), 50)) as url, program(url) as client:
+        yield client
+
+
+def problem(answer: httpx.Response, status: int, field: str | None = None) -> str:
+    """The message of a refusal of this status about this field."""
+    error = answer.json()["error"]
+    assert (answer.status_code, error["field"]) == (status, field), answer.text
+    return str(error["message"])
+
+
+# The steps
+
+
+def test_a_plan_is_the_library_s_plan(still):
+    view = still.post("/api/plan", json=PLAN).json()
+    plan = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"), query="count")
+    assert wi.Plan.from_dict(view["plan"]).epsilon == plan.epsilon
+    assert view["plan"]["noise"] == vars(plan.noise)
+    assert view["band"] == [0.05, 0.5]
+    assert [part["title"] for part in view["card"]][:2] == ["Who is looking", "What is promised"]
+    before, after = view["curves"][-1]["points"][50]
+    assert (before, after) == (0.5, pytest.approx(0.6))
+    assert any("T11" in line for line in view["theorems"])
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "words"),
+    [
+        ({"adversary": {"prior": "0.7"}, "target": {"posterior": 0.6}}, "target.posterior", "0.7"),
+        ({"adversary": {"prior": "x..0.7"}, "target": {"gamma": 2}}, "adversary.prior", "number"),
+        ({"adversary": {"prior": "0.9..0.2"}, "target": {"gamma": 2}}, "adversary.prior", "high"),
+        ({"adversary": {"linked": -1}, "target": {"gamma": 2}}, "adversary.linked", "at least 1"),
+        ({"target": {"gamma": 2, "delta": 2}}, "target.delta", "below 1"),
+        ({"target": {"gamma": "1"}}, "target.gamma", "above 1"),
+        ({"target": {"epsilon": "nan"}}, "target.epsilon", "finite"),
+        ({"target": {"gamma": 2, "speed": 1}}, "target.speed", ""),
+        ({"target": {}}, "target.posterior", "exactly one"),
+        ({}, "target", ""),
+    ],
+)  # fmt: skip
+def test_a_wrong_plan_names_its_field(still, body, field, words):
+    assert words in problem(still.post("/api/plan", json=body), 422, field)
+
+
+def changed(**parts: object) -> dict[str, object]:
+    return SCENARIO | parts
+
+
+def table(**parts: object) -> dict[str, object]:
+    return SCENARIO | {"table": SCENARIO["table"] | parts}
+
+
+def asked(*queries: dict[str, object]) -> dict[str, object]:
+    return SCENARIO | {"queries": list(queries)}
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "words"),
+    [
+        (table(source="none.csv"), "table.source", "hospital.parquet"),
+        (table(source="../hospital.parquet"), "table.source", "one of"),
+        (table(source="/etc/passwd"), "table.source", "one of"),
+        (table(entity="pation"), "table.entity", "patient"),
+        (table(rows=0), "table.rows", "whole number"),
+        (table(engine="spark"), "table.engine", ""),
+        (changed(domains={"ward": []}), "domains.ward", "at least one"),
+        (changed(domains={"age": {"lower": 9, "upper": 1}}), "domains.age", "below"),
+        (changed(domains={"age": ["old"]}), "domains.age", "texts"),
+        (changed(domains={"nothing": [1]}), "domains", "column"),
+        (changed(domains={"age": list(range(2001))}), "domains.age", "2,000"),
+        (asked({"kind": "count", "where": "age >"}), "queries.0.where", "condition"),
+        (asked({"kind": "count"}, {"kind": "mean", "column": "ward"}), "queries.1", "range"),
+        (asked({"kind": "count", "weight": -1}), "queries.0.weight", "above 0"),
+        (asked({"kind": "cound"}), "queries.0", "count"),
+        (asked({"kind": "synthetic", "columns": ["ward"], "path": "x"}), "queries.0", "release"),
+        (asked(), "queries", ""),
+    ],
+)  # fmt: skip
+def test_a_wrong_scenario_names_its_field(still, body, field, words):
+    assert words in problem(still.post("/api/price", json=body), 422, field)
+
+
+@pytest.mark.parametrize("kind", ["count", "top"])
+def test_an_answer_that_no_page_can_show_is_refused(still, kind):
+    many = {name: {"lower": 0, "upper": 200, "edges": list(range(200))} for name in ("age", "days")}
+    body = asked({"kind": kind, "by": ["age", "days"]}) | {"domains": many}
+    assert "20,000 cells" in problem(still.post("/api/price", json=body), 422, "queries.0.by")
+
+
+def test_the_price_is_shown_and_nothing_is_spent(server, hospital):
+    price = server.post("/api/price", json=SCENARIO).json()
+    assert [offer["title"] for offer in price["offers"]] == ["patients", "visits by ward", "days"]
+    assert price["total_epsilon"] == pytest.approx(price["epsilon"])
+    assert (price["remaining"], price["refusal"]) == (None, None)
+    assert not Path(hospital.ledger).exists()
+
+
+def test_the_whole_round(server, hospital, tmp_path):
+    assert server.get("/api/files").json()["tables"][0]["name"] == "hospital.parquet"
+    columns = server.get("/api/columns", params={"file": "hospital.parquet"}).json()["columns"]
+    assert [column["name"] for column in columns] == ["patient", "age", "ward", "days"]
+    body = {"scenario": SCENARIO, "request": "the-first-one"}
+    made = server.post("/api/release", json=body).json()
+    assert [answer["title"] for answer in made["answers"]] == ["patients", "visits by ward", "days"]
+    value, low, high = made["answers"][0]["rows"][0]
+    assert low < value < high and abs(value - 400) < 200
+    assert server.post("/api/release", json=body).json() == made  # a retry
+
+    text = server.post("/api/release/csv", params={"answer": 1}, json=body).text
+    assert text.splitlines()[1].startswith('"surgery",')
+    report = server.post("/api/release/report", json=body).text
+    assert "visits by ward" in report and "<script" not in report
+    assert "http" not in report.replace("http://www.w3.org", "")
+    assert problem(server.post("/api/release/csv", params={"answer": 9}, json=body), 422, "answer")
+
+    toml = server.post("/api/scenario/toml", json=SCENARIO).text
+    (tmp_path / "again.toml").write_text(toml, encoding="utf-8")
+    again = load_scenario(tmp_path / "again.toml")
+    assert again.plan.epsilon == made["standing"]["plan"]["epsilon"]
+    assert again.ledger == hospital.ledger
+    read = server.post("/api/scenario/read", json={"text": toml}).json()
+    assert read["scenario"] == SCENARIO and "ledger" in read["notes"][0]
+    found = server.get("/api/scenario", params={"file": "again.toml"}).json()
+    assert found["scenario"] == SCENARIO
+
+    (tmp_path / "again.py").write_text(server.post("/api/scenario/script", json=body).text)
+    run = [sys.executable, str(tmp_path / "again.py"), str(tmp_path)]
+    printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    for answer in made["answers"]:
+        for row in answer["rows"]:
+            assert "\t".join(map(str, row)) in printed
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.standing("hospital").debits == 3  # paid once, whatever was fetched since
+
+    shown = server.get("/api/ledger").json()["datasets"][0]
+    assert shown["dataset"] == "hospital" and shown["standing"]["debits"] == 3
+    history = server.get("/api/ledger/history", params={"dataset": "hospital"}).json()
+    assert history["whole"] and len(history["entries"]) == 7
+    refused = server.post("/api/release", json=body | {"request": "a-second-one"})
+    assert "has 0 left" in problem(refused, 409)
+    assert "left" in server.post("/api/price", json=SCENARIO).json()["refusal"]
+
+
+def test_a_download_never_releases(server, hospital):
+    body = {"scenario": ONE, "request": "never-made"}
+    for path in ("/api/release/csv", "/api/release/report"):
+        problem(server.post(path, json=body), 404, "request")
+    assert not Path(hospital.ledger).exists()
+    assert server.get("/api/ledger").json() == {"datasets": []}
+
+
+def test_verify_shows_its_witness(still):
+    channel = {
+        "space": {"kind": "subsets", "entities": ["ann", "bob"]},
+        "outputs": ["low", "high"],
+        "probabilities": [["3/4", "1/4"], ["1/2", "1/2"], [0.6, 0.4], ["1/4", "3/4"]],
+    }
+    body = {"channel": json.dumps(channel), "family": "independent=0.05..0.5", "at_most": "1.5"}
+    found = still.post("/api/verify", json=body).json()
+    assert found["level"]["value_exact"] == "40/21" and found["level"]["holds"] is False
+    assert found["level"]["witness"]["entity"] == "ann" and found["belief"] == ["5.0%", "9.5%"]
+    problem(still.post("/api/verify", json=body | {"channel": "{"}), 422, "channel")
+    problem(still.post("/api/verify", json=body | {"family": "friends"}), 422, "family")
+    problem(still.post("/api/verify", json=body | {"at_most": "much"}), 422, "at_most")
+    wide = json.dumps({**channel, "probabilities": [[1] * 70_000]})
+    assert "at most" in problem(
+        still.post("/api/verify", json=body | {"channel": wide}), 422, "channel"
+    )
+    records, subsets = {"kind": "records", "rows": 10**9, "values": 9}, {"kind": "subsets"}
+    for space in (records, subsets | {"entities": 10**9}):
+        large = json.dumps({**channel, "space": space})
+        problem(still.post("/api/verify", json=body | {"channel": large}), 422, "channel")
+
+
+def test_notions_and_tradeoff(still):
+    found = still.get("/api/notions").json()
+    line = next(edge for edge in found["implications"] if edge["theorem"] == "T6")
+    assert "T6" in line["statement"] and line["source"] in found["places"]
+    curves = still.post("/api/tradeoff", json={"rows": 4, "prior": "0.7,0.3"}).json()["curves"]
+    assert curves["dp"][0]["distortion"] == pytest.approx(1.2)
+    problem(still.post("/api/tradeoff", json={"rows": 400}), 422, "rows")
+    problem(still.post("/api/tradeoff", json={"rows": 4, "values": 40}), 422, "values")
+    problem(still.post("/api/tradeoff", json={"rows": 4, "prior": "0.7"}), 422, "prior")
+
+
+# Safe by default
+
+
+def test_foreign_pages_and_rebound_names_are_refused(hospital):
+    with running(hospital) as url, httpx.Client(base_url=url) as plain, program(url) as client:
+        problem(plain.post("/api/plan", json=PLAN), 403)
+        for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+            problem(client.post("/api/plan", json=PLAN, headers=headers), 403)
+        own = {"Origin": url, "Sec-Fetch-Site": "same-origin"}
+        assert client.post("/api/plan", json=PLAN, headers=own).status_code == 200
+        for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "["):
+            for path in ("/", "/api/ledger", "/static/app.js"):
+                problem(client.get(path, headers={"Host": host}), 400)
+        for path in ("/", "/api", "/static/app.js", "/api/hello", "/api/nothing"):
+            headers = client.get(path).headers
+            assert all(headers[name] for name in SECURITY), path
+            assert "access-control-allow-origin" not in headers
+        assert "unsafe" not in SECURITY["Content-Security-Policy"]
+        assert client.get("/static/../server.py").status_code == 404
+        assert client.get("/static/%2e%2e/server.py").status_code == 404
+
+
+def test_bodies_are_bounded(hospital):
+    with running(hospital) as url, program(url) as client:
+        problem(client.post("/api/plan", content=b" " * 3_000_000), 413)
+        problem(client.post("/api/plan", content=iter([b"{}"])), 411)
+
+
+def test_tokens(tmp_path, capsys):
+    hospital = served(tmp_path)
+    token = add_user(hospital.users, "Ann")
+    second = add_user(hospital.users, "Bob")
+    kept = hospital.users.read_text(encoding="utf-8")
+    assert token not in kept and set(read_users(hospital.users)) == {"Ann", "Bob"}
+    assert hospital.users.stat().st_mode & 0o077 == 0
+    with running(hospital) as url, program(url) as client:
+        hello = client.get("/api/hello").json()
+        assert hello["login"] and hello["user"] is None
+        for path in ("/api/files", "/api/ledger", "/api/openapi.json"):
+            problem(client.get(path), 401)
+        problem(client.post("/api/release", json={"scenario": ONE, "request": "x" * 9}), 401)
+        problem(client.post("/api/login", json={"token": "guess"}), 401, "token")
+        problem(client.get("/api/files", headers={"Authorization": f"Bearer {token}x"}), 401)
+        bearer = {"Authorization": f"Bearer {token}"}
+        made = client.post(
+            "/api/release", json={"scenario": ONE, "request": "by-ann-first"}, headers=bearer
+        )
+        assert made.status_code == 200
+        assert client.post("/api/login", json={"token": second}).json()["user"] == "Bob"
+        assert client.get("/api/hello").json()["user"] == "Bob"  # by its cookie
+        rows = client.get("/api/ledger/history", params={"dataset": "hospital"}).json()["entries"]
+        assert {row[2] for row in rows} == {"Ann"}
+        assert client.post("/api/logout").json()["user"] is None
+        problem(client.get("/api/files"), 401)
+        cookie = client.post("/api/login", json={"token": second}).headers["set-cookie"].lower()
+        assert "httponly" in cookie and "samesite=strict" in cookie
+
+
+def test_a_shared_server_opens_no_budgets(tmp_path):
+    hospital = served(tmp_path, register=False)
+    body = {"scenario": ONE, "request": "shared-one"}
+    with running(hospital) as url, program(url) as client:
+        assert "ledger create" in problem(
+            client.post("/api/release", json=body), 409, "table.source"
+        )
+        problem(client.post("/api/files", params={"name": "a.csv"}, content=b"a\n1\n"), 409, "name")
+        with Ledger(hospital.ledger) as ledger:
+            plan = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"))
+            ledger.register("hospital", plan)
+        assert client.post("/api/release", json=body).status_code == 200
+
+
+def upload(client: httpx.Client, name: str, content: bytes) -> httpx.Response:
+    return client.post("/api/files", params={"name": name}, content=content)
+
+
+def test_uploads(tmp_path):
+    hospital = served(tmp_path / "data", largest_upload=1000)
+    with running(hospital) as url, program(url) as client:
+        assert upload(client, "new.csv", b"who,age\nann,3\nbob,4\n").status_code == 201
+        columns = client.get("/api/columns", params={"file": "new.csv"}).json()["columns"]
+        assert [column["type"] for column in columns] == ["string", "string"]
+        for name in (
+            "../evil.csv",
+            "/tmp/evil.csv",
+            ".hidden.csv",
+            "a/b.csv",
+            "x.exe",
+            "",
+            "*.csv",
+        ):
+            problem(upload(client, name, b"a\n1\n"), 422, "name")
+        assert "already" in problem(upload(client, "new.csv", b"a\n1\n"), 409, "name")
+        problem(upload(client, "large.csv", b"a" * 1001), 413)
+        for name, content in (
+            ("text.parquet", b"who,age\nann,3\n"),
+            ("binary.csv", b"PAR1\0\0\0"),
+            ("latin.csv", "who\nJosé\n".encode("latin-1") * 9),
+            ("empty.csv", b""),
+            ("text.arrow", b"who\nann\n"),
+        ):
+            assert "as its name says" in problem(upload(client, name, content), 422, "name")
+        assert upload(client, "torn.parquet", b"PAR1 and nothing more").status_code == 201
+        assert "readable parquet" in problem(
+            client.get("/api/columns", params={"file": "torn.parquet"}), 422, "table.source"
+        )
+    there = {path.name for path in (tmp_path / "data").iterdir()}
+    assert there == {"hospital.parquet", "hospital.toml", "new.csv", "torn.parquet"}
+    assert not list(tmp_path.glob("evil*"))
+
+
+def test_only_files_of_the_folder_are_served(server, hospital, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside") / "private.csv"
+    outside.write_text("who\nann\n")
+    (hospital.folder / "link.csv").symlink_to(outside)
+    (hospital.folder / ".hidden.csv").write_text("who\nann\n")
+    names = [file["name"] for file in server.get("/api/files").json()["tables"]]
+    assert names == ["hospital.parquet"]
+    for name in ("link.csv", ".hidden.csv", str(outside), "users.json", "ledger.db"):
+        problem(server.get("/api/columns", params={"file": name}), 422, "table.source")
+
+
+def test_two_browsers_cannot_overdraw(server, hospital):
+    """Every one of many racing for the same budget is paid in full or refused."""
+    start = threading.Barrier(6)
+
+    def go(number: int) -> httpx.Response:
+        start.wait()
+        return server.post("/api/release", json={"scenario": ONE, "request": f"racing-{number}"})
+
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(go, range(6)))
+    assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409, 409]
+    with Ledger(hospital.ledger) as ledger:
+        standing = ledger.standing("hospital")
+        assert standing.debits == 1 and standing.remaining == 0
+        assert verify(ledger, "hospital").unanswered == ()
+
+
+def test_a_failing_scan_keeps_the_debit_and_tells_nothing(server, hospital, monkeypatch, capfd):
+    body = {"scenario": ONE, "request": "will-fail-once"}
+    run = DuckDB.run
+
+    def fail(self: DuckDB, *_: object) -> object:
+        raise RuntimeError(SECRET)
+
+    monkeypatch.setattr(DuckDB, "run", fail)
+    first = server.post("/api/release", json=body)
+    assert "the debit stands" in problem(first, 503)
+    monkeypatch.setattr(DuckDB, "run", run)
+    made = server.post("/api/release", json=body)
+    assert made.status_code == 200
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.standing("hospital").debits == 1
+    assert SECRET not in first.text + "".join(capfd.readouterr())
+
+
+def test_an_unexpected_error_tells_nothing(server, monkeypatch, capfd):
+    def fail(*_: object) -> object:
+        raise ValueError(SECRET)
+
+    monkeypatch.setattr("whosin.app.web.routes.plan.plan_of", fail)
+    answer = server.post("/api/plan", json=PLAN)
+    said = "".join(capfd.readouterr())
+    assert "internal error" in problem(answer, 500)
+    assert SECRET not in answer.text + said and "ValueError" in said
+
+
+CRASH = """
+import os, sys
+from pathlib import Path
+from whosin.app.cli.main import main
+from whosin.release import DuckDB
+DuckDB.run = lambda *_: os._exit(9)
+main(["serve", "--folder", sys.argv[1], "--port", "0"])
+"""
+
+
+def test_a_crash_leaves_the_debit_and_no_second_answer(hospital):
+    """The server dies between the debit and the noise; a new one goes on under the same id."""
+    body = {"scenario": ONE, "request": "crashed-midway"}
+    command = [sys.executable, "-c", CRASH, str(hospital.folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[3]
+        with program(url) as client, pytest.raises(httpx.TransportError):
+            client.post("/api/release", json=body)
+        assert process.wait(20) == 9
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.standing("hospital").debits == 1
+        assert verify(ledger, "hospital").unanswered != ()
+    with running(hospital) as url, program(url) as client:
+        made = client.post("/api/release", json=body).json()
+        assert client.post("/api/release", json=body).json() == made
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.standing("hospital").debits == 1
+
+
+def test_a_long_scan_does_not_hold_up_others(server, monkeypatch):
+    run, scanning, go_on = DuckDB.run, threading.Event(), threading.Event()
+
+    def slow(self: DuckDB, *given: object) -> object:
+        scanning.set()
+        go_on.wait(20)
+        return run(self, *given)
+
+    monkeypatch.setattr(DuckDB, "run", slow)
+    with ThreadPoolExecutor(1) as pool:
+        body = {"scenario": ONE, "request": "a-long-scan"}
+        long = pool.submit(server.post, "/api/release", json=body)
+        assert scanning.wait(20)
+        began = time.monotonic()
+        assert server.post("/api/plan", json=PLAN).status_code == 200
+        assert time.monotonic() - began < 10
+        go_on.set()
+        assert long.result().status_code == 200
+
+
+def test_exact_arithmetic_is_for_one_at_a_time(still, monkeypatch):
+    inside, most, lock = 0, 0, threading.Lock()
+
+    def watched(*given: object) -> wi.Plan:
+        nonlocal inside, most
+        with lock:
+            inside += 1
+            most = max(most, inside)
+        time.sleep(0.02)
+        with lock:
+            inside -= 1
+        return read_plan(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("whosin.app.web.scenarios.read_plan", watched)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: still.post("/api/plan", json=PLAN), range(16)))
+    assert {answer.status_code for answer in answers} == {200} and most == 1
+
+
+def test_more_than_can_wait_are_told_so(still, monkeypatch):
+    monkeypatch.setattr(lane, "_queue", threading.BoundedSemaphore(1))
+    with lane.exact():
+        assert "busy" in problem(still.post("/api/plan", json=PLAN), 429)
+    assert still.post("/api/plan", json=PLAN).status_code == 200
+
+
+# The command
+
+
+def test_the_command_refuses_what_is_unsafe(tmp_path, capsys):
+    def refused(*words: str) -> str:
+        code = main(["serve", "--folder", str(tmp_path), *words])
+        streams = capsys.readouterr()
+        assert streams.out == ""
+        return f"{code} {streams.err}"
+
+    assert refused("--host", "0.0.0.0").startswith("2 ") and "tokens" in refused("--host", "::")
+    assert refused("--port", "70000").startswith("2 ")
+    assert refused("--upload-limit", "0").startswith("2 ")
+    assert refused("--ledger", "mysql://x").startswith("2 ")
+    assert refused("--add-user", "").startswith("2 ")
+    assert main(["serve", "--folder", str(tmp_path / "none")]) == 2
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert refused("--port", port).startswith("3 ")
+
+
+def test_the_command_adds_users(tmp_path, capsys):
+    assert main(["serve", "--folder", str(tmp_path), "--add-user", "Ann", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["user"] == "Ann" and len(made["token"]) > 40
+    assert read_users(tmp_path / "whosin-users.json").keys() == {"Ann"}
+    assert main(["serve", "--folder", str(tmp_path), "--add-user", "Bob"]) == 0
+    assert "not shown again" in capsys.readouterr().out
+    (tmp_path / "whosin-users.json").write_text("[]")
+    assert main(["serve", "--folder", str(tmp_path)]) == 3
+
+
+# Files
+
+
+keys = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+floats = st.floats(allow_nan=False, allow_infinity=False)
+leaves = st.one_of(keys, st.booleans(), st.integers(-(2**62), 2**62), floats)
+values = st.one_of(
+    leaves, st.lists(leaves, max_size=4), st.dictionaries(keys, leaves, min_size=1, max_size=3)
+)
+tables = st.dictionaries(keys, values, min_size=1, max_size=4)
+
+
+@given(title=keys, domains=tables, queries=st.lists(tables, min_size=1, max_size=3))
+@settings(max_examples=60, deadline=None)
+def test_toml_reads_as_it_was_written(title, domains, queries):
+    data = {"title": title, "domains": domains, "queries": queries}
+    assert tomllib.loads(writing.toml_text(data)) == data
+
+
+@pytest.mark.parametrize("text", ["not toml", "title = 1", "[target]\nspeed = 1", "\0", "a = " * 9])
+def test_a_scenario_that_is_none(still, text):
+    answer = still.post("/api/scenario/read", json={"text": text})
+    assert answer.status_code == 422 and answer.json()["error"]["message"]
+
+
+# Anything at all, by the description of the routes
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fuzzed")
+    with running(served(folder, 50)) as url:
+        yield url
+
+
+def _description() -> dict[str, object]:
+    return make_app(Settings(Path(), "ledger.db", Path("users.json"))).openapi()
+
+
+schema = schemathesis.openapi.from_dict(_description())
+
+
+@schema.parametrize()
+@settings(
+    max_examples=12,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+def test_anything_at_all(case, fuzzed):
+    answer = case.call(base_url=fuzzed, headers={"X-Whosin": "fuzz"}, timeout=30)
+    case.validate_response(
+        answer,
+        checks=[
+            not_a_server_error,
+            status_code_conformance,
+            content_type_conformance,
+            response_schema_conformance,
+            negative_data_rejection,
+        ],
+    )
+
+
+def test_the_description_names_every_route():
+    paths = _description()["paths"]
+    for path in ("/api/plan", "/api/files", "/api/price", "/api/release", "/api/verify"):
+        assert path in paths
+    assert all(path.startswith("/api/") for path in paths)

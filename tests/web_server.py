@@ -1,0 +1,40 @@
+"""A served folder for the tests of the page, and programs that talk to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+
+from whosin.app.hospital import write_hospital
+from whosin.app.web.settings import Settings
+
+PLAN = {"adversary": {"prior": "0.05..0.5"}, "target": {"posterior": "0.6"}}
+SCENARIO = {
+    "title": "Visits",
+    **PLAN,
+    "table": {"source": "hospital.parquet", "entity": "patient", "rows": 3, "groups": 2},
+    "domains": {
+        "ward": ["surgery", "medicine", "maternity", "children"],
+        "age": {"lower": 0, "upper": 120, "edges": [0, 18, 65, 120]},
+        "days": {"lower": 0, "upper": 30},
+    },
+    "queries": [
+        {"kind": "count", "name": "patients"},
+        {"kind": "rows", "name": "visits by ward", "by": ["ward"], "weight": 2},
+        {"kind": "mean", "name": "days", "column": "days", "where": "age >= 18"},
+    ],
+}
+ONE = SCENARIO | {"queries": [{"kind": "count"}]}
+
+
+def served(folder: Path, patients: int = 400, **options: object) -> Settings:
+    """A folder with a small hospital in it."""
+    write_hospital(folder, patients)
+    ledger, users = str(folder / "ledger.db"), folder / "users.json"
+    return Settings(folder, ledger, users, **options)  # type: ignore[arg-type]
+
+
+def program(url: str, **headers: str) -> httpx.Client:
+    """A program that knows the rules."""
+    return httpx.Client(base_url=url, headers={"X-Whosin": "test", **headers}, timeout=60)
