@@ -63,6 +63,6 @@ class Aside:
         finally:
             _exact.acquire()
 
-    def batches(self, expression: Any, rows: int) -> Iterator[Any]:
+    def close(self) -> None:
         """As the engine does."""
-        return self.engine.batches(expression, rows)
+        self.engine.close()

@@ -84,14 +84,11 @@ def opened(settings: Settings, body: ScenarioBody) -> Iterator[tuple[Scenario, T
                 read_query(query, QUERIES)
     scenario = read_scenario(given, settings.folder)
     table = _open_table(scenario)
-    engine = table.engine
+    table.engine = lane.Aside(table.engine)
     try:
-        table.engine = lane.Aside(engine)
         yield scenario, table
     finally:
-        close = getattr(engine, "close", None)
-        if close is not None:
-            close()
+        table.engine.close()
 
 
 def _open_table(scenario: Scenario) -> Table:
