@@ -165,7 +165,6 @@ CONDITIONS = [
     "ill is true",
     "ill is not true",
     "ill = false",
-    "ill = 1",
     "level in (1, 2, 3)",
     "level = 3.0",
     "level / 2 = 1.5",

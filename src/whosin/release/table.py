@@ -93,7 +93,7 @@ class Table:
         The engine plans the whole of it and reads no row, since none are asked for.
         """
         try:
-            expression.limit(0).to_pyarrow()
+            self.engine.run(expression.limit(0))
         except Exception:
             failed = True
         else:
