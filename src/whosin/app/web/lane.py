@@ -54,6 +54,10 @@ class Aside:
         """As the engine does."""
         return self.engine.open(source)
 
+    def check(self, expression: Any) -> None:
+        """As the engine does: no row is read."""
+        self.engine.check(expression)
+
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """Scan outside the lane; come back in before anything exact happens."""
         _exact.release()

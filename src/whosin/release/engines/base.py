@@ -42,6 +42,9 @@ class Engine(Protocol):
         """The source as an Ibis table. Text files have text columns only: types that are guessed
         from rows would make refusals depend on them."""
 
+    def check(self, expression: Any) -> None:
+        """Plan the whole expression and read no row; raise what running it would."""
+
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """The result as a pyarrow Table; small, for aggregates."""
 

@@ -82,6 +82,10 @@ class DuckDB:
         except Exception:
             raise unreadable(source, kind) from None
 
+    def check(self, expression: Any) -> None:
+        """Plan it, asking for no rows."""
+        expression.limit(0).to_pyarrow()
+
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """Run an aggregate; Ctrl-C stops it."""
         with self._watched(progress), _interrupts():

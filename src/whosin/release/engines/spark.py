@@ -93,6 +93,10 @@ class Spark:
                 raise FileNotFoundError(2, "no such file or directory", source) from None
             raise unreadable(source, kind) from None
 
+    def check(self, expression: Any) -> None:
+        """Plan it, asking for no rows."""
+        self.run(expression.limit(0))
+
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """Run an aggregate; Ctrl-C cancels the job."""
         return self._do(lambda: self._sql(expression).toArrow(), progress)
