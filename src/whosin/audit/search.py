@@ -28,6 +28,7 @@ from whosin.audit.two_worlds import (
     conclude,
     explore,
     read_delta,
+    seeded,
 )
 from whosin.errors import InvalidInput
 
@@ -63,7 +64,7 @@ def search(
     if share // len(entrants) < FEWEST // 4:
         needed = math.ceil(FEWEST // 4 * len(entrants) * rounds / COMPETING)
         raise InvalidInput("samples", f"at least {needed:,} for {len(entrants)} pairs", samples)
-    seeds = np.random.SeedSequence(seed).spawn(2 * len(entrants))
+    seeds = seeded(seed).spawn(2 * len(entrants))
     streams = [np.random.default_rng(each) for each in seeds]
     left: list[tuple[InputPair, tuple[World, World], Seen | None]] = [
         (pair, _worlds(draw, pair, streams[2 * place : 2 * place + 2]), None)

@@ -57,7 +57,7 @@ def two_worlds(
     (level, error), granted = read_confidence(confidence), read_delta(delta)
     check_samples(samples)
     draw = vectorised(mechanism)
-    streams = np.random.SeedSequence(seed).spawn(2)
+    streams = seeded(seed).spawn(2)
     worlds = (
         World(draw, with_, "with_", np.random.default_rng(streams[0])),
         World(draw, without, "without", np.random.default_rng(streams[1])),
@@ -77,6 +77,14 @@ def two_worlds(
         seen=seen,
         tell=tell,
     )
+
+
+def seeded(seed: object) -> np.random.SeedSequence:
+    """Where randomness begins: a whole number for a repeatable run, None for a fresh one."""
+    whole = isinstance(seed, int) and not isinstance(seed, bool)
+    if seed is not None and (not whole or seed < 0):  # type: ignore[operator]
+        raise InvalidInput("seed", "a whole number of at least 0", repr(seed))
+    return np.random.SeedSequence(seed)  # type: ignore[arg-type]
 
 
 def read_delta(delta: object) -> float:

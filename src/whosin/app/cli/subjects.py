@@ -108,7 +108,7 @@ def _module(name: str) -> ModuleType:
             accepted = "a module of the current folder or of PYTHONPATH"
             raise InvalidInput("what to audit", accepted, repr(name)) from None
         raise _broken(name, error) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _broken(name, error) from error
 
 
@@ -120,12 +120,12 @@ def _from_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _broken(str(path), error) from error
     return module
 
 
-def _broken(name: str, error: Exception) -> InvalidInput:
+def _broken(name: str, error: BaseException) -> InvalidInput:
     words = " ".join(str(error).split())[:200]
     return InvalidInput(name, "importable", f"{type(error).__name__}: {words}")
 
