@@ -33,6 +33,9 @@ class Kept:
     def __init__(self, engine) -> None:
         self.engine, self.results = engine, {}
 
+    def check(self, expression) -> None:
+        self.engine.check(expression)
+
     def run(self, expression, progress=None):
         key = id(expression)
         if key not in self.results:
