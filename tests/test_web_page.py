@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,14 @@ def hospital(tmp_path):
 
 
 @pytest.fixture
-def opened(browser):
+def serving():
+    """Starts servers that stop at the test's end, after its pages have closed."""
+    with ExitStack() as stack:
+        yield lambda settings: stack.enter_context(running(settings))
+
+
+@pytest.fixture
+def opened(browser, serving):
     """Opens pages; whatever the console complains about fails the test at its end."""
     contexts, complaints = [], []
 
@@ -103,79 +111,79 @@ def saved(page: Page, button: str, folder: Path) -> Path:
     return path
 
 
-def test_the_whole_round(hospital, opened, album, tmp_path):
+def test_the_whole_round(hospital, opened, serving, album, tmp_path):
     """From an adversary to files that make the same run again."""
-    with running(hospital) as url:
-        page = opened(url)
-        needs = page.locator(".needs")
-        expect(needs).to_contain_text("0.4055")
-        page.get_by_label("at most, in per cent").first.fill("30")
-        expect(page.locator("#prior-words")).to_contain_text("to 30% (thinks it possible)")
-        expect(needs).to_contain_text("1.253")
-        drawn = re.compile("30% sure becomes at most 60%")
-        expect(needs.locator("svg")).to_have_attribute("aria-label", drawn)
-        page.locator('[name="target"][value="gamma"]').check()
-        expect(needs).to_contain_text("1.07 × less")
-        page.locator('[name="target"][value="posterior"]').check()
-        page.get_by_label("Yes, the exact number").check()
-        expect(needs).to_contain_text("between replace neighbours")
-        page.get_by_label("No", exact=True).check()
+    url = serving(hospital)
+    page = opened(url)
+    needs = page.locator(".needs")
+    expect(needs).to_contain_text("0.4055")
+    page.get_by_label("at most, in per cent").first.fill("30")
+    expect(page.locator("#prior-words")).to_contain_text("to 30% (thinks it possible)")
+    expect(needs).to_contain_text("1.253")
+    drawn = re.compile("30% sure becomes at most 60%")
+    expect(needs.locator("svg")).to_have_attribute("aria-label", drawn)
+    page.locator('[name="target"][value="gamma"]').check()
+    expect(needs).to_contain_text("1.07 × less")
+    page.locator('[name="target"][value="posterior"]').check()
+    page.get_by_label("Yes, the exact number").check()
+    expect(needs).to_contain_text("between replace neighbours")
+    page.get_by_label("No", exact=True).check()
 
-        page.get_by_label("A table in the served folder").select_option("hospital.parquet")
-        page.get_by_label("Whose row is it?").select_option("patient")
-        page.get_by_label("Rows of a person that count").fill("3")
-        page.get_by_label("What ward may hold").select_option("values")
-        page.get_by_label("values of ward").fill("surgery, medicine, maternity, children")
-        page.get_by_label("What days may hold").select_option("numbers")
-        page.get_by_label("lower end of days").fill("0")
-        page.get_by_label("upper end of days").fill("30")
-        page.get_by_role("button", name="Add").click()
-        expect(page.locator("#cost-0")).to_contain_text("Costs ε = 1.253, expected error ± 0.6")
-        page.get_by_label("Ask", exact=True).select_option("rows")
-        page.get_by_role("button", name="Add").click()
-        second = page.get_by_label("question 2", exact=True)
-        second.get_by_label("Call it").fill("visits by ward")
-        second.get_by_label("ward").check()
-        page.get_by_label("Ask", exact=True).select_option("mean")
-        page.get_by_role("button", name="Add").click()
-        expect(page.locator("#cost-2")).to_contain_text("Costs ε")
-        expect(page.locator("#total")).to_contain_text("is new to the ledger")
-        page.get_by_label("A title for the report").fill("Visits of 2025")
-        shoot(page, album, "round-before")
-        page.get_by_role("button", name="Release").click()
-        results = page.locator("#results")
-        expect(results).to_be_focused()
-        expect(results.get_by_role("heading", name="Visits of 2025")).to_be_visible()
-        expect(results.locator("svg")).to_have_count(1)
-        expect(page.locator("#release-card")).to_contain_text("What all answers together allow")
-        shoot(page, album, "round-after")
+    page.get_by_label("A table in the served folder").select_option("hospital.parquet")
+    page.get_by_label("Whose row is it?").select_option("patient")
+    page.get_by_label("Rows of a person that count").fill("3")
+    page.get_by_label("What ward may hold").select_option("values")
+    page.get_by_label("values of ward").fill("surgery, medicine, maternity, children")
+    page.get_by_label("What days may hold").select_option("numbers")
+    page.get_by_label("lower end of days").fill("0")
+    page.get_by_label("upper end of days").fill("30")
+    page.get_by_role("button", name="Add").click()
+    expect(page.locator("#cost-0")).to_contain_text("Costs ε = 1.253, expected error ± 0.6")
+    page.get_by_label("Ask", exact=True).select_option("rows")
+    page.get_by_role("button", name="Add").click()
+    second = page.get_by_label("question 2", exact=True)
+    second.get_by_label("Call it").fill("visits by ward")
+    second.get_by_label("ward").check()
+    page.get_by_label("Ask", exact=True).select_option("mean")
+    page.get_by_role("button", name="Add").click()
+    expect(page.locator("#cost-2")).to_contain_text("Costs ε")
+    expect(page.locator("#total")).to_contain_text("is new to the ledger")
+    page.get_by_label("A title for the report").fill("Visits of 2025")
+    shoot(page, album, "round-before")
+    page.get_by_role("button", name="Release").click()
+    results = page.locator("#results")
+    expect(results).to_be_focused()
+    expect(results.get_by_role("heading", name="Visits of 2025")).to_be_visible()
+    expect(results.locator("svg")).to_have_count(1)
+    expect(page.locator("#release-card")).to_contain_text("What all answers together allow")
+    shoot(page, album, "round-after")
 
-        report = saved(page, "HTML report", tmp_path).read_text(encoding="utf-8")
-        assert "visits by ward" in report and "<script" not in report
-        csv = saved(page, "Download visits by ward as CSV", tmp_path).read_text(encoding="utf-8")
-        shown = [
-            re.sub(r"[^\d-]", "", cell)
-            for cell in results.locator("tbody tr td:nth-child(2)").all_inner_texts()
-        ]
-        assert [line.split(",")[1] for line in csv.splitlines()[1:]] == shown
-        toml = saved(page, "Scenario (TOML)", tmp_path)
-        assert tomllib.loads(toml.read_text(encoding="utf-8"))["adversary"]["prior"] == "5%..30%"
-        script = saved(page, "Python script", tmp_path)
-        run = [sys.executable, str(script), str(hospital.folder)]
-        printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
-        assert all(f"\t{number}\t" in printed for number in shown)
+    report = saved(page, "HTML report", tmp_path).read_text(encoding="utf-8")
+    assert "visits by ward" in report and "<script" not in report
+    csv = saved(page, "Download visits by ward as CSV", tmp_path).read_text(encoding="utf-8")
+    shown = [
+        re.sub(r"[^\d-]", "", cell)
+        for cell in results.locator("tbody tr td:nth-child(2)").all_inner_texts()
+    ]
+    assert [line.split(",")[1] for line in csv.splitlines()[1:]] == shown
+    toml = saved(page, "Scenario (TOML)", tmp_path)
+    assert tomllib.loads(toml.read_text(encoding="utf-8"))["adversary"]["prior"] == "5%..30%"
+    script = saved(page, "Python script", tmp_path)
+    run = [sys.executable, str(script), str(hospital.folder)]
+    printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert all(f"\t{number}\t" in printed for number in shown)
 
-        page.get_by_role("link", name="Ledger").click()
-        page.get_by_role("button", name="History of hospital").click()
-        expect(page.get_by_text("The chain of digests is whole.")).to_be_visible()
-        shoot(page, album, "ledger-after")
-        page.get_by_role("link", name="Release").click()
-        page.get_by_text("Load a scenario").click()
-        page.get_by_label("Or a file of yours").set_input_files(toml)
-        expect(page.locator("#scenario-notes")).to_contain_text("Loaded.")
-        expect(page.locator("#query-1-name")).to_have_value("visits by ward")
-        expect(page.get_by_text("The ledger would refuse this")).to_be_visible()
-        expect(page.get_by_role("button", name="Release")).to_be_disabled()
+    page.get_by_role("link", name="Ledger").click()
+    page.get_by_role("button", name="History of hospital").click()
+    expect(page.get_by_text("The chain of digests is whole.")).to_be_visible()
+    shoot(page, album, "ledger-after")
+    page.get_by_role("link", name="Release").click()
+    page.get_by_text("Load a scenario").click()
+    page.get_by_label("Or a file of yours").set_input_files(toml)
+    expect(page.locator("#scenario-notes")).to_contain_text("Loaded.")
+    expect(page.locator("#query-1-name")).to_have_value("visits by ward")
+    expect(page.get_by_text("The ledger would refuse this")).to_be_visible()
+    expect(page.get_by_role("button", name="Release")).to_be_disabled()
     with Ledger(hospital.ledger) as ledger:
         assert ledger.standing("hospital").debits == 3
 
@@ -196,151 +204,151 @@ def press_to(page: Page, target: str, most: int = 60) -> None:
     raise AssertionError(f"{target} cannot be reached by Tab")
 
 
-def test_by_keyboard_alone(hospital, opened):
-    with running(hospital) as url:
-        page = opened(url)
-        expect(page.locator(".needs")).to_contain_text("0.4055")
-        keyboard = page.keyboard
-        press_to(page, "high")
-        for _ in range(20):
-            keyboard.press("ArrowLeft")
-        expect(page.locator("#high-text")).to_have_value("30")
-        expect(page.locator(".needs")).to_contain_text("1.253")
-        press_to(page, "source")
-        keyboard.type("hosp")
-        expect(page.locator("#entity")).to_have_value("patient")
-        press_to(page, "add")
-        keyboard.press("Enter")
-        expect(page.locator("#query-0-name")).to_be_focused()
-        keyboard.type("patients")
-        expect(page.locator("#total")).to_contain_text("In all ε")
-        expect(page.locator("#go")).to_be_enabled()
-        press_to(page, "go")
-        keyboard.press("Enter")
-        expect(page.locator("#results")).to_be_focused()
-        expect(page.locator("#answers")).to_contain_text("patients")
+def test_by_keyboard_alone(hospital, opened, serving):
+    url = serving(hospital)
+    page = opened(url)
+    expect(page.locator(".needs")).to_contain_text("0.4055")
+    keyboard = page.keyboard
+    press_to(page, "high")
+    for _ in range(20):
+        keyboard.press("ArrowLeft")
+    expect(page.locator("#high-text")).to_have_value("30")
+    expect(page.locator(".needs")).to_contain_text("1.253")
+    press_to(page, "source")
+    keyboard.type("hosp")
+    expect(page.locator("#entity")).to_have_value("patient")
+    press_to(page, "add")
+    keyboard.press("Enter")
+    expect(page.locator("#query-0-name")).to_be_focused()
+    keyboard.type("patients")
+    expect(page.locator("#total")).to_contain_text("In all ε")
+    expect(page.locator("#go")).to_be_enabled()
+    press_to(page, "go")
+    keyboard.press("Enter")
+    expect(page.locator("#results")).to_be_focused()
+    expect(page.locator("#answers")).to_contain_text("patients")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
-def test_every_view(hospital, opened, album, size, theme):
+def test_every_view(hospital, opened, serving, album, size, theme):
     """Both widths and both themes: nothing spills, nothing complains."""
-    with running(hospital) as url:
-        page = opened(url, size, theme)
-        expect(page.locator("#belief-chart svg")).to_be_visible()
-        shoot(page, album, f"start-{size}-{theme}")
-        load(page)
-        shoot(page, album, f"loaded-{size}-{theme}")
-        page.get_by_role("button", name="Release").click()
-        expect(page.locator("#answers svg")).to_have_count(2)
-        shoot(page, album, f"released-{size}-{theme}")
-        page.goto(f"{url}/#verify")
-        page.get_by_label("A claim: at most").fill("1.5")
-        page.get_by_role("button", name="Verify").click()
-        expect(page.locator("#verdict")).to_contain_text("is refuted by this case")
-        expect(page.locator("#verdict")).to_contain_text("ann")
-        shoot(page, album, f"verify-{size}-{theme}")
-        page.goto(f"{url}/#notions")
-        edge = page.get_by_role("button", name="BDP ⇔ PMP under D_B", exact=True)
-        edge.focus()
-        page.keyboard.press("Enter")
-        expect(page.locator("#theorem")).to_contain_text("Li13 Theorem 4.8")
-        shoot(page, album, f"notions-{size}-{theme}")
-        page.goto(f"{url}/#tradeoff")
-        page.get_by_role("button", name="Draw").click()
-        expect(page.locator("#curves svg")).to_have_count(2)
-        shoot(page, album, f"tradeoff-{size}-{theme}")
-        page.goto(f"{url}/#ledger")
-        expect(page.locator("#datasets")).to_contain_text("Spent")
-        shoot(page, album, f"ledger-{size}-{theme}")
-        page.goto(f"{url}/api")
-        expect(page.locator("h3", has_text="/api/price")).to_be_visible()
-        expect(page.locator("#ScenarioBody")).to_contain_text("As [[queries]] of a scenario file")
-        shoot(page, album, f"api-{size}-{theme}")
+    url = serving(hospital)
+    page = opened(url, size, theme)
+    expect(page.locator("#belief-chart svg")).to_be_visible()
+    shoot(page, album, f"start-{size}-{theme}")
+    load(page)
+    shoot(page, album, f"loaded-{size}-{theme}")
+    page.get_by_role("button", name="Release").click()
+    expect(page.locator("#answers svg")).to_have_count(2)
+    shoot(page, album, f"released-{size}-{theme}")
+    page.goto(f"{url}/#verify")
+    page.get_by_label("A claim: at most").fill("1.5")
+    page.get_by_role("button", name="Verify").click()
+    expect(page.locator("#verdict")).to_contain_text("is refuted by this case")
+    expect(page.locator("#verdict")).to_contain_text("ann")
+    shoot(page, album, f"verify-{size}-{theme}")
+    page.goto(f"{url}/#notions")
+    edge = page.get_by_role("button", name="BDP ⇔ PMP under D_B", exact=True)
+    edge.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#theorem")).to_contain_text("Li13 Theorem 4.8")
+    shoot(page, album, f"notions-{size}-{theme}")
+    page.goto(f"{url}/#tradeoff")
+    page.get_by_role("button", name="Draw").click()
+    expect(page.locator("#curves svg")).to_have_count(2)
+    shoot(page, album, f"tradeoff-{size}-{theme}")
+    page.goto(f"{url}/#ledger")
+    expect(page.locator("#datasets")).to_contain_text("Spent")
+    shoot(page, album, f"ledger-{size}-{theme}")
+    page.goto(f"{url}/api")
+    expect(page.locator("h3", has_text="/api/price")).to_be_visible()
+    expect(page.locator("#ScenarioBody")).to_contain_text("As [[queries]] of a scenario file")
+    shoot(page, album, f"api-{size}-{theme}")
 
 
-def test_wrong_input_is_said_beside_its_field(hospital, opened, tmp_path):
-    with running(hospital) as url:
-        page = opened(url, quiet=False)
-        message = lambda field: page.locator(f'[data-error="{field}"]')  # noqa: E731
-        page.locator("#high-text").fill("seventy")
-        expect(message("adversary.prior")).to_contain_text("numbers from 0 to 100")
-        expect(page.locator("#high-text")).to_have_attribute("aria-invalid", "true")
-        named = page.locator("#high-text").get_attribute("aria-errormessage")
-        expect(page.locator(f"#{named}")).to_contain_text("numbers from 0 to 100")
-        page.locator("#high-text").fill("70")
-        expect(message("adversary.prior")).to_be_empty()
-        expect(message("target")).to_contain_text("above 70%")
-        page.locator("#high-text").fill("50")
-        expect(message("target")).to_be_empty()
-        page.get_by_label("Yes, such as families").check()
-        page.locator("#group-size").fill("0")
-        expect(message("adversary.linked")).to_contain_text("at least 1")
-        page.locator("#group-size").fill("2")
-        expect(page.locator(".needs")).to_contain_text("groups of up to 2")
-        page.get_by_label("No, each on their own").check()
-        page.get_by_text("Advanced").first.click()
-        page.locator("#delta").fill("2")
-        expect(message("target.delta")).to_contain_text("below 1")
-        page.locator("#delta").fill("")
+def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_path):
+    url = serving(hospital)
+    page = opened(url, quiet=False)
+    message = lambda field: page.locator(f'[data-error="{field}"]')  # noqa: E731
+    page.locator("#high-text").fill("seventy")
+    expect(message("adversary.prior")).to_contain_text("numbers from 0 to 100")
+    expect(page.locator("#high-text")).to_have_attribute("aria-invalid", "true")
+    named = page.locator("#high-text").get_attribute("aria-errormessage")
+    expect(page.locator(f"#{named}")).to_contain_text("numbers from 0 to 100")
+    page.locator("#high-text").fill("70")
+    expect(message("adversary.prior")).to_be_empty()
+    expect(message("target")).to_contain_text("above 70%")
+    page.locator("#high-text").fill("50")
+    expect(message("target")).to_be_empty()
+    page.get_by_label("Yes, such as families").check()
+    page.locator("#group-size").fill("0")
+    expect(message("adversary.linked")).to_contain_text("at least 1")
+    page.locator("#group-size").fill("2")
+    expect(page.locator(".needs")).to_contain_text("groups of up to 2")
+    page.get_by_label("No, each on their own").check()
+    page.get_by_text("Advanced").first.click()
+    page.locator("#delta").fill("2")
+    expect(message("target.delta")).to_contain_text("below 1")
+    page.locator("#delta").fill("")
 
-        load(page)
-        page.locator("#query-2-where").fill("age >= ")
-        expect(message("queries.2.where")).to_contain_text("a condition such as")
-        page.locator("#query-2-where").fill("agee >= 40")
-        expect(message("queries.2.where")).to_contain_text("did you mean 'age'")
-        page.locator("#query-2-where").fill("age >= 40")
-        expect(message("queries.2.where")).to_be_empty()
-        page.locator("#query-0-weight").fill("-1")
-        expect(message("queries.0.weight")).to_contain_text("above 0")
-        page.locator("#query-0-weight").fill("1")
-        page.locator("#budget summary").click()
-        page.get_by_label("Noise").select_option("gaussian")
-        expect(message("noise")).to_contain_text("without a delta")
-        page.get_by_label("Noise").select_option("laplace")
-        page.get_by_label("Share of the budget").fill("0")
-        expect(message("share")).to_contain_text("above 0")
-        page.get_by_label("Share of the budget").fill("100")
-        page.get_by_label("upper end of days").fill("much")
-        expect(message("domains.days")).to_contain_text("finite number")
-        page.get_by_label("upper end of days").fill("30")
-        page.get_by_label("Rows of a person that count").fill("0")
-        expect(message("table.rows")).to_contain_text("whole number")
-        page.get_by_label("Rows of a person that count").fill("3")
-        expect(page.locator("#total")).to_contain_text("In all ε")
+    load(page)
+    page.locator("#query-2-where").fill("age >= ")
+    expect(message("queries.2.where")).to_contain_text("a condition such as")
+    page.locator("#query-2-where").fill("agee >= 40")
+    expect(message("queries.2.where")).to_contain_text("did you mean 'age'")
+    page.locator("#query-2-where").fill("age >= 40")
+    expect(message("queries.2.where")).to_be_empty()
+    page.locator("#query-0-weight").fill("-1")
+    expect(message("queries.0.weight")).to_contain_text("above 0")
+    page.locator("#query-0-weight").fill("1")
+    page.locator("#budget summary").click()
+    page.get_by_label("Noise").select_option("gaussian")
+    expect(message("noise")).to_contain_text("without a delta")
+    page.get_by_label("Noise").select_option("laplace")
+    page.get_by_label("Share of the budget").fill("0")
+    expect(message("share")).to_contain_text("above 0")
+    page.get_by_label("Share of the budget").fill("100")
+    page.get_by_label("upper end of days").fill("much")
+    expect(message("domains.days")).to_contain_text("finite number")
+    page.get_by_label("upper end of days").fill("30")
+    page.get_by_label("Rows of a person that count").fill("0")
+    expect(message("table.rows")).to_contain_text("whole number")
+    page.get_by_label("Rows of a person that count").fill("3")
+    expect(page.locator("#total")).to_contain_text("In all ε")
 
-        lie = tmp_path / "lie.parquet"
-        lie.write_text("who,age\nann,3\n", encoding="utf-8")
-        page.get_by_label("Or bring one").set_input_files(lie)
-        expect(message("name")).to_contain_text("a parquet file, as its name says")
-        truth = tmp_path / "truth.csv"
-        truth.write_text("who,age\nann,3\nbob,5\n", encoding="utf-8")
-        page.get_by_label("Or bring one").set_input_files(truth)
-        expect(page.locator("#upload-status")).to_contain_text("truth.csv is in the served folder")
-        expect(page.locator("#entity")).to_have_value("who")
-        other = tmp_path / "other.toml"
-        text = (hospital.folder / "hospital.toml").read_text(encoding="utf-8")
-        text = text.replace("[adversary]", "[adversary]\nknown = 3")
-        other.write_text(text, encoding="utf-8")
-        page.get_by_label("Or a file of yours").set_input_files(other)
-        expect(message("scenario")).to_contain_text("no fields for that adversary")
-        wrong = tmp_path / "wrong.toml"
-        wrong.write_text("[target]\nspeed = 1\n", encoding="utf-8")
-        page.get_by_label("Or a file of yours").set_input_files(wrong)
-        expect(message("scenario")).to_contain_text("speed")
+    lie = tmp_path / "lie.parquet"
+    lie.write_text("who,age\nann,3\n", encoding="utf-8")
+    page.get_by_label("Or bring one").set_input_files(lie)
+    expect(message("name")).to_contain_text("a parquet file, as its name says")
+    truth = tmp_path / "truth.csv"
+    truth.write_text("who,age\nann,3\nbob,5\n", encoding="utf-8")
+    page.get_by_label("Or bring one").set_input_files(truth)
+    expect(page.locator("#upload-status")).to_contain_text("truth.csv is in the served folder")
+    expect(page.locator("#entity")).to_have_value("who")
+    other = tmp_path / "other.toml"
+    text = (hospital.folder / "hospital.toml").read_text(encoding="utf-8")
+    text = text.replace("[adversary]", "[adversary]\nknown = 3")
+    other.write_text(text, encoding="utf-8")
+    page.get_by_label("Or a file of yours").set_input_files(other)
+    expect(message("scenario")).to_contain_text("no fields for that adversary")
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("[target]\nspeed = 1\n", encoding="utf-8")
+    page.get_by_label("Or a file of yours").set_input_files(wrong)
+    expect(message("scenario")).to_contain_text("speed")
 
-        page.goto(f"{url}/#verify")
-        page.locator("#channel").fill('{"space": 1}')
-        page.get_by_role("button", name="Verify").click()
-        expect(message("channel")).to_contain_text("channel file must be")
-        page.goto(f"{url}/#tradeoff")
-        page.get_by_label("Rows", exact=True).fill("many")
-        page.get_by_role("button", name="Draw").click()
-        expect(message("rows")).to_contain_text("integer")
+    page.goto(f"{url}/#verify")
+    page.locator("#channel").fill('{"space": 1}')
+    page.get_by_role("button", name="Verify").click()
+    expect(message("channel")).to_contain_text("channel file must be")
+    page.goto(f"{url}/#tradeoff")
+    page.get_by_label("Rows", exact=True).fill("many")
+    page.get_by_role("button", name="Draw").click()
+    expect(message("rows")).to_contain_text("integer")
     assert not Path(hospital.ledger).exists()
 
 
-def test_a_tab_closed_in_the_middle_goes_on_later(hospital, opened, monkeypatch):
+def test_a_tab_closed_in_the_middle_goes_on_later(hospital, opened, serving, monkeypatch):
     """Paid once, answered once: the page remembers the request's id."""
     from threading import Event
 
@@ -351,23 +359,23 @@ def test_a_tab_closed_in_the_middle_goes_on_later(hospital, opened, monkeypatch)
         go_on.wait(20)
         return run(self, *given)
 
-    with running(hospital) as url:
-        page = opened(url)
-        load(page)
-        monkeypatch.setattr(DuckDB, "run", slow)
-        page.get_by_role("button", name="Release").click()
-        assert scanning.wait(20)
-        context = page.context
-        page.close()
-        go_on.set()
-        page = context.new_page()
-        page.goto(url)
-        expect(page.locator("#pending")).to_contain_text("was under way")
-        page.get_by_role("button", name="Continue it").click()
-        expect(page.locator("#answers .answer")).to_have_count(4)
-        page.reload()
-        expect(page.locator(".needs")).to_contain_text("0.4055")
-        expect(page.locator("#pending")).to_be_hidden()
+    url = serving(hospital)
+    page = opened(url)
+    load(page)
+    monkeypatch.setattr(DuckDB, "run", slow)
+    page.get_by_role("button", name="Release").click()
+    assert scanning.wait(20)
+    context = page.context
+    page.close()
+    go_on.set()
+    page = context.new_page()
+    page.goto(url)
+    expect(page.locator("#pending")).to_contain_text("was under way")
+    page.get_by_role("button", name="Continue it").click()
+    expect(page.locator("#answers .answer")).to_have_count(4)
+    page.reload()
+    expect(page.locator(".needs")).to_contain_text("0.4055")
+    expect(page.locator("#pending")).to_be_hidden()
     with Ledger(hospital.ledger) as ledger:
         assert ledger.standing("hospital").debits == 4
 
@@ -390,41 +398,41 @@ def test_the_server_stops_while_the_page_is_open(hospital, opened, album):
     shoot(page, album, "stopped")
 
 
-def test_two_browsers_race_for_the_last_budget(hospital, opened):
-    with running(hospital) as url:
-        pages = [opened(url, quiet=False) for _ in range(2)]
-        for page in pages:
-            load(page)
-        for page in pages:  # both prices were fine; the ledger decides
-            page.get_by_role("button", name="Release").dispatch_event("click")
-        for page in pages:
-            expect(page.locator("#progress")).not_to_contain_text("Paying")
-        shown = [page.locator("#results").is_visible() for page in pages]
-        assert sorted(shown) == [False, True]
-        loser = pages[shown.index(False)]
-        expect(loser.get_by_role("alert").filter(has_text="left of ε").first).to_be_visible()
-        expect(loser.locator("#pending")).to_be_hidden()
+def test_two_browsers_race_for_the_last_budget(hospital, opened, serving):
+    url = serving(hospital)
+    pages = [opened(url, quiet=False) for _ in range(2)]
+    for page in pages:
+        load(page)
+    for page in pages:  # both prices were fine; the ledger decides
+        page.get_by_role("button", name="Release").dispatch_event("click")
+    for page in pages:
+        expect(page.locator("#progress")).not_to_contain_text("Paying")
+    shown = [page.locator("#results").is_visible() for page in pages]
+    assert sorted(shown) == [False, True]
+    loser = pages[shown.index(False)]
+    expect(loser.get_by_role("alert").filter(has_text="left of ε").first).to_be_visible()
+    expect(loser.locator("#pending")).to_be_hidden()
     with Ledger(hospital.ledger) as ledger:
         standing = ledger.standing("hospital")
         assert standing.epsilon <= standing.plan.epsilon
 
 
-def test_a_shared_server_asks_who_is_there(tmp_path, opened, album):
+def test_a_shared_server_asks_who_is_there(tmp_path, opened, serving, album):
     hospital = served(tmp_path / "data")
     token = add_user(hospital.users, "Ann")
-    with running(hospital) as url:
-        page = opened(url, quiet=False)
-        page.get_by_label("Your token").fill("guess")
-        page.get_by_role("button", name="Enter").click()
-        expect(page.locator('[data-error="token"]')).to_contain_text("nobody has this token")
-        shoot(page, album, "login")
-        page.get_by_label("Your token").fill(token)
-        page.get_by_role("button", name="Enter").click()
-        expect(page.locator("footer")).to_contain_text("in the name of Ann")
-        load(page)
-        page.get_by_role("button", name="Release").click()
-        expect(page.locator("#answers .answer")).to_have_count(4)
-        with program(url, Authorization=f"Bearer {token}") as client:
-            rows = client.get("/api/ledger/history", params={"dataset": "hospital"}).json()
-        assert {row[2] for row in rows["entries"]} == {"Ann"}
-        assert json.dumps(ONE) not in page.content()
+    url = serving(hospital)
+    page = opened(url, quiet=False)
+    page.get_by_label("Your token").fill("guess")
+    page.get_by_role("button", name="Enter").click()
+    expect(page.locator('[data-error="token"]')).to_contain_text("nobody has this token")
+    shoot(page, album, "login")
+    page.get_by_label("Your token").fill(token)
+    page.get_by_role("button", name="Enter").click()
+    expect(page.locator("footer")).to_contain_text("in the name of Ann")
+    load(page)
+    page.get_by_role("button", name="Release").click()
+    expect(page.locator("#answers .answer")).to_have_count(4)
+    with program(url, Authorization=f"Bearer {token}") as client:
+        rows = client.get("/api/ledger/history", params={"dataset": "hospital"}).json()
+    assert {row[2] for row in rows["entries"]} == {"Ann"}
+    assert json.dumps(ONE) not in page.content()
