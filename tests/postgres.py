@@ -69,7 +69,7 @@ class Server:
 @contextmanager
 def server() -> Iterator[Server]:
     """A fresh server."""
-    folder = Path(tempfile.mkdtemp(prefix="whosin-postgres-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="whosin-postgres-"))
     made = Server(folder, f"postgresql://whosin:{PASSWORD}@/postgres?host={folder}")
     try:
         secret = folder / "password"

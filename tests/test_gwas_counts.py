@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import whosin as wi
+from spark_session import require_spark
 from whosin import gwas
 from whosin.errors import InvalidInput
 from whosin.gwas import bed, counting, kernel, study
@@ -124,14 +125,13 @@ def test_shards_cover_every_snp():
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 def test_spark_counts_the_same(tmp_path, monkeypatch):
-    pyspark = pytest.importorskip("pyspark.sql", reason="the extra 'spark' is not installed")
-    if shutil.which("java") is None:
-        assert not os.environ.get("CI"), "CI needs Java"
-        pytest.skip("Spark needs Java")
+    require_spark()
+    from pyspark.sql import SparkSession
+
     path, copies, status = random_study(tmp_path / "s", 40, 101)
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     session = (
-        pyspark.SparkSession.builder.master("local[2]")
+        SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .getOrCreate()

@@ -158,7 +158,7 @@ except StoreFailed as error:
 @pytest.fixture
 def open_folder():
     """A folder that any user can enter, unlike pytest's."""
-    folder = Path(tempfile.mkdtemp(prefix="whosin-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="whosin-"))
     folder.chmod(0o755)
     yield folder
     folder.chmod(0o755)

@@ -324,7 +324,7 @@ def test_uploads(tmp_path):
         assert [column["type"] for column in columns] == ["string", "string"]
         for name in (
             "../evil.csv",
-            "/tmp/evil.csv",
+            "/evil.csv",
             ".hidden.csv",
             "a/b.csv",
             "x.exe",
