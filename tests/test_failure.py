@@ -18,7 +18,7 @@ import pytest
 import oracle
 import whosin as wi
 from whosin.calibration import Process, calibrate, calibrate_process, counts
-from whosin.calibration.accounting import _losses
+from whosin.calibration.accounting import _losses, gaussian_deltas
 from whosin.calibration.failure import failure_bound, gaussian_plan, gaussian_profile
 from whosin.errors import InvalidInput, Unsupported, WhosinError
 from whosin.families import AtMostKnown, Cliques, FixedSize, Independent, OneOf
@@ -246,6 +246,28 @@ def test_processes_to_a_posterior(process):
     assert plan.bound <= delta
     assert failure_bound(process.profile(plan.multiplier, plan.grid), ratio)[0] <= delta
     assert failure_bound(process.profile(plan.multiplier * 0.995, plan.grid), ratio)[0] > delta
+
+
+@pytest.mark.parametrize("rate", [1e-6, 0.002, 0.3, 0.99, 1.0])
+@pytest.mark.parametrize("sigma", [0.2, 0.5, 1.0, 3.0, 50.0])
+def test_sampled_gaussian_profiles(sigma, rate):
+    """Beside dp-accounting's own, which inverts the loss one number at a time, and, from the
+    definition, beside sums over a fine grid that need no inverse at all."""
+    from dp_accounting.pld import privacy_loss_mechanism as mechanisms
+    from scipy.stats import norm
+
+    remove = mechanisms.AdjacencyType.REMOVE
+    loss = mechanisms.GaussianPrivacyLoss(sigma, adjacency_type=remove, sampling_prob=rate)
+    ends = loss.connect_dots_bounds()
+    epsilons = np.linspace(ends.epsilon_lower - 0.1, ends.epsilon_upper, 501)
+    found = gaussian_deltas(epsilons, sigma, rate)
+    assert np.abs(found - loss.get_delta_for_epsilon(epsilons)).max() < 1e-15
+    at = np.linspace(-12 * sigma, 1 + 12 * sigma, 200_001)
+    without = norm.pdf(at, 0, sigma)
+    with_person = (1 - rate) * without + rate * norm.pdf(at, 1, sigma)
+    for index in range(0, 501, 50):
+        excess = np.maximum(with_person - math.exp(epsilons[index]) * without, 0)
+        assert found[index] == pytest.approx(np.trapezoid(excess, at), abs=1e-8)
 
 
 def test_one_gaussian_step_agrees_with_the_closed_form():
