@@ -18,7 +18,7 @@ import pytest
 import oracle
 import whosin as wi
 from whosin.calibration import Process, calibrate, calibrate_process, counts
-from whosin.calibration.accounting import _losses, gaussian_deltas
+from whosin.calibration.accounting import _losses
 from whosin.calibration.failure import failure_bound, gaussian_plan, gaussian_profile
 from whosin.errors import InvalidInput, Unsupported, WhosinError
 from whosin.families import AtMostKnown, Cliques, FixedSize, Independent, OneOf
@@ -260,7 +260,7 @@ def test_sampled_gaussian_profiles(sigma, rate):
     loss = mechanisms.GaussianPrivacyLoss(sigma, adjacency_type=remove, sampling_prob=rate)
     ends = loss.connect_dots_bounds()
     epsilons = np.linspace(ends.epsilon_lower - 0.1, ends.epsilon_upper, 501)
-    found = gaussian_deltas(epsilons, sigma, rate)
+    found = gaussian_profile(sigma, rate)(epsilons)
     assert np.abs(found - loss.get_delta_for_epsilon(epsilons)).max() < 1e-15
     at = np.linspace(-12 * sigma, 1 + 12 * sigma, 200_001)
     without = norm.pdf(at, 0, sigma)
