@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import socket
 import subprocess
 import sys
@@ -56,6 +57,15 @@ def still(tmp_path_factory):
     """A server for tests that change nothing."""
     with running(served(tmp_path_factory.mktemp("still"), 50)) as url, program(url) as client:
         yield client
+
+
+def test_a_server_leaves_the_logs_of_others_alone(hospital):
+    """A server in a notebook: handlers that others made stay open."""
+    handler = logging.StreamHandler()
+    closed = []
+    handler.close = lambda: closed.append(True)  # type: ignore[method-assign]
+    with running(hospital):
+        assert not closed
 
 
 def problem(answer: httpx.Response, status: int, field: str | None = None) -> str:

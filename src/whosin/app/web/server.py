@@ -74,6 +74,7 @@ def make_server(settings: Settings) -> uvicorn.Server:
     """A server; `run(sockets=[…])` starts it on a socket that listens already."""
     config = uvicorn.Config(
         make_app(settings),
+        log_config=None,  # its own would close everybody else's handlers
         log_level="critical",  # `failures` logs what goes wrong, without its words
         access_log=False,  # addresses may hold names of files and datasets
         server_header=False,
