@@ -6,6 +6,7 @@ import os
 import threading
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import create_engine, text
 
@@ -161,6 +162,66 @@ def test_a_connection_lost_before_a_debit_is_made_again(ledger, admin):
     ledger.register("d", PLAN)
     cut_connections(admin)
     assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
+    cut_connections(admin)
+    assert ledger.standing("d").debits == 1
+    cut_connections(admin)
+    assert ledger.admit("d", PLAN, resume=True).debits == 1
+
+
+def test_an_answer_takes_four_round_trips(ledger, monkeypatch):
+    """Lock and look, change and commit, twice; each trip waits for the server once."""
+    from whosin.ledger.turn import Turn
+
+    trips, run = [], Turn._run
+    ledger.register("d", PLAN)
+
+    def count(turn, statements):
+        trips.append([text.split()[0] for text, _ in statements])
+        return run(turn, statements)
+
+    monkeypatch.setattr(Turn, "_run", count)
+    with monkeypatch.context() as patch:
+        # Whatever SQLAlchemy sends by itself would be a trip more: a ping, a BEGIN, a COMMIT.
+        patch.setattr(psycopg.Connection, "commit", lambda _: pytest.fail("a trip more"))
+        patch.setattr(psycopg.Cursor, "executemany", lambda *_: pytest.fail("a trip more"))
+        assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
+    look = ["BEGIN", "SELECT", "SELECT", "SELECT", "SELECT"]
+    debit, answer = ["INSERT", "UPDATE", "COMMIT"], ["INSERT", "INSERT", "UPDATE", "COMMIT"]
+    assert trips == [look, debit, look, answer]
+
+
+def test_a_retry_that_waited_for_the_first_sees_its_debit(ledger):
+    """Both ask the same at once: who waits for the lock must see what was written meanwhile."""
+    ledger.register("d", PLAN)
+    shown, barrier = [], threading.Barrier(6)
+
+    def ask(worker):
+        for number in range(8):
+            barrier.wait(30)
+            shown.append((number, ledger.answer("d", PRICE, lambda: worker, f"{number}")))
+
+    threads = [threading.Thread(target=ask, args=(worker,)) for worker in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(shown) == 48 and len(set(shown)) == 8
+    assert verify(ledger, "d").debits == 8
+
+
+def test_a_disk_that_fails_at_the_commit_leaves_nothing(ledger, admin, monkeypatch):
+    """An error inside the last trip: the statements after it, and the commit, do not happen."""
+    from whosin.ledger import turn
+
+    ledger.register("d", PLAN)
+    broken = dict.fromkeys(("change dataset",), "UPDATE whosin_datasets SET last = 1 / 0")
+    real = turn._compiled
+    monkeypatch.setattr(turn, "_compiled", lambda name, on: broken.get(name) or real(name, on))
+    with pytest.raises(StoreFailed, match="no answer was given"):
+        ledger.answer("d", PRICE, lambda: 1, "r")
+    monkeypatch.undo()
+    assert verify(ledger, "d").entries == 1
+    assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
 
 
 def test_a_connection_lost_inside_a_debit(ledger, admin, monkeypatch):
@@ -168,7 +229,7 @@ def test_a_connection_lost_inside_a_debit(ledger, admin, monkeypatch):
 
     ledger.register("d", PLAN)
     monkeypatch.setattr(refusal, "debits", lambda *_: cut_connections(admin))
-    with pytest.raises(StoreFailed, match="the server shut the connection down; no answer was"):
+    with pytest.raises(StoreFailed, match="the connection was lost; no answer was"):
         ledger.answer("d", PRICE, lambda: 1, "r")
     monkeypatch.undo()
     assert ledger.standing("d").debits == 0
@@ -234,6 +295,12 @@ def test_a_server_set_to_other_habits(url, admin):
         with ledger._store.reading() as connection:
             view = connection.exec_driver_sql("SHOW transaction_isolation").scalar()
         assert (shown, view) == (["on", "read committed", "5s"], "repeatable read")
+        with ledger._store.turn("d", "r") as turn:
+            shown = [
+                turn._driver.execute(f"SHOW {setting}").fetchone()[0]
+                for setting in ("synchronous_commit", "transaction_isolation", "lock_timeout")
+            ]
+        assert shown == ["on", "read committed", "5s"]
         assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
 
 

@@ -48,6 +48,8 @@ class Cost:
         return cls(units.INFINITE, units.spent(rho, "rho"), failing)
 
     def __add__(self, other: Cost) -> Cost:
+        if not isinstance(other, Cost):
+            raise InvalidInput("cost", "a Cost", repr(other))
         return Cost(
             units.total(self.epsilon, other.epsilon),
             units.total(self.rho, other.rho),
@@ -91,6 +93,8 @@ class Charge:
 
     def cost(self, relation: str) -> Cost:
         """The cost between neighbours of this relation."""
+        if not isinstance(relation, str):
+            raise InvalidInput("relation", f"one of {', '.join(RELATIONS)}", repr(relation))
         return self.costs.get(relation, Cost(units.INFINITE, units.INFINITE))
 
     def to_dict(self) -> dict[str, Any]:

@@ -37,6 +37,8 @@ def verify(ledger: Ledger, dataset: str, head: str | None = None) -> Check:
     Raises:
         BrokenHistory: an entry was changed, removed or added outside the ledger.
     """
+    if not isinstance(ledger, Ledger):
+        raise InvalidInput("ledger", "a Ledger, opened with wi.Ledger(…)", repr(ledger))
     standing, entries, answers = ledger.record(dataset)
     _check_chain(standing, entries)
     if head is not None:

@@ -12,8 +12,10 @@ from __future__ import annotations
 import getpass
 import json
 import uuid
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, cast
 
 from sqlalchemy import Connection, insert, select, update
 
@@ -24,9 +26,10 @@ from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Charge
 from whosin.ledger.entries import Debit, Entry
 from whosin.ledger.names import read_name
-from whosin.ledger.schema import answers, datasets, entries
+from whosin.ledger.schema import datasets, entries
 from whosin.ledger.standing import Standing
 from whosin.ledger.store import WAIT, Store
+from whosin.ledger.turn import Turn
 
 
 class Ledger:
@@ -101,14 +104,15 @@ class Ledger:
         with self._store.reading() as connection:
             return rows.standing(self._find(connection, dataset))
 
-    def check(self, dataset: str, charges: Sequence[Charge]) -> Standing:
+    def check(self, dataset: str, charges: Iterable[Charge]) -> Standing:
         """Whether these questions could all be paid now; nothing is spent.
 
         Raises:
             BudgetRefused: they could not.
         """
+        asked = _charges(charges)
         standing = self.standing(dataset)
-        refusal.debits(standing, charges)
+        refusal.debits(standing, asked)
         return standing
 
     def debit(self, dataset: str, request: str, charge: Charge) -> Debit:
@@ -120,21 +124,16 @@ class Ledger:
         key = read_name(request, "request")
         if not isinstance(charge, Charge):
             raise InvalidInput("charge", "a Charge", repr(charge))
-        with self._store.writing() as connection:
-            row = self._find(connection, dataset, lock=True)
-            before = rows.entry(connection, row.name, "debit", key)
-            if before is not None:
-                refusal.other_question(before, charge)
-                return Debit(row.name, key, False, rows.stored_answer(connection, row.name, key))
+        with self._turn(dataset, key) as turn:
+            row = turn.row
+            if turn.debit is not None:
+                refusal.other_question(turn.debit, charge)
+                return Debit(row.name, key, False, turn.answer)
             standing = rows.standing(row)
             refusal.debits(standing, [charge])
             spent = standing.spent + charge.cost(row.relation)
-            self._append(
-                connection,
-                row,
-                "debit",
-                key,
-                charge.to_dict(),
+            turn.commit(
+                self._entry(row, "debit", key, charge.to_dict(), turn.time),
                 spent_epsilon=spent.epsilon,
                 spent_rho=spent.rho,
                 spent_delta=spent.delta,
@@ -149,18 +148,19 @@ class Ledger:
         That is the answer stored first: if another process answered the same request meanwhile,
         its answer counts and this one must be thrown away.
         """
+        if not isinstance(debit, Debit):
+            raise InvalidInput("debit", "a Debit, as `Ledger.debit` returns it", repr(debit))
+        key = read_name(debit.request, "request")
         text = chain.canonical(answer, "answer")
-        with self._store.writing() as connection:
-            row = self._find(connection, debit.dataset, lock=True)
-            if rows.entry(connection, row.name, "debit", debit.request) is None:
-                raise BudgetRefused(f"request {debit.request!r} has not been paid for")
-            stored = rows.stored_answer(connection, row.name, debit.request)
-            if stored is None:
-                values = {"dataset": row.name, "request": debit.request, "answer": text}
-                connection.execute(insert(answers).values(values))
-                body = {"digest": chain.digest(text)}
-                self._append(connection, row, "answer", debit.request, body)
-        return json.loads(text if stored is None else stored)
+        with self._turn(debit.dataset, key) as turn:
+            if turn.debit is None:
+                raise BudgetRefused(f"request {key!r} has not been paid for")
+            if turn.answer is not None:
+                return json.loads(turn.answer)
+            body = {"digest": chain.digest(text)}
+            entry = self._entry(turn.row, "answer", key, body, turn.time)
+            turn.commit(entry, answer=text)
+        return json.loads(text)
 
     def answer(
         self, dataset: str, charge: Charge, draw: Callable[[], object], request: str | None = None
@@ -172,6 +172,8 @@ class Ledger:
                 committed, and not at all when the answer is stored already.
             request: an id of this question, for a retry; by default a fresh one.
         """
+        if not callable(draw):
+            raise InvalidInput("draw", "a function that draws the answer", repr(draw))
         debit = self.debit(dataset, uuid.uuid4().hex if request is None else request, charge)
         if debit.answer is not None:
             return json.loads(debit.answer)
@@ -179,12 +181,11 @@ class Ledger:
 
     def close(self, dataset: str) -> Standing:
         """Allow no further debits, for good."""
-        with self._store.writing() as connection:
-            row = self._find(connection, dataset, lock=True)
-            if row.state == "closed":
-                raise BudgetRefused(f"dataset {row.name!r} is closed already")
-            self._append(connection, row, "closed", None, {}, state="closed")
-            return rows.standing(rows.dataset_row(connection, row.name))
+        with self._turn(dataset) as turn:
+            if turn.row.state == "closed":
+                raise BudgetRefused(f"dataset {turn.row.name!r} is closed already")
+            turn.commit(self._entry(turn.row, "closed", None, {}, turn.time), state="closed")
+        return self.standing(dataset)
 
     def history(self, dataset: str) -> list[Entry]:
         """All entries of a dataset, oldest first."""
@@ -228,50 +229,59 @@ class Ledger:
         if made.rowcount != 1:
             return False
         body = {"plan": plan.to_dict(), "budget": vars(budget)}
-        self._append(connection, rows.dataset_row(connection, name), "registered", None, body)
+        row = rows.dataset_row(connection, name)
+        entry = self._entry(row, "registered", None, body, self._store.stamp(connection))
+        connection.execute(insert(entries).values(rows.entry_values(entry)))
+        changes = {"entries": entry.number, "head": entry.head, "last": entry.body["when"]}
+        connection.execute(update(datasets).where(datasets.c.name == name).values(changes))
         return True
 
-    def _find(self, connection: Connection, dataset: object, lock: bool = False) -> Any:
+    @contextmanager
+    def _turn(self, dataset: object, request: str = "") -> Iterator[Turn]:
         name = read_name(dataset, "dataset")
-        row = rows.dataset_row(connection, name, lock)
+        with self._store.turn(name, request) as turn:
+            if turn.row is not None:
+                yield turn
+                return
+        with self._store.reading() as connection:
+            raise _unknown(connection, name)
+
+    def _find(self, connection: Connection, dataset: object) -> Any:
+        name = read_name(dataset, "dataset")
+        row = rows.dataset_row(connection, name)
         if row is None:
-            known = [str(each) for each in connection.scalars(select(datasets.c.name))]
-            if not known:
-                raise InvalidInput("dataset", "registered first; the ledger is empty", repr(name))
-            raise UnknownName("dataset", name, known)
+            raise _unknown(connection, name)
         return row
 
-    def _append(
-        self,
-        connection: Connection,
-        row: Any,
-        kind: str,
-        request: str | None,
-        body: dict[str, Any],
-        **changes: object,
-    ) -> None:
-        time = clock.after(row.last, self._store.stamp(connection))
-        full = {"who": self.who, "when": time, **body}
+    def _entry(
+        self, row: Any, kind: str, request: str | None, body: dict[str, Any], time: str
+    ) -> Entry:
+        """The entry that comes next."""
+        full = {"who": self.who, "when": clock.after(row.last, time), **body}
         entry = Entry(row.name, row.entries + 1, kind, request, full, "")
-        head = chain.link(row.head, entry.linked())
-        connection.execute(
-            insert(entries).values(
-                dataset=row.name,
-                number=entry.number,
-                kind=kind,
-                request=request,
-                body=chain.canonical(full),
-                head=head,
-            )
-        )
-        changes |= {"entries": entry.number, "head": head, "last": time}
-        connection.execute(update(datasets).where(datasets.c.name == row.name).values(changes))
+        return replace(entry, head=chain.link(row.head, entry.linked()))
+
+
+def _unknown(connection: Connection, name: str) -> InvalidInput:
+    known = [str(each) for each in connection.scalars(select(datasets.c.name))]
+    if not known:
+        return InvalidInput("dataset", "registered first; the ledger is empty", repr(name))
+    return UnknownName("dataset", name, known)
 
 
 def _budget(plan: object) -> Budget:
     if not isinstance(plan, Plan):
         raise InvalidInput("plan", "a Plan", repr(plan))
     return Budget.of(plan)
+
+
+def _charges(charges: object) -> tuple[Charge, ...]:
+    """A batch as it may be read more than once."""
+    listed = isinstance(charges, Iterable) and not isinstance(charges, str | bytes | Mapping)
+    found = tuple(cast(Iterable[object], charges)) if listed else (None,)
+    if not all(isinstance(each, Charge) for each in found):
+        raise InvalidInput("charges", "a list of Charges", repr(charges))
+    return cast(tuple[Charge, ...], found)
 
 
 def _user() -> str:

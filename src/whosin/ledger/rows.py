@@ -23,11 +23,9 @@ STATES = ("open", "closed", "complete")
 TEXTS = ("name", "state", "relation", "head", "last", "plan")
 
 
-def dataset_row(connection: Connection, name: str, lock: bool = False) -> Any:
-    """The row of a dataset, for this transaction alone if `lock`; None where there is none."""
-    query = select(datasets).where(datasets.c.name == name)
-    # SQLite knows no row locks and drops the clause: there the whole transaction has the lock.
-    return connection.execute(query.with_for_update() if lock else query).first()
+def dataset_row(connection: Connection, name: str) -> Any:
+    """The row of a dataset; None where there is none."""
+    return connection.execute(select(datasets).where(datasets.c.name == name)).first()
 
 
 def standing(row: Any) -> Standing:
@@ -52,36 +50,8 @@ def standing(row: Any) -> Standing:
         raise BrokenHistory(row.name, "its plan or what was spent is not readable") from None
 
 
-def entry(connection: Connection, dataset: str, kind: str, request: str) -> Entry | None:
-    """The debit or the answer of a request."""
-    query = select(entries).where(
-        entries.c.dataset == dataset, entries.c.request == request, entries.c.kind == kind
-    )
-    row = connection.execute(query).first()
-    return None if row is None else _entry(row)
-
-
-def history(connection: Connection, dataset: str) -> list[Entry]:
-    """All entries of a dataset, oldest first."""
-    query = select(entries).where(entries.c.dataset == dataset).order_by(entries.c.number)
-    return [_entry(row) for row in connection.execute(query)]
-
-
-def stored_answer(connection: Connection, dataset: str, request: str) -> str | None:
-    """The stored text of an answer."""
-    query = select(answers.c.answer).where(
-        answers.c.dataset == dataset, answers.c.request == request
-    )
-    return connection.execute(query).scalar()
-
-
-def stored_answers(connection: Connection, dataset: str) -> dict[str, str]:
-    """All stored answers by request."""
-    query = select(answers).where(answers.c.dataset == dataset)
-    return {row.request: row.answer for row in connection.execute(query)}
-
-
-def _entry(row: Any) -> Entry:
+def read_entry(row: Any) -> Entry:
+    """An entry, by its row."""
     try:
         body = json.loads(row.body)
         types = (type(row.number), type(row.kind), type(row.head), type(row.request or ""))
@@ -91,6 +61,23 @@ def _entry(row: Any) -> Entry:
     except (WhosinError, ValueError, TypeError, RecursionError):
         pass
     raise BrokenHistory(str(row.dataset), f"entry {row.number} was changed")
+
+
+def entry_values(entry: Entry) -> dict[str, object]:
+    """An entry as a row."""
+    return {**entry.linked(), "body": chain.canonical(entry.body), "head": entry.head}
+
+
+def history(connection: Connection, dataset: str) -> list[Entry]:
+    """All entries of a dataset, oldest first."""
+    query = select(entries).where(entries.c.dataset == dataset).order_by(entries.c.number)
+    return [read_entry(row) for row in connection.execute(query)]
+
+
+def stored_answers(connection: Connection, dataset: str) -> dict[str, str]:
+    """All stored answers by request."""
+    query = select(answers).where(answers.c.dataset == dataset)
+    return {row.request: row.answer for row in connection.execute(query)}
 
 
 @lru_cache(maxsize=256)

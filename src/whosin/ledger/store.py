@@ -8,30 +8,22 @@ shows a password. Threads may share a store, and a forked process opens connecti
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import (
-    Connection,
-    Engine,
-    create_engine,
-    event,
-    exc,
-    func,
-    insert,
-    inspect,
-    select,
-    true,
-)
+from sqlalchemy import Connection, Engine, exc, func, insert, inspect, select, true
 from sqlalchemy.engine import URL, make_url
 
-from whosin.errors import InvalidInput, StoreFailed
+from whosin.errors import InvalidInput, StoreFailed, WhosinError
 from whosin.ledger import schema, trouble
 from whosin.ledger.clock import now
+from whosin.ledger.engines import postgres_engine, sqlite_engine
+from whosin.ledger.turn import Turn
+
+T = TypeVar("T")
 
 WAIT = 30.0
 """Seconds to wait for another writer before giving up."""
@@ -76,9 +68,11 @@ class Store:
         if not isinstance(wait, int | float) or not 0 < wait <= 86400:
             raise InvalidInput("wait", "seconds, above 0 and at most a day", repr(wait))
         self.wait = float(wait)
+        self._failures: tuple[type[Exception], ...] = (exc.SQLAlchemyError, OSError, UnicodeError)
         if self.sqlite:
             self._check_file(create)
         self._process, self._made = os.getpid(), self._make()
+        self._failures += (self._made.dialect.loaded_dbapi.Error,)
         try:
             self._open(create)
         except BaseException:
@@ -96,18 +90,30 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One consistent view, however many statements read it."""
-        with self._reporting(), self._engine().connect() as connection:
-            if self.sqlite:
-                connection.execution_options(whosin_read=True)
-            else:
-                connection.execution_options(isolation_level="REPEATABLE READ")
+        with self._reporting(), self._begun(self._look) as (connection, _):
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One durable transaction."""
-        with self._reporting(), self._engine().begin() as connection:
+        with self._reporting(), self._begun(self._greet) as (connection, _):
             yield connection
+            connection.commit()
+
+    @contextmanager
+    def turn(self, dataset: str, request: str) -> Iterator[Turn]:
+        """One durable transaction on one dataset, in the fewest round trips; see `Turn`."""
+
+        def begin(connection: Connection) -> Turn:
+            if not self.sqlite:  # the turn begins and commits by itself
+                connection.execution_options(isolation_level="AUTOCOMMIT")
+            turn = Turn(connection.connection.driver_connection, server=not self.sqlite)
+            turn.begin(dataset, request)
+            return turn
+
+        with self._reporting(), self._begun(begin) as (_, turn):
+            turn.time = now() if self.sqlite else now(turn.time)
+            yield turn
 
     def stamp(self, connection: Connection) -> str:
         """The time of an entry: the server's where there is one, since machines' clocks differ.
@@ -134,37 +140,11 @@ class Store:
         if self.sqlite:
             return sqlite_engine(self.url, self.wait)
         try:
-            return self._postgres_engine()
+            return postgres_engine(self.url, self.wait)
         except ImportError:
             raise StoreFailed(
                 "a ledger on PostgreSQL needs the package psycopg: pip install 'whosin[postgres]'"
             ) from None
-
-    def _postgres_engine(self) -> Engine:
-        options = {
-            "connect_timeout": max(2, math.ceil(self.wait)),
-            # A server that vanishes without a word is noticed after about `wait` seconds.
-            "keepalives_idle": max(1, math.ceil(self.wait / 3)),
-            "keepalives_interval": max(1, math.ceil(self.wait / 9)),
-            "keepalives_count": 6,
-            "tcp_user_timeout": math.ceil(self.wait * 1000),
-        }
-        given = {key: value for key, value in options.items() if key not in self.url.query}
-        engine = create_engine(
-            self.url,
-            connect_args=given,
-            pool_pre_ping=True,
-            pool_timeout=self.wait,
-            # A writer waits for the row's lock and then sees what the last one wrote.
-            isolation_level="READ COMMITTED",
-        )
-
-        @event.listens_for(engine, "connect")
-        def _connect(connection: Any, record: Any) -> None:
-            connection.execute(f"SET lock_timeout TO {math.ceil(self.wait * 1000)}")
-            connection.commit()
-
-        return engine
 
     def _check_file(self, create: bool) -> None:
         path = Path(str(self.url.database))
@@ -207,11 +187,55 @@ class Store:
                 row = {"kind": schema.KIND, "version": schema.VERSION}
                 connection.execute(insert(schema.about).values(row))
 
+    def _look(self, connection: Connection) -> None:
+        if self.sqlite:
+            connection.execution_options(whosin_read=True)
+        else:
+            connection.execution_options(isolation_level="REPEATABLE READ")
+        self._greet(connection)
+
+    def _greet(self, connection: Connection) -> None:
+        """Begin, which tells whether the connection still stands."""
+        connection.begin()
+        if not self.sqlite:
+            connection.exec_driver_sql("SELECT 1")
+
+    @contextmanager
+    def _begun(self, first: Callable[[Connection], T]) -> Iterator[tuple[Connection, T]]:
+        """A connection, and what came of the first thing done with it, which must write nothing.
+
+        A connection that was lost while it lay in the pool shows there: it is made anew, once.
+        """
+        for last in (self.sqlite, True):
+            connection = self._engine().connect()
+            driver: Any = connection.connection.driver_connection
+            try:
+                found = first(connection)
+                break
+            except BaseException as error:
+                gone = not self.sqlite and driver.closed
+                if gone:  # said through SQLAlchemy, it makes the pool doubt the others too
+                    with suppress(exc.DBAPIError):
+                        connection.exec_driver_sql("SELECT 1")
+                connection.invalidate()
+                connection.close()
+                if last or not gone or not isinstance(error, Exception):
+                    raise
+        try:
+            yield connection, found
+        except WhosinError:
+            raise  # between statements: the pool rolls back
+        except BaseException:
+            connection.invalidate()
+            raise
+        finally:
+            connection.close()
+
     @contextmanager
     def _reporting(self) -> Iterator[None]:
         try:
             yield
-        except (exc.SQLAlchemyError, OSError, UnicodeError) as error:
+        except self._failures as error:
             reason = trouble.words(error)
             raise StoreFailed(f"the ledger cannot be used: {reason}; no answer was given") from None
 
@@ -224,25 +248,3 @@ def _check_version(kind: object, version: object) -> None:
             f"the ledger has format {version}, written by a newer whosin; this one reads format "
             f"{schema.VERSION}: upgrade whosin"
         )
-
-
-def sqlite_engine(url: URL, wait: float) -> Engine:
-    """Connections that write ahead, wait for the disk, and lock before they read a balance."""
-    options: dict[str, Any] = {"timeout": wait, "check_same_thread": False}
-    engine = create_engine(url, connect_args=options, max_overflow=-1, pool_timeout=wait)
-
-    @event.listens_for(engine, "connect")
-    def _connect(connection: Any, record: Any) -> None:
-        connection.isolation_level = None  # transactions are begun by hand, below
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-            connection.execute(f"PRAGMA {pragma}")
-        for pragma in ("fullfsync=ON", "checkpoint_fullfsync=ON"):  # macOS: past the disk's cache
-            connection.execute(f"PRAGMA {pragma}")
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        # A writer takes the lock before it reads, or two could check the same balance.
-        reading = connection.get_execution_options().get("whosin_read")
-        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
-
-    return engine

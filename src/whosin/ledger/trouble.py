@@ -44,8 +44,11 @@ CONNECTING = {
     "could not translate host name": "the server's name is not known",
     "failed to resolve host": "the server's name is not known",
     "timeout": "the server does not answer",
+    "closed the connection": "the connection was lost",
+    "the connection is closed": "the connection was lost",
+    "the connection is lost": "the connection was lost",
 }
-"""By PostgreSQL's words, since a connection that was never made has no SQLSTATE."""
+"""By PostgreSQL's words, since a connection that is not there has no SQLSTATE."""
 
 SYSTEM = {
     errno.ENOSPC: "the disk is full",
