@@ -922,3 +922,77 @@ def test_the_reading_of_a_history_is_the_better_one():
     assert reading(small, budget, FAILING) == (small.epsilon, "pure")
     assert reading(Cost(units.INFINITE, budget.rho), budget, FAILING)[1] == "concentrated"
     assert reading(Cost(units.INFINITE, budget.rho + 1), budget, FAILING)[0] == units.INFINITE
+
+
+NOT_THESE = [None, 3, 1.5, "books.db", b"x", [1], {"a": 1}, object()]
+
+
+@pytest.mark.parametrize("wrong", NOT_THESE, ids=lambda wrong: type(wrong).__name__)
+def test_wrong_types_are_one_clear_message_and_cost_nothing(ledger, wrong):
+    ledger.register("d", PLAIN)
+    price, paid = pure("0.1"), books.Debit("d", "r", True, None)
+    calls = {
+        "draw must be a function": lambda: ledger.answer("d", price, wrong),
+        "charges must be a list of Charges": lambda: ledger.check("d", wrong),
+        "charge must be a Charge": lambda: ledger.debit("d", "r", wrong),
+        "debit must be a Debit": lambda: ledger.store(wrong, 1),
+        "ledger must be a Ledger": lambda: verify(wrong, "d"),
+        "cost must be a Cost": lambda: Cost(1, 1) + wrong,
+    }
+    if not isinstance(wrong, str):
+        calls |= {
+            "dataset must be": lambda: ledger.answer(wrong, price, lambda: 1),
+            "request must be": lambda: ledger.store(replace(paid, request=wrong), 1),
+            "relation must be": lambda: price.cost(wrong),
+        }
+    for message, call in calls.items():
+        with pytest.raises(InvalidInput, match=message) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+    assert ledger.standing("d").debits == 0
+
+
+def test_a_batch_that_can_be_read_once_is_checked_whole(ledger):
+    ledger.register("d", PLAIN)
+    with pytest.raises(BudgetRefused, match=r"needs ε = 1.2"):
+        ledger.check("d", (pure("0.4") for _ in range(3)))
+    assert ledger.check("d", (pure("0.4") for _ in range(2))).debits == 0
+    with pytest.raises(InvalidInput, match="charges must be"):
+        ledger.check("d", [pure("0.1"), None])
+
+
+def test_dust_is_shown_as_nothing_and_can_still_be_spent_to_the_unit(ledger):
+    ledger.register("d", PLAIN)
+    ledger.debit("d", "most", pure("0.999999999998"))
+    standing = ledger.standing("d")
+    assert (standing.left, standing.spendable_units, standing.spendable) == (2, 0, 0.0)
+    assert standing.to_dict()["remaining_epsilon"] == pytest.approx(2e-12)
+    assert "Left: ε = 0." in words.standing_card(standing)[0].lines
+    with pytest.raises(BudgetRefused, match=r"needs ε = 0.3, and dataset 'd' has 0 left of"):
+        ledger.debit("d", "more", pure("0.3"))
+    with pytest.raises(BudgetRefused, match="the plan needs ε = 1, and dataset 'd' has 0 left"):
+        ledger.admit("d", PLAIN)
+    with pytest.raises(BudgetRefused, match="needs ε = 3e-12, and dataset 'd' has 2e-12 left"):
+        ledger.debit("d", "a hair", pure("0.000000000003"))
+    ledger.debit("d", "the dust", pure("0.000000000002"))
+    assert ledger.standing("d").left == 0
+
+
+def test_dust_of_rho(ledger):
+    ledger.register("s", FAILING)
+    total = ledger.standing("s").budget.rho
+    ledger.debit("s", "most", gaussian(Fraction(total - 2, ONE)))
+    standing = ledger.standing("s")
+    assert standing.remaining_rho > 0 and standing.spendable_rho == 0
+    # The pure reading has its whole ε left only in name: one answer was Gaussian.
+    assert standing.spendable == 0 < standing.remaining
+    with pytest.raises(BudgetRefused, match=r"ρ = 0.001 is more than the 0 left"):
+        ledger.debit("s", "more", gaussian("0.001"))
+
+
+@given(st.integers(0, 10**13), st.integers(0, 10**13), st.integers(0, 5000))
+def test_what_is_shown_is_never_more_than_what_is_left(left, total, debits):
+    shown = books.standing.without_dust(left, total, debits)
+    assert shown in (0, left)
+    if debits == 0 or left > max(total / 10**9, debits + 1):
+        assert shown == left

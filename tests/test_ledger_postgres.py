@@ -158,7 +158,7 @@ def test_first_users_at_once(url):
     assert sorted(outcomes) == ["refused"] * 7 + ["registered"]
 
 
-def test_a_connection_lost_before_a_debit_is_made_again(ledger, admin):
+def test_a_connection_lost_before_a_debit_is_made_again(ledger, admin, caplog):
     ledger.register("d", PLAN)
     cut_connections(admin)
     assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
@@ -166,6 +166,7 @@ def test_a_connection_lost_before_a_debit_is_made_again(ledger, admin):
     assert ledger.standing("d").debits == 1
     cut_connections(admin)
     assert ledger.admit("d", PLAN, resume=True).debits == 1
+    assert caplog.records == []
 
 
 def test_an_answer_takes_four_round_trips(ledger, monkeypatch):

@@ -10,7 +10,7 @@ from whosin.ledger import chain, units
 from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Charge, Cost
 from whosin.ledger.entries import Entry
-from whosin.ledger.standing import Standing
+from whosin.ledger.standing import Standing, without_dust
 
 
 def open_for_debits(standing: Standing) -> None:
@@ -49,7 +49,7 @@ def session(standing: Standing, plan: Plan, budget: Budget) -> None:
         raise BudgetRefused(
             f"the plan needs δ = {needed}, and dataset {standing.dataset!r} has {have} left"
         )
-    needed, have = apart(budget.epsilon, standing.left)
+    needed, have = apart(budget.epsilon, _shown(standing, budget.epsilon))
     raise BudgetRefused(
         f"the plan needs ε = {needed}, and dataset {standing.dataset!r} has {have} left of "
         f"{budget_words(total)}"
@@ -99,6 +99,11 @@ def apart(needed: int, left: int, scale: int = units.EPSILON_UNITS) -> tuple[str
     return first, second
 
 
+def _shown(standing: Standing, needed: int) -> int:
+    """What is left, as people are told: dust is nothing, except next to a price like it."""
+    return standing.spendable_units or (standing.left if needed <= 2 * standing.left else 0)
+
+
 def _exceeded(standing: Standing, charges: Sequence[Charge], spent: Cost) -> str:
     budget, name, before = standing.budget, standing.dataset, standing.spent
     if spent.delta > budget.delta:
@@ -111,7 +116,7 @@ def _exceeded(standing: Standing, charges: Sequence[Charge], spent: Cost) -> str
         )
     asked = sum((charge.cost(budget.relation) for charge in charges), Cost(0, 0))
     if asked.epsilon < units.INFINITE:
-        needed, have = apart(asked.epsilon, standing.left)
+        needed, have = apart(asked.epsilon, _shown(standing, asked.epsilon))
         return (
             f"this needs ε = {needed}, and dataset {name!r} has {have} left of "
             f"{budget_words(budget)}; nothing was spent"
@@ -121,7 +126,9 @@ def _exceeded(standing: Standing, charges: Sequence[Charge], spent: Cost) -> str
     if asked.rho >= units.INFINITE:
         reason = "no ρ either"
     elif budget.rho:
-        needed, have = apart(asked.rho, budget.rho - before.rho)
+        left = budget.rho - before.rho
+        clear = without_dust(left, budget.rho, standing.debits)
+        needed, have = apart(asked.rho, clear or (left if asked.rho <= 2 * left else 0))
         reason = f"ρ = {needed} is more than the {have} left"
     return (
         f"dataset {name!r}: {what} no pure ε between {budget.relation} neighbours, and {reason}; "

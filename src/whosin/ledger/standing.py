@@ -75,6 +75,32 @@ class Standing(Shown):
         return _down(max(0, left))
 
     @property
+    def spendable(self) -> float:
+        """`remaining`, and 0 where that is dust (see `without_dust`): what people are shown."""
+        return _down(self.spendable_units)
+
+    @property
+    def spendable_units(self) -> int:
+        """The same in units."""
+        if self.state != "open":
+            return 0
+        pure = self.budget.epsilon - self.spent.epsilon
+        return max(
+            without_dust(pure, self.budget.epsilon, self.debits),
+            units.pure(self._spendable_rho),
+        )
+
+    @property
+    def spendable_rho(self) -> float:
+        """`remaining_rho`, and 0 where that is dust."""
+        return _down(self._spendable_rho)
+
+    @property
+    def _spendable_rho(self) -> int:
+        left = self.budget.rho - self.spent.rho if self.state == "open" else 0
+        return without_dust(left, self.budget.rho, self.debits)
+
+    @property
     def certain(self) -> bool:
         """Whether `ratio` holds without exception: pure ε added up, and no δ was used."""
         read, reading = self._read
@@ -135,6 +161,18 @@ class Standing(Shown):
             "head": self.head,
             "plan": self.plan.to_dict(),
         }
+
+
+def without_dust(left: int, total: int, debits: int) -> int:
+    """What is left, in units, or 0 where it is dust.
+
+    Dust is what rounding leaves over, a unit for the total and one for each debit, or less than a
+    billionth of the total: an answer paid with it would have a billion times the noise (for ρ,
+    thirty thousand times) of one that is paid with all. Only what is shown changes, and only
+    towards less; a debit that small is still checked, and paid, to the unit.
+    """
+    dust = max(total // 10**9, debits + 1) if debits else 0
+    return left if left > dust else 0
 
 
 def _finite(value: float) -> float | str:

@@ -215,7 +215,7 @@ class Store:
             except BaseException as error:
                 gone = not self.sqlite and driver.closed
                 if gone:  # said through SQLAlchemy, it makes the pool doubt the others too
-                    with suppress(exc.DBAPIError):
+                    with suppress(exc.SQLAlchemyError):
                         connection.exec_driver_sql("SELECT 1")
                 connection.invalidate()
                 connection.close()

@@ -115,8 +115,14 @@ class Turn:
         return _compiled(name, self._server)
 
     def _run(self, statements: Iterable[Statement]) -> list[list[tuple[Any, ...]]]:
+        failed, cursors = None, []
         with self._driver.pipeline() if self._server and _pipelines() else nullcontext():
-            cursors = [self._driver.execute(text, values) for text, values in statements]
+            try:
+                cursors = [self._driver.execute(text, values) for text, values in statements]
+            except Exception as error:  # raised below: a pipeline that it leaves logs a warning
+                failed = error
+        if failed is not None:
+            raise failed
         return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
 

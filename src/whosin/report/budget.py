@@ -43,9 +43,9 @@ def _money(standing: Standing) -> list[str]:
         lines.append(f"Spent: ε = {short(standing.epsilon)} for {count}{read}.")
     if standing.state == "open":
         alone = " It allows one answer only." if standing.budget.alone else ""
-        gaussian = f"; or ρ = {standing.remaining_rho:.6g} of Gaussian noise"
+        gaussian = f"; or ρ = {standing.spendable_rho:.6g} of Gaussian noise"
         rho = gaussian if standing.budget.rho else ""
-        lines.append(f"Left: ε = {standing.remaining:.6g}{rho}.{alone}")
+        lines.append(f"Left: ε = {standing.spendable:.6g}{rho}.{alone}")
     lines.append(f"State: {STATES[standing.state]}.")
     return lines
 

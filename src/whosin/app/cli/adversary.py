@@ -35,7 +35,9 @@ def target(
     chosen = [name for name, value in given.items() if value is not None]
     if len(chosen) + hipaa != 1:
         names = ", ".join(f"--{name}" for name in given)
-        raise InvalidInput("target", f"exactly one of {names}, --hipaa", len(chosen) + hipaa)
+        found = [f"--{name}" for name in chosen] + ["--hipaa"] * hipaa
+        accepted = f"given by exactly one of {names}, --hipaa"
+        raise InvalidInput("target", accepted, " and ".join(found) or "none of them")
     if hipaa:
         return c.HIPAA
     name = chosen[0]

@@ -28,12 +28,17 @@ def create(
     ledger: Where,
     dataset: Dataset,
     plan: Annotated[
-        Path | None, typer.Option(help="A plan's file, as `whosin plan --json` writes it.")
+        Path | None,
+        typer.Option(help="The budget: a plan's file, as `whosin plan --json` writes it."),
     ] = None,
-    posterior: Annotated[str | None, typer.Option(help="Or the most sure they may become.")] = None,
-    gamma: Annotated[str | None, typer.Option(help="Or the most a belief may grow, ×γ.")] = None,
-    epsilon: Annotated[str | None, typer.Option(help="Or plain ε.")] = None,
-    prior: Annotated[str | None, typer.Option(help="How sure they may be already.")] = None,
+    posterior: Annotated[
+        str | None, typer.Option(help="Or: the most sure they may become.")
+    ] = None,
+    gamma: Annotated[str | None, typer.Option(help="Or: the most a belief may grow, ×γ.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="Or: plain ε.")] = None,
+    prior: Annotated[
+        str | None, typer.Option(help="How sure they may be already, as in 0.05..0.5.")
+    ] = None,
     size_known: Annotated[
         bool, typer.Option("--size-known", help="They know how many are in the data.")
     ] = False,
@@ -47,20 +52,15 @@ def create(
     from whosin.ledger.names import read_name
 
     read_name(dataset, "dataset")
-    if (plan, posterior, gamma, epsilon) == (None, None, None, None):
-        raise InvalidInput("budget", "given: --plan, --posterior, --gamma or --epsilon", "nothing")
-    options = {
-        "--posterior": posterior,
-        "--gamma": gamma,
-        "--epsilon": epsilon,
-        "--prior": prior,
-        "--size-known": size_known or None,
-        "--delta": delta,
-    }
-    if plan is not None:
-        for option, value in options.items():
-            if value is not None:
-                raise InvalidInput(option, "left out with --plan", value)
+    budgets = {"--plan": plan, "--posterior": posterior, "--gamma": gamma, "--epsilon": epsilon}
+    given = [option for option, value in budgets.items() if value is not None]
+    if len(given) != 1:
+        accepted = "given by exactly one of --plan, --posterior, --gamma and --epsilon"
+        raise InvalidInput("budget", accepted, " and ".join(given) or "none of them")
+    others = {"--prior": prior, "--size-known": size_known or None, "--delta": delta}
+    for option, value in others.items():
+        if plan is not None and value is not None:
+            raise InvalidInput(option, "left out with --plan, which has its own", option)
     made = _plan(plan, posterior, gamma, epsilon, prior, size_known, delta)
     with _open(ledger, create=True) as opened:
         standing = opened.register(dataset, made)

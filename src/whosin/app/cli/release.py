@@ -77,7 +77,7 @@ def _left(ledger: str, scenario: Scenario) -> float | None:
         return None
     name = scenario.dataset or scenario.open_table().name
     with Ledger(ledger, create=False) as opened:
-        return opened.standing(name).remaining if name in opened.datasets() else None
+        return opened.standing(name).spendable if name in opened.datasets() else None
 
 
 def _run(session: Session, scenario: Scenario, *, quiet: bool) -> Release:

@@ -97,7 +97,7 @@ def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str
             '    print(*answer.columns, sep="\\t")',
             "    for row in answer.rows:",
             '        print(*row, sep="\\t")',
-            'print(f"left: {made.standing.remaining:.6g} of ε = {plan.epsilon:.6g}")',
+            'print(f"left: {made.standing.spendable:.6g} of ε = {plan.epsilon:.6g}")',
             "",
         ]
     )

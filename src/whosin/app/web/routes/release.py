@@ -85,7 +85,7 @@ def price_scenario(request: Request, body: ScenarioBody) -> Price:
             total_epsilon=None if infinite else total.epsilon / units.EPSILON_UNITS,
             epsilon=scenario.plan.epsilon,
             relation=relation,
-            remaining=None if standing is None else standing.remaining,
+            remaining=None if standing is None else standing.spendable,
             refusal=scenarios.refused(standing, scenario.plan, offers),
         )
 
