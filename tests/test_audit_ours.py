@@ -7,14 +7,28 @@ the promise is then a mistake of ours, not bad luck.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 
+import gwas_oracle
+import selection_oracle as oracle
 import whosin as wi
-from whosin import noise
+from whosin import gwas, noise
+from whosin.gwas import offer as gwas_offer
+from whosin.gwas import release as gwas_release
+from whosin.gwas import scoring
+from whosin.gwas.scoring import SCORES
+from whosin.gwas.snps import unnamed
 
 SURE = "0.999999"
+
+
+def shown(name, bound, exact, promised):
+    """The audit's bound beside the exact level (`pytest -s` shows them)."""
+    print(f"{name}: audit {bound:.3f} ≤ exact {exact:.3f} ≤ promised {float(promised):.3f}")
 
 
 def test_discrete_laplace():
@@ -122,3 +136,71 @@ def test_finite_mechanisms(kind):
     pairs = [(a, b) for a, b in pairs if (a ^ b).bit_count() == 1]
     found = wi.audit.search(draw, pairs, 1_000_000, SURE, seed=1)
     assert 0.8 * exact < found.epsilon <= exact
+
+
+TOP, PEOPLE, CUT = 2, 6, "3.84"
+STUDY_PLAN = wi.calibrate(wi.Epsilon(1), wi.families.FixedSize())
+
+
+def moved(table, relation):
+    """Tables that are one change of a case's genotype, or one exchange of labels, away."""
+    if relation == "label-swap":
+        return gwas_oracle.label_swaps(table)
+    return (each for each in gwas_oracle.genotype_changes(table) if each[3:] == table[3:])
+
+
+def audited_study(score, relation, samples, confidence):
+    """Price a selection of SNPs as a release does, and audit it on the two neighbouring studies
+    whose selections differ most, of all with three SNPs, six cases and six controls."""
+    some = gwas.Study(unnamed(3), np.full((3, 6), 2), PEOPLE, PEOPLE)
+    asked = gwas.Question(TOP, relation, score, "nothing", CUT)
+    offered = gwas.price(STUDY_PLAN, asked, some)
+    scale = offered.selection_scale
+    tables = gwas_oracle.tables(PEOPLE, PEOPLE)
+    values = scoring.scores(score, np.array(tables), relation, CUT).tolist()
+    of = dict(zip(tables, values, strict=True))
+    pairs = {(of[old], of[new]): (old, new) for old in tables for new in moved(old, relation)}
+    ordered = sorted(pairs, key=lambda pair: pair[1] - pair[0])
+    best = max(
+        product(ordered[:5] + ordered[-5:], repeat=3),
+        key=lambda snps: oracle.seen_level(*zip(*snps, strict=True), TOP, scale),
+    )
+    worlds = [np.array(world) for world in zip(*(pairs[snp] for snp in best), strict=True)]
+
+    def draw(world):
+        return tuple(gwas_release.choose(offered, worlds[world]).tolist())
+
+    found = wi.audit.two_worlds(draw, 0, 1, samples, confidence)
+    return found, oracle.level(*zip(*best, strict=True), TOP, scale), offered.epsilons[0]
+
+
+@pytest.fixture
+def scored_once(monkeypatch):
+    """Scores are no matter of chance: each world's are computed once."""
+    known = {}
+
+    def remembered(kind, table, relation, threshold):
+        key = (kind, relation, table.tobytes())
+        if key not in known:
+            known[key] = scoring.scores(kind, table, relation, threshold)
+        return known[key]
+
+    monkeypatch.setattr(gwas_release, "scores", remembered)
+
+
+@pytest.mark.parametrize("relation", gwas.RELATIONS)
+@pytest.mark.parametrize("score", SCORES)
+def test_selection_of_snps(score, relation, scored_once):
+    """The function that a release of a study calls."""
+    found, exact, promised = audited_study(score, relation, 2_000, SURE)
+    shown(f"SNPs by {score}, {relation}", found.epsilon, exact, promised)
+    assert found.epsilon <= exact <= promised == STUDY_PLAN.epsilon
+
+
+@pytest.mark.parametrize("relation", gwas.RELATIONS)
+@pytest.mark.parametrize("score", SCORES)
+def test_half_of_the_sensitivity_is_refuted(score, relation, scored_once, monkeypatch):
+    true = gwas_offer.score_sensitivity
+    monkeypatch.setattr(gwas_offer, "score_sensitivity", lambda *of: Fraction(true(*of), 2))
+    found, exact, promised = audited_study(score, relation, 4_000, "0.99")
+    assert exact > promised and found.refutes(promised)

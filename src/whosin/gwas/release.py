@@ -79,7 +79,7 @@ def publish(
         account(ledger, dataset, question.relation)  # again: someone may have registered meanwhile
 
     def draw() -> dict[str, object]:
-        chosen = named if question.top is None else _choose(offered, table)
+        chosen = named if question.top is None else choose(offered, table)
         return {"places": chosen.tolist(), "noisy": _noisy(offered, table[chosen])}
 
     answer = ledger.answer(name, offered.charge(), draw, request)
@@ -107,7 +107,8 @@ def _paid(ledger: Ledger, name: str, request: str) -> bool:
     return any(entry.kind == "debit" and entry.request == request for entry in ledger.history(name))
 
 
-def _choose(offered: Offer, table: Array) -> Array:
+def choose(offered: Offer, table: Array) -> Array:
+    """Draw the places of the SNPs that are published, best first: what the offer prices."""
     asked = offered.question
     values = scores(asked.score, table, asked.relation, asked.threshold)
     return noise.top_k(values, asked.size, offered.selection_scale)
