@@ -7,13 +7,14 @@ allowed: they cost strength, never validity.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 
 import numpy as np
 
 from whosin.audit.orderings import BINS, ByBin, ByFrequency, ByValue, Ordering
 from whosin.audit.outputs import LABELS, NUMBERS, SEQUENCES, VECTORS, Outputs, join, read
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 
 MANY, SOME = 2000, 20
@@ -48,8 +49,12 @@ class Event:
     def contains(self, outputs: object) -> Array:
         """Which outputs are in the event."""
         if not isinstance(outputs, Outputs):
-            outputs = read(outputs, len(outputs))  # type: ignore[arg-type]
-        scores = self.ordering.score(outputs)
+            outputs = read(outputs, len(outputs) if isinstance(outputs, Sized) else 0)
+        try:
+            scores = self.ordering.score(outputs)
+        except (TypeError, ValueError):
+            accepted = "of the kind that was audited"
+            raise InvalidInput("outputs", accepted, outputs.kind) from None
         return np.asarray(scores >= self.threshold if self.above else scores <= self.threshold)
 
     def data(self) -> dict[str, object]:

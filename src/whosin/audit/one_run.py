@@ -25,7 +25,7 @@ import numpy as np
 
 from whosin.audit.confidence import ROUNDING, read_confidence
 from whosin.audit.result import Bounds
-from whosin.audit.two_worlds import read_delta
+from whosin.audit.terms import read_delta
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 
