@@ -72,7 +72,8 @@ class Choice:
     Attributes:
         promise: the bound on ln r that counting is expected to show.
         estimate: ln r as seen by the search.
-        slope: κ for the exact test, between the two.
+        slope: κ for the exact test, by the promise: too small a κ costs little, one beyond the true
+            ratio everything.
     """
 
     event: Event
@@ -81,7 +82,7 @@ class Choice:
 
     @property
     def slope(self) -> float:
-        return math.exp(min(max((self.promise + self.estimate) / 2, 0.0), 30.0))
+        return math.exp(min(max(self.promise, 0.0), 30.0))
 
 
 @dataclass(frozen=True)
@@ -165,10 +166,11 @@ def choose(
 
 
 def _level(scores: Array, share: float) -> float:
-    """The score that as near as possible to this share of all scores reach."""
+    """The score that as near as possible to this share of all scores reach, by their ratio: half of
+    a frequent output is to become all of it, and not some rare one beside it."""
     levels, counts = np.unique(scores, return_counts=True)
     reached = counts[::-1].cumsum()[::-1] / len(scores)
-    return float(levels[np.argmin(np.abs(reached - share))])
+    return float(levels[np.argmin(np.abs(np.log(reached) - math.log(max(share, 1e-12))))])
 
 
 def _threshold(
