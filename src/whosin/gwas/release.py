@@ -18,6 +18,7 @@ from whosin.errors import BudgetRefused, InvalidInput
 from whosin.exact import Array
 from whosin.gwas.derived import Association, association
 from whosin.gwas.offer import CHI2_STEP, Offer, Question, price
+from whosin.gwas.reading import instance
 from whosin.gwas.scoring import scores
 from whosin.gwas.sensitivities import RELATIONS
 from whosin.gwas.snps import Snps
@@ -71,6 +72,7 @@ def publish(
             other relation before; nothing is drawn.
     """
     offered = price(plan, question, study)
+    instance(ledger, Ledger, "ledger", "a Ledger")
     table = study.complete()
     named = _named(question, study)
     name = account(ledger, dataset, question.relation)

@@ -66,9 +66,9 @@ def read_bim(path: Path) -> Snps:
         raise InvalidInput(path.name, "text", "something else") from None
     lines = count_lines(path)
     if not words:
-        raise InvalidInput(path.name, "at least one line", "an empty file")
+        raise InvalidInput(path.name, "text with at least one line", "an empty file")
     if len(words) != 6 * lines:
-        raise InvalidInput(path.name, "six columns in every line", f"{len(words)} words")
+        raise InvalidInput(path.name, "text with six columns in every line", f"{len(words)} words")
     try:
         position = np.array([int(word) for word in words[3::6]], dtype=np.int64)
     except (ValueError, OverflowError):
