@@ -12,12 +12,15 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array
 from whosin.gwas.reading import path_of
+
+if TYPE_CHECKING:
+    from whosin.exact import Array
 
 MAGIC = b"\x6c\x1b"
 SNP_MAJOR, PERSON_MAJOR = 1, 0

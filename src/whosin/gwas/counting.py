@@ -9,15 +9,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whosin.exact import Array
 from whosin.gwas.bed import Bed, beside, open_bed
 from whosin.gwas.kernel import Groups, count_rows
 from whosin.gwas.people import read_groups
 from whosin.gwas.reading import Progress, listener, whole
 from whosin.gwas.snps import count_lines
+
+if TYPE_CHECKING:
+    from whosin.exact import Array
 
 SHARD_BYTES = 32 << 20
 ONE_PROCESS = 2 << 30

@@ -9,13 +9,16 @@ leaves out people of unknown sex unless it is told `--allow-no-sex`; here they c
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array
 from whosin.gwas.kernel import Groups
 from whosin.gwas.reading import path_of, whole
+
+if TYPE_CHECKING:
+    from whosin.exact import Array
 
 CASE, CONTROL = 2, 1
 SMALLEST = 2

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array
+
+if TYPE_CHECKING:
+    from whosin.exact import Array
 
 HAPLOID = frozenset({"23", "24", "26", "X", "Y", "MT", "M"})
 
