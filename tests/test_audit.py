@@ -21,8 +21,7 @@ from whosin.audit.outputs import read
 from whosin.errors import InvalidInput
 
 run_module = import_module("whosin.audit.one_run")
-scores_module = import_module("whosin.audit.scores")
-worlds_module = import_module("whosin.audit.two_worlds")
+counting_module = import_module("whosin.audit.counting")
 
 
 def exact_tail(hits: int, trials: int, p: Fraction) -> Fraction:
@@ -177,8 +176,7 @@ def only_at(monkeypatch):
             p_value = run_module.p_value(guesses, canaries, truth, delta)
             return math.nextafter(truth, 9) if p_value <= careless * error else 0.0
 
-        for module in (worlds_module, scores_module):
-            monkeypatch.setattr(module, "ratio_bound", above)
+        monkeypatch.setattr(counting_module, "ratio_bound", above)
         monkeypatch.setattr(run_module, "bound", guessed)
 
     return patch
@@ -284,6 +282,18 @@ def test_a_million_samples_of_the_classical_mechanisms(mechanism, inputs, least,
     count = found.counts[0]
     seen = count.with_hits / count.trials, count.without_hits / count.others
     assert share == pytest.approx(seen, abs=5 * math.sqrt(max(seen) / 100_000))
+
+
+def test_few_samples_of_a_plain_leak_show_it():
+    """What the search saw never in one world may come in the count: that must not cost it all."""
+    keep = math.exp(4) / (math.exp(4) + 2)
+
+    def draw(value, size, rng):
+        changed = (value + rng.integers(1, 3, size)) % 3
+        return np.where(rng.random(size) < keep, value, changed).astype(str)
+
+    bounds = [wi.audit.two_worlds(draw, 0, 1, 500, seed=seed).epsilon for seed in range(20)]
+    assert min(bounds) > 1.5 and max(bounds) <= 4
 
 
 def test_rare_events_are_reached():
@@ -447,7 +457,7 @@ class Changing:
 @pytest.mark.parametrize(
     ("mechanism", "words"),
     [
-        (raising, "RuntimeError: no luck"),
+        (raising, "mechanism on the input “with” must be .*RuntimeError: no luck"),
         (lambda v, s, r: np.full(s, np.nan), "NaN"),
         (lambda v, s, r: [(1.0, float("nan"), "x")] * s, "NaN"),
         (Changing(), "numbers, then labels"),
@@ -458,6 +468,8 @@ class Changing:
         (lambda v, s, r: "text", "array or list"),
         (lambda v, s, r: [{}] * s, "got dict"),
         (lambda v, s, r: [({},)] * s, "got dict inside"),
+        (lambda v, s, r: [object() for _ in range(s)], "with an __eq__.*got object"),
+        (lambda v, s, r: [("no", object())] * s, "got object inside a sequence"),
         (lambda v, s, r: r.random(s) * 1j, "complex"),
         (lambda v, s, r: np.random.default_rng(1).random(s), "same 250 draws twice"),
         (lambda a, b, c, d: 0, "callable as"),
@@ -523,6 +535,35 @@ def test_without_randomness():
             except InvalidInput:
                 needed = round(needed * 1.1)
         assert wi.audit.two_worlds(lambda v, s, r: np.full(s, v), 1, 0, needed + 40).refutes(claim)
+
+
+@pytest.mark.parametrize("odd", [None, object(), "x", -1, 1.5, [], b"x", True, math.nan, good])
+def test_values_of_wrong_types(odd):
+    """One clear message for whatever Python hands over."""
+    values = np.random.default_rng(1).random(50)
+    shown = wi.audit.two_worlds(good, 1, 0, 100, seed=1)
+    wrong = {
+        "seed": lambda: wi.audit.scores(values, -values, seed=odd),
+        "samples": lambda: wi.audit.check_claim(1, odd, 0.95),
+        "epsilon": lambda: wi.audit.check_claim(odd, 1000, 0.95),
+        "to refute": lambda: shown.samples_to_refute(odd),
+        "relation": lambda: wi.audit.neighbours(3, odd),
+        "base": lambda: wi.audit.neighbours(3, base=odd),
+        "progress": lambda: wi.audit.two_worlds(good, 1, 0, 100, progress=odd),
+        "outputs": lambda: shown.event.contains(odd),
+    }
+    fine = {
+        "seed": odd is None,
+        "epsilon": odd in (1.5, True),
+        "to refute": odd in (1.5, True),
+        "base": odd in (-1, 1.5, True),
+        "progress": odd is None or odd is good,
+        "outputs": odd == [],
+    }
+    for name, call in wrong.items():
+        if not fine.get(name, False):
+            with pytest.raises(InvalidInput):
+                call()
 
 
 def test_bad_scores():

@@ -9,6 +9,9 @@ import pytest
 
 import whosin as wi
 from whosin.app.cli.main import main
+from whosin.audit import Count, Event
+from whosin.audit.orderings import ByValue
+from whosin.report.audit import print_audit
 
 MINE = """
 import numpy as np
@@ -150,7 +153,7 @@ def test_scores_and_one_run(run, tmp_path):
         (f"does_not_load:f {WORLDS}", "nothing_of_that_name"),
         (f"gone.py:f {WORLDS}", "a Python file that exists"),
         ("gone.json", "no such file"),
-        ("attacked_here:noisy", "exactly one of --with"),
+        ("attacked_here:noisy", "given in one way: by --with"),
         ("attacked_here:noisy --with 1", "--without"),
         (f"attacked_here:noisy {WORLDS} --queries 3", "several"),
         (f"attacked_here:noisy {WORLDS} --relation replace", "given with --queries"),
@@ -196,3 +199,20 @@ def test_wrong_tables(run, tmp_path, text, words):
     (tmp_path / "scores.csv").write_text(text, encoding="utf-8")
     code, _out, err = run("--scores scores.csv")
     assert code == 2 and words in err
+
+
+@pytest.mark.parametrize("first", ["with", "without"])
+def test_the_event_for_gamma_is_the_one_that_favours_with(first, capsys):
+    """Whichever of two counted events is the stronger, only one of them speaks of γ."""
+    other = "without" if first == "with" else "with"
+    counts = tuple(
+        Count(Event(ByValue(), threshold, favours), 50, 10, 100, 100, bound)
+        for favours, threshold, bound in ((first, 1.0, 0.9), (other, 2.0, 0.3))
+    )
+    found = wi.audit.Audit(0.9, 0.3, 0.95, counts=counts, samples=200, with_=1, without=0)
+    print_audit(found, "it", None, None, 0.5)
+    lines = capsys.readouterr().out.splitlines()
+    (marked,) = [line for line in lines if "γ" in line]
+    assert "output ≥" in marked
+    (strongest,) = [line for line in lines if line.startswith("event") and " 1" in line]
+    assert ("≥" in strongest) == (first == "with")

@@ -141,7 +141,10 @@ def test_experiment_draws_and_states_its_seeds(inside, capsys):
         (["gwas", "count", "study", "--phenotypes", "no"], "no: no such file"),
         (RELEASE, "--relation"),
         ([*RELEASE, "--relation", "swap"], "relation must be one of"),
-        ([*RELEASE, "--relation", "genotype", "--epsilon", "1"], "target must be exactly one"),
+        (
+            [*RELEASE, "--relation", "genotype", "--epsilon", "1"],
+            "target must be exactly one of --gamma, --posterior, --epsilon; got 2",
+        ),
         ([*RELEASE, "--relation", "genotype", "--significance", "nan"], "--significance must be"),
         ([*RELEASE, "--relation", "genotype", "--significance", "0"], "--significance must be"),
         ([*RELEASE, "--relation", "genotype", "--score", "x"], "score must be one of"),
@@ -152,7 +155,10 @@ def test_experiment_draws_and_states_its_seeds(inside, capsys):
             ["gwas", "release", "study", "--top", "501", "--gamma", "2", "--relation", "genotype"],
             "top must be at most 500",
         ),
-        ([*RELEASE, "--relation", "genotype", "--snps", "rs1"], "--top and --snps must be"),
+        (
+            [*RELEASE, "--relation", "genotype", "--snps", "rs1"],
+            "SNPs must be asked for by --top or by --snps, one of the two; got both",
+        ),
         (
             [
                 "gwas",
@@ -184,6 +190,17 @@ def test_wrong_calls_exit_with_two(inside, capsys, arguments, says):
     streams = capsys.readouterr()
     assert says in " ".join(streams.err.split()) and not streams.out
     assert not list(inside.glob("*.ledger*"))
+
+
+def test_simulate_keeps_what_is_there(inside, capsys):
+    """A study is not replaced by a simulated one unless that is said."""
+    before = (inside / "study.bed").read_bytes()
+    run = ["gwas", "simulate", "study.bed", "--cases", "5", "--controls", "5", "--snps", "20"]
+    assert main(run) == 2
+    assert "study.bed, study.bim, study.fam" in capsys.readouterr().err
+    assert (inside / "study.bed").read_bytes() == before
+    assert main([*run, "--overwrite"]) == 0
+    assert (inside / "study.bed").read_bytes() != before
 
 
 def test_truncated_files_are_named(inside, capsys):

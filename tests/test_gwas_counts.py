@@ -293,7 +293,7 @@ def test_broken_bed_files_are_refused(tmp_path, how, says):
 @pytest.mark.parametrize(
     ("file", "text", "says"),
     [
-        (".fam", "", "s.fam must be at least one line"),
+        (".fam", "", "s.fam must be text with at least one line"),
         (".fam", "f p 0 0 1\n", "at least 6 columns"),
         (".fam", "".join(f"f p{i} 0 0 1 1\n" for i in range(13)), "cases in s.fam must be"),
         (".fam", "".join(f"f p{i} 0 0 1 2\n" for i in range(13)), "controls in s.fam must be"),
@@ -305,7 +305,7 @@ def test_broken_bed_files_are_refused(tmp_path, how, says):
             "truncated or of another",
         ),
         (".bim", "1 rs 0 1 A C\n" * 9, "truncated or of another study"),
-        (".bim", "", "s.bim must be at least one line"),
+        (".bim", "", "s.bim must be text with at least one line"),
         (".bim", "1 rs 0 1 A\n" * 10, "six columns"),
         (".bim", "1 rs 0 x A C\n" * 10, "positions in s.bim must be whole numbers"),
     ],
@@ -322,8 +322,8 @@ def test_wrong_companions_are_refused(tmp_path, file, text, says):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "with the column CHR"),
-        ("CHR SNP BP A1 A2 CASE_0\n", "with the column CASE_1"),
+        ("", "one that has the column CHR"),
+        ("CHR SNP BP A1 A2 CASE_0\n", "one that has the column CASE_1"),
         ("HEAD1 rs 1 A C 1 1 1 1 1\n", "11 columns in every line"),
         ("HEAD1 rs 1 A C 1 1 x 1 1 1\n", "whole numbers"),
         ("HEAD1 rs 1 A C 1 1 -1 1 1 1\n", "at least 0"),

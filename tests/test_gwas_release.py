@@ -342,3 +342,41 @@ def test_simulated_people_and_simulated_counts_agree(tmp_path):
         ).tolist()
         == found.counts.tolist()
     )
+
+
+@pytest.mark.parametrize("odd", [None, object(), "x", -1, 1.5, [], {}, b"x", True, math.nan, print])
+def test_values_of_wrong_types(odd, tmp_path):
+    """Whatever Python hands over, one clear message; a name is that of a file that is missing."""
+    made = gwas.Simulation(30, 40, 20, 2)
+    path = made.write(tmp_path / "study")
+    study, plan = made.study(), wi.calibrate(wi.Epsilon(1), wi.families.FixedSize())
+    asked, crowd = gwas.Question(2, "genotype"), attack.Crowd.of(path)
+    refused = InvalidInput, FileNotFoundError
+    for call in (
+        lambda: gwas.read_study(odd),
+        lambda: gwas.count_bed(odd),
+        lambda: gwas.read_study(path, odd or 3),
+        lambda: gwas.price(odd, asked, study),
+        lambda: gwas.price(plan, odd, study),
+        lambda: gwas.price(plan, asked, odd),
+        lambda: gwas.publish(study, plan, asked, odd, "study"),
+        lambda: gwas.Question(None, "genotype", named=odd),
+        lambda: gwas.Study(odd, study.counts, 30, 40),
+        lambda: gwas.Study(study.snps, study.counts, odd, 40),
+        lambda: gwas.Simulation(30, 40, 20, seed=odd if odd is not True else -1),
+        lambda: gwas.Simulation(odd, 40, 20),
+        lambda: gwas.Simulation(30, 40, odd),
+        lambda: gwas.p_values([1.0], odd),
+        lambda: gwas.count_bed_spark(path, odd),
+        lambda: attack.attack(odd, [2], 1.0),
+        lambda: attack.attack(crowd, odd, 1.0, rate=0.2),
+        lambda: attack.Crowd.of(path, seed=odd if odd is not True else -1),
+        lambda: experiment.Experiment(tops=odd),
+        lambda: experiment.Experiment(studies=odd),
+        lambda: experiment.run(odd),
+    ):
+        with pytest.raises(refused):
+            call()
+    if odd is not None and odd is not print:
+        with pytest.raises(InvalidInput, match="progress"):
+            gwas.count_bed(path, progress=odd)

@@ -7,7 +7,6 @@ one line, and never quotes a private value. Subclasses carry the offending objec
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 class WhosinError(Exception):
@@ -26,6 +25,8 @@ class UnknownName(InvalidInput):
     """A name that is not in its list; the message names the nearest known one."""
 
     def __init__(self, field: str, got: str, known: Iterable[str]) -> None:
+        from difflib import get_close_matches  # slow to import, and seldom needed
+
         names = sorted(known)
         near = get_close_matches(got, names, n=1, cutoff=0.4)
         hint = f" (did you mean {near[0]!r}?)" if near else ""

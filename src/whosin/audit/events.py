@@ -7,13 +7,14 @@ allowed: they cost strength, never validity.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 
 import numpy as np
 
 from whosin.audit.orderings import BINS, ByBin, ByFrequency, ByValue, Ordering
 from whosin.audit.outputs import LABELS, NUMBERS, SEQUENCES, VECTORS, Outputs, join, read
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 
 MANY, SOME = 2000, 20
@@ -48,8 +49,12 @@ class Event:
     def contains(self, outputs: object) -> Array:
         """Which outputs are in the event."""
         if not isinstance(outputs, Outputs):
-            outputs = read(outputs, len(outputs))  # type: ignore[arg-type]
-        scores = self.ordering.score(outputs)
+            outputs = read(outputs, len(outputs) if isinstance(outputs, Sized) else 0)
+        try:
+            scores = self.ordering.score(outputs)
+        except (TypeError, ValueError):
+            accepted = "of the kind that was audited"
+            raise InvalidInput("outputs", accepted, outputs.kind) from None
         return np.asarray(scores >= self.threshold if self.above else scores <= self.threshold)
 
     def data(self) -> dict[str, object]:
@@ -67,7 +72,8 @@ class Choice:
     Attributes:
         promise: the bound on ln r that counting is expected to show.
         estimate: ln r as seen by the search.
-        slope: κ for the exact test, between the two.
+        slope: κ for the exact test, by the promise: too small a κ costs little, one beyond the true
+            ratio everything.
     """
 
     event: Event
@@ -76,7 +82,7 @@ class Choice:
 
     @property
     def slope(self) -> float:
-        return math.exp(min(max((self.promise + self.estimate) / 2, 0.0), 30.0))
+        return math.exp(min(max(self.promise, 0.0), 30.0))
 
 
 @dataclass(frozen=True)
@@ -160,10 +166,11 @@ def choose(
 
 
 def _level(scores: Array, share: float) -> float:
-    """The score that as near as possible to this share of all scores reach."""
+    """The score that as near as possible to this share of all scores reach, by their ratio: half of
+    a frequent output is to become all of it, and not some rare one beside it."""
     levels, counts = np.unique(scores, return_counts=True)
     reached = counts[::-1].cumsum()[::-1] / len(scores)
-    return float(levels[np.argmin(np.abs(reached - share))])
+    return float(levels[np.argmin(np.abs(np.log(reached) - math.log(max(share, 1e-12))))])
 
 
 def _threshold(

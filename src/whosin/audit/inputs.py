@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from whosin.errors import InvalidInput, UnknownName
+from whosin.exact import rational
 
 RELATIONS = ("add-remove", "replace")
 
@@ -26,16 +27,17 @@ class InputPair:
     without: object
 
 
-def neighbours(length: int, relation: str = "add-remove", base: float = 0.0) -> list[InputPair]:
+def neighbours(length: int, relation: str = "add-remove", base: object = 0) -> list[InputPair]:
     """Pairs of vectors of `length` query answers around `base`.
 
     >>> [pair.name for pair in neighbours(2)]
     ['first query', 'last query', 'all queries']
     """
     if relation not in RELATIONS:
-        raise UnknownName("relation", relation, RELATIONS)
+        raise UnknownName("relation", str(relation), RELATIONS)
     if isinstance(length, bool) or not isinstance(length, int) or length < 1:
         raise InvalidInput("length", "a whole number of at least 1", repr(length))
+    start = float(rational(base, "base"))
     zero, one = np.zeros(length), np.ones(length)
     first, last = zero.copy(), zero.copy()
     first[0] = last[-1] = 1
@@ -62,5 +64,5 @@ def neighbours(length: int, relation: str = "add-remove", base: float = 0.0) -> 
     for name, up, down in found:
         key = (up.tobytes(), down.tobytes())
         if key not in pairs and (up != down).any():
-            pairs[key] = InputPair(name, up + base, down + base)
+            pairs[key] = InputPair(name, up + start, down + start)
     return list(pairs.values())

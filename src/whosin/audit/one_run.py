@@ -19,13 +19,14 @@ bound r and so γ and posteriors (THEORY 10); ε is the better of the two. All b
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
 
-from whosin.audit.confidence import ROUNDING, read_confidence
+from whosin.audit.confidence import ROUNDING, at_least, read_confidence
 from whosin.audit.result import Bounds
-from whosin.audit.two_worlds import read_delta
+from whosin.audit.terms import read_delta
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 
@@ -143,15 +144,15 @@ def bound(guesses: Guesses, canaries: int, error: float, delta: float) -> float:
 
 def p_value(guesses: Guesses, canaries: int, epsilon: float, delta: float = 0.0) -> float:
     """How likely it is, at most, to look as surprising as this somewhere, under (ε, δ)-DP."""
-    from scipy.stats import binom
-
     q = 1 / (1 + math.exp(-epsilon)) * (1 + 1e-12)
-    tails = binom.sf(np.array(guesses.right) - 1, np.array(guesses.tried), q)
-    seen = float(tails.min()) * (1 + ROUNDING)
+    pairs = zip(guesses.right, guesses.tried, strict=True)
+    seen = min(at_least(right, size, q) for right, size in pairs) * (1 + ROUNDING)
     # The fewest right guesses, at each number tried, that are as surprising.
     needed = [_fewest(size, q, seen) for size in guesses.tried]
     crossing = _crosses(guesses.tried, needed, q)
     if delta:
+        from scipy.stats import binom
+
         given = np.arange(1, canaries + 1)
         sums = np.zeros(canaries)
         for size, least in zip(guesses.tried, needed, strict=True):
@@ -163,14 +164,7 @@ def p_value(guesses: Guesses, canaries: int, epsilon: float, delta: float = 0.0)
 
 def _fewest(size: int, q: float, tail: float) -> int:
     """The fewest v with Pr[Binomial(size, q) ≥ v] ≤ tail; size + 1 where there is none."""
-    from scipy.stats import binom
-
-    if tail >= 1:
-        return 0
-    least = max(0, int(binom.isf(tail, size, q)) - 2)
-    while least <= size and binom.sf(least - 1, size, q) > tail:
-        least += 1
-    return least
+    return bisect_left(range(size + 1), True, key=lambda least: at_least(least, size, q) <= tail)
 
 
 def _crosses(sizes: tuple[int, ...], needed: list[int], q: float) -> float:

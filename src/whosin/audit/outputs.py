@@ -1,15 +1,17 @@
 """What a mechanism returned, read into one of four kinds.
 
 Contract: outputs are `numbers` (one a draw), `vectors` (a row of numbers a draw), `labels` (text,
-None, any hashable value) or `sequences` (tuples of numbers, text, bits, None, of any lengths:
-answers with an early stop). NaN, unhashable values and a kind that changes between draws are
-refused, by messages that say what to return instead.
+None, any hashable value that equals another by what it holds) or `sequences` (tuples of numbers,
+text, bits, None, of any lengths: answers with an early stop). NaN, unhashable values, objects that
+equal nothing but themselves and a kind that changes between draws are refused, by messages that say
+what to return instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from whosin.exact import Array
 
 NUMBERS, VECTORS, LABELS, SEQUENCES = "numbers", "vectors", "labels", "sequences"
 FIELD = "output of the mechanism"
+SUPPORTED = "numbers, text, None, other hashable values with an __eq__, or sequences of these"
 
 
 @dataclass(frozen=True)
@@ -81,8 +84,8 @@ def read(raw: object, size: int) -> Outputs:
         # A word in place of a number, or of a sequence.
         return _rows([item if row else (item,) for item, row in zip(items, sequences, strict=True)])
     for item in items:
-        if not isinstance(item, Hashable):
-            raise InvalidInput(FIELD, "numbers, text or sequences of them", type(item).__name__)
+        if not _is_label(item):
+            raise InvalidInput(FIELD, SUPPORTED, type(item).__name__)
     return Outputs(LABELS, _objects(items))
 
 
@@ -112,7 +115,7 @@ def _array(array: Array, size: int) -> Outputs:
     if array.dtype.kind in "US":
         return Outputs(LABELS, _objects(array.tolist()))
     if array.dtype.kind not in "iubf":
-        raise InvalidInput(FIELD, "numbers, text or sequences of them", f"{array.dtype} values")
+        raise InvalidInput(FIELD, SUPPORTED, f"{array.dtype} values")
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise InvalidInput(FIELD, _NOT_NAN, "NaN")
     if array.ndim == 1:
@@ -130,12 +133,19 @@ def _rows(items: list[Any]) -> Outputs:
         return _array(np.asarray(rows), len(rows))
     for row in rows:
         for value in row:
-            if not isinstance(value, Hashable):
-                accepted = "sequences of numbers and text"
-                raise InvalidInput(FIELD, accepted, f"{type(value).__name__} inside them")
+            if not _is_label(value):
+                raise InvalidInput(FIELD, SUPPORTED, f"{type(value).__name__} inside a sequence")
             if isinstance(value, float | np.floating) and value != value:
                 raise InvalidInput(FIELD, _NOT_NAN, "NaN")
     return Outputs(SEQUENCES, _objects(rows))
+
+
+def _is_label(item: object) -> bool:
+    """Whether an output can come again: an object without an `__eq__` equals only itself, so that
+    no two draws of it would be alike."""
+    if not isinstance(item, Hashable):
+        return False
+    return isinstance(item, Enum | None) or type(item).__eq__ is not object.__eq__
 
 
 def _is_number(item: object) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from whosin import beliefs
 from whosin.audit.events import Event
+from whosin.audit.terms import read_epsilon
 from whosin.errors import InvalidInput
 from whosin.exact import exp_up, rational, round_up
 
@@ -51,10 +52,7 @@ class Bounds:
 
     def refutes(self, epsilon: object) -> bool:
         """Whether the claim of ε-DP (with the δ of this audit) is refuted at the confidence."""
-        claim = rational(epsilon, "epsilon")
-        if claim < 0:
-            raise InvalidInput("epsilon", "at least 0", epsilon)
-        return self.epsilon > claim
+        return self.epsilon > read_epsilon(epsilon)
 
     def to_dict(self) -> dict[str, object]:
         """The bounds for programs."""
@@ -138,13 +136,13 @@ class Audit(Bounds):
         """The witness: an event whose probability differs so much between the worlds."""
         return self.counts[0].event
 
-    def samples_to_refute(self, epsilon: float) -> int | None:
+    def samples_to_refute(self, epsilon: object) -> int | None:
         """About how many samples would refute a claim, if the frequencies seen are the truth; None
         where they do not speak against it. A guess, for planning the next audit."""
         count = self.counts[0]
         seen = (count.with_hits, count.trials), (count.without_hits, count.others)
         spread = sum(1 / max(hits, 1) - 1 / trials for hits, trials in seen)
-        margin = count.estimate - epsilon
+        margin = count.estimate - read_epsilon(epsilon)
         if margin <= math.sqrt(spread) or self.delta:  # within what chance alone does
             return None
         error = 1 - self.confidence

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from whosin.audit import confidence as exact
-from whosin.audit.events import WITH, WITHOUT, Trial, choose
+from whosin.audit.counting import judge, log_ratio, pick
+from whosin.audit.events import Event, Trial, choose
 from whosin.audit.orderings import ByValue
 from whosin.audit.outputs import NUMBERS, Outputs
-from whosin.audit.ratio import ratio_bound
 from whosin.audit.result import Bounds, Count
-from whosin.audit.two_worlds import WORTH, read_delta
+from whosin.audit.terms import read_delta, read_seed
 from whosin.errors import InvalidInput
 from whosin.exact import Array, rational
 
@@ -140,34 +140,28 @@ def scores(
             accepted = f"at least {FEWEST} scores (some 1,000 show most leaks)"
             raise InvalidInput(name, accepted, len(values))
     _check_values(inside, outside)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(read_seed(seed))
     parts = [
         np.split(rng.permutation(each), [round(len(each) * SEARCH)]) for each in (inside, outside)
     ]
     looked, counted = [part[0] for part in parts], [part[1] for part in parts]
-    trial = Trial(ByValue(), looked[0], looked[1])
-    chosen = choose([trial], min(map(len, counted)), error, granted)
-    against = chosen[WITHOUT].promise > max(chosen[WITH].promise * WORTH, 0)
-    picked = [chosen[WITHOUT], chosen[WITH]] if against else [chosen[WITH]]
-    counts = []
-    for choice in picked:
-        hits = [int(choice.event.contains(Outputs(NUMBERS, each)).sum()) for each in counted]
-        order = (0, 1) if choice.event.above else (1, 0)
-        first, other = ((hits[place], len(counted[place])) for place in order)
-        found = ratio_bound(*first, *other, error / len(picked), choice.slope, granted)
-        counts.append(
-            Count(choice.event, hits[0], hits[1], len(counted[0]), len(counted[1]), found)
-        )
-    counts.sort(key=lambda count: -count.log_ratio)
+    trials = len(counted[0]), len(counted[1])
+    picked = pick(choose([Trial(ByValue(), looked[0], looked[1])], min(trials), error, granted))
+    hits = [(_hits(choice.event, counted[0]), _hits(choice.event, counted[1])) for choice in picked]
+    counts = judge(picked, hits, trials, error, granted)
     return Scores(
         epsilon=counts[0].log_ratio,
-        log_ratio=max(count.log_ratio for count in counts if count.event.above),
+        log_ratio=log_ratio(counts),
         confidence=level,
         delta=granted,
-        counts=tuple(counts),
+        counts=counts,
         members=inside,
         non_members=outside,
     )
+
+
+def _hits(event: Event, values: Array) -> int:
+    return int(np.count_nonzero(event.contains(Outputs(NUMBERS, values))))
 
 
 def read_scores(values: object, name: str) -> Array:

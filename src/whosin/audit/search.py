@@ -10,26 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import islice
 
-import numpy as np
-
-from whosin.audit.confidence import read_confidence
-from whosin.audit.events import WITH, WITHOUT
 from whosin.audit.inputs import InputPair
 from whosin.audit.outputs import join
 from whosin.audit.result import Audit
 from whosin.audit.sampling import Mechanism, World, vectorised
-from whosin.audit.two_worlds import (
-    FEWEST,
-    Progress,
-    Seen,
-    check_samples,
-    conclude,
-    explore,
-    read_delta,
-    seeded,
-)
+from whosin.audit.terms import FEWEST, Progress, Terms
+from whosin.audit.two_worlds import Seen, conclude, explore, open_worlds
 from whosin.errors import InvalidInput
 
 COMPETING = 0.4
@@ -55,49 +44,35 @@ def search(
         pairs: of inputs (with, without): from `neighbours`, or any of your own, also a generator.
         samples: draws of each world, over all pairs and stages together.
     """
-    (level, error), granted = read_confidence(confidence), read_delta(delta)
-    check_samples(samples)
+    terms = Terms.read(samples, confidence, delta, seed, progress)
     draw, entrants = vectorised(mechanism), _read(pairs)
-    tell = progress or (lambda _count: None)
     rounds = max(1, math.ceil(math.log2(len(entrants))))
-    share = int(samples * COMPETING) // rounds
+    share = int(terms.samples * COMPETING) // rounds
     if share // len(entrants) < FEWEST // 4:
         needed = math.ceil(FEWEST // 4 * len(entrants) * rounds / COMPETING)
         raise InvalidInput("samples", f"at least {needed:,} for {len(entrants)} pairs", samples)
-    seeds = seeded(seed).spawn(2 * len(entrants))
-    streams = [np.random.default_rng(each) for each in seeds]
-    left: list[tuple[InputPair, tuple[World, World], Seen | None]] = [
-        (pair, _worlds(draw, pair, streams[2 * place : 2 * place + 2]), None)
-        for place, pair in enumerate(entrants)
-    ]
+    seeds = terms.seeds.spawn(2 * len(entrants))
+    quiet = replace(terms, tell=lambda _count: None)
+    left: list[tuple[InputPair, tuple[World, World], Seen | None]] = []
+    for place, pair in enumerate(entrants):
+        own = seeds[2 * place : 2 * place + 2]
+        left.append((pair, open_worlds(draw, pair.with_, pair.without, own, pair.name), None))
     spent = 0
     for step in range(rounds):
         size = share // len(left)
         judged = []
         for pair, worlds, seen in left:
-            seen = _more(seen, explore(worlds, size, lambda _count: None))
-            chosen = seen.choices(round(samples * (1 - COMPETING)), error, granted)
-            promise = max(chosen[WITH].promise, chosen[WITHOUT].promise)
+            seen = _more(seen, explore(worlds, size, quiet))
+            chosen = seen.choices(round(terms.samples * (1 - COMPETING)), terms)
+            promise = max(choice.promise for choice in chosen.values())
             judged.append((promise, (pair, worlds, seen), chosen))
-        tell(size * len(left))
+        terms.tell(size * len(left))
         spent += size * len(left)
         judged.sort(key=lambda each: -each[0])
         keep = 1 if step == rounds - 1 else max(2, math.ceil(len(left) / 2))
         left = [each for _promise, each, _chosen in judged[:keep]]
-    pair, worlds, seen = left[0]
-    assert seen is not None
-    return conclude(
-        worlds,
-        judged[0][2],
-        samples - spent,
-        error,
-        granted,
-        confidence=level,
-        samples=samples,
-        seen=seen,
-        tell=tell,
-        pattern=pair.name,
-    )
+    _promise, (pair, worlds, seen), chosen = judged[0]
+    return conclude(worlds, seen, terms.samples - spent, terms, chosen=chosen, pattern=pair.name)
 
 
 def _read(pairs: Iterable[object]) -> list[InputPair]:
@@ -119,15 +94,6 @@ def _read(pairs: Iterable[object]) -> list[InputPair]:
         got = "none" if not found else f"more than {MOST}"
         raise InvalidInput("pairs", f"1 to {MOST} pairs of inputs", got)
     return found
-
-
-def _worlds(
-    draw: Mechanism, pair: InputPair, streams: list[np.random.Generator]
-) -> tuple[World, World]:
-    return (
-        World(draw, pair.with_, f"with_ of {pair.name}", streams[0]),
-        World(draw, pair.without, f"without of {pair.name}", streams[1]),
-    )
 
 
 def _more(seen: Seen | None, fresh: Seen) -> Seen:

@@ -1,35 +1,25 @@
 """Two worlds: how well can one tell from its output which of two inputs a mechanism had?
 
 Contract: the event is chosen on one set of samples and counted on fresh ones, by the exact test of
-`ratio`; the bounds of one result hold together at the stated confidence. If the event that promises
-most favours the world *with* the person, all of the error is spent on it; otherwise half is, and
-half on the best event that favours "with", which alone speaks of γ and posteriors (THEORY 10).
+`ratio`; the bounds of one result hold together at the stated confidence (`counting`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from whosin.audit.confidence import read_confidence
-from whosin.audit.events import WITH, WITHOUT, Choice, Pair, choose, trials_of
-from whosin.audit.ratio import ratio_bound
-from whosin.audit.result import Audit, Count, most_that_can_show, trials_to_show
+from whosin.audit.counting import judge, log_ratio, pick
+from whosin.audit.events import Choice, Pair, choose, trials_of
+from whosin.audit.result import Audit, most_that_can_show, trials_to_show
 from whosin.audit.sampling import Mechanism, World, check_fresh, chunks, is_constant, vectorised
+from whosin.audit.terms import Progress, Terms, read_epsilon, read_samples
 from whosin.errors import InvalidInput
-from whosin.exact import rational
 
 SEARCH = 0.25
 """The part of the samples that looks for the event; the rest is counted."""
-FEWEST = 40
-"""Below so many samples no event can be both found and counted."""
-WORTH = 1.1
-"""The direction "without" must promise so many times more to be worth half of the error."""
-
-Progress = Callable[[int], None]
-"""Called with the number of draws of each world that were made since the last call."""
 
 
 def two_worlds(
@@ -54,61 +44,35 @@ def two_worlds(
         delta: granted to the mechanism: bounds are then on the ε of an (ε, δ) claim.
         seed: for a repeatable run.
     """
-    (level, error), granted = read_confidence(confidence), read_delta(delta)
-    check_samples(samples)
-    draw = vectorised(mechanism)
-    streams = seeded(seed).spawn(2)
-    worlds = (
-        World(draw, with_, "with_", np.random.default_rng(streams[0])),
-        World(draw, without, "without", np.random.default_rng(streams[1])),
-    )
-    tell = progress or (lambda _count: None)
-    seen = explore(worlds, round(samples * SEARCH), tell)
-    trials = samples - seen.draws
-    chosen = seen.choices(trials, error, granted)
-    return conclude(
-        worlds,
-        chosen,
-        trials,
-        error,
-        granted,
-        confidence=level,
-        samples=samples,
-        seen=seen,
-        tell=tell,
+    terms = Terms.read(samples, confidence, delta, seed, progress)
+    worlds = open_worlds(vectorised(mechanism), with_, without, terms.seeds.spawn(2))
+    seen = explore(worlds, round(terms.samples * SEARCH), terms)
+    return conclude(worlds, seen, terms.samples - seen.draws, terms)
+
+
+def open_worlds(
+    draw: Mechanism,
+    with_: object,
+    without: object,
+    seeds: list[np.random.SeedSequence],
+    pattern: str | None = None,
+) -> tuple[World, World]:
+    """Both inputs of a mechanism, each with randomness of its own."""
+    of = "" if pattern is None else f" of {pattern}"
+    return (
+        World(draw, with_, f"“with”{of}", np.random.default_rng(seeds[0])),
+        World(draw, without, f"“without”{of}", np.random.default_rng(seeds[1])),
     )
 
 
-def seeded(seed: object) -> np.random.SeedSequence:
-    """Where randomness begins: a whole number for a repeatable run, None for a fresh one."""
-    whole = isinstance(seed, int) and not isinstance(seed, bool)
-    if seed is not None and (not whole or seed < 0):  # type: ignore[operator]
-        raise InvalidInput("seed", "a whole number of at least 0", repr(seed))
-    return np.random.SeedSequence(seed)  # type: ignore[arg-type]
-
-
-def read_delta(delta: object) -> float:
-    """A δ in [0, 1)."""
-    number = rational(delta, "delta")
-    if not 0 <= number < 1:
-        raise InvalidInput("delta", "at least 0 and below 1", delta)
-    return float(number)
-
-
-def check_samples(samples: object, fewest: int = FEWEST) -> None:
-    """A whole number of samples that can say something."""
-    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < fewest:
-        accepted = f"a whole number of at least {fewest} (some 100,000 show most leaks)"
-        raise InvalidInput("samples", accepted, repr(samples))
-
-
-def check_claim(epsilon: float, samples: int, confidence: object) -> None:
+def check_claim(epsilon: object, samples: object, confidence: object) -> None:
     """Refuse so few samples that no outcome whatever could refute a claim; say how many could."""
     error, share = read_confidence(confidence)[1], 1 - SEARCH
-    if most_that_can_show(max(1, round(samples * share)), error) < epsilon:
-        needed = round(trials_to_show(epsilon, error) * 1.05 / share)
-        accepted = f"at least {needed:,} to be able to refute ε = {epsilon:g}"
-        raise InvalidInput("samples", accepted, f"{samples:,}")
+    claim, size = read_epsilon(epsilon), read_samples(samples)
+    if most_that_can_show(max(1, round(size * share)), error) < claim:
+        needed = round(trials_to_show(claim, error) * 1.05 / share)
+        accepted = f"at least {needed:,} to be able to refute ε = {claim:g}"
+        raise InvalidInput("samples", accepted, f"{size:,}")
 
 
 @dataclass(frozen=True)
@@ -122,9 +86,9 @@ class Seen:
     def draws(self) -> int:
         return len(self.first[0]) + len(self.second[0])
 
-    def choices(self, trials: int, error: float, delta: float) -> dict[str, Choice]:
+    def choices(self, trials: int, terms: Terms) -> dict[str, Choice]:
         """The best event in each direction, for a count on so many draws."""
-        return choose(trials_of(self.first, self.second), trials, error, delta)
+        return choose(trials_of(self.first, self.second), trials, terms.error, terms.delta)
 
     def notes(self) -> tuple[str, ...]:
         """What is odd about the outputs."""
@@ -135,12 +99,12 @@ class Seen:
         return ("no randomness: each world has one output, so any claim of privacy is false",)
 
 
-def explore(worlds: tuple[World, World], size: int, tell: Progress) -> Seen:
+def explore(worlds: tuple[World, World], size: int, terms: Terms) -> Seen:
     """Draw what the search looks at."""
     halves = []
     for part in (size // 2, size - size // 2):
         halves.append((worlds[0].draw(part), worlds[1].draw(part)))
-        tell(part)
+        terms.tell(part)
     for world in (0, 1):
         check_fresh(halves[0][world], halves[1][world])
     check_fresh(halves[0][0], halves[1][1])
@@ -149,43 +113,31 @@ def explore(worlds: tuple[World, World], size: int, tell: Progress) -> Seen:
 
 def conclude(
     worlds: tuple[World, World],
-    chosen: dict[str, Choice],
-    trials: int,
-    error: float,
-    delta: float,
-    *,
-    confidence: float,
-    samples: int,
     seen: Seen,
-    tell: Progress,
+    trials: int,
+    terms: Terms,
+    *,
+    chosen: dict[str, Choice] | None = None,
     pattern: str | None = None,
 ) -> Audit:
-    """Count the chosen events on fresh draws."""
-    favoured, other = chosen[WITH], chosen[WITHOUT]
-    against = other.promise > max(favoured.promise * WORTH, 0)
-    picked = [other, favoured] if against else [favoured]
+    """Count the chosen events, by default the best of what was seen, on fresh draws."""
+    picked = pick(chosen or seen.choices(trials, terms))
     hits = np.zeros((len(picked), 2), dtype=np.int64)
     for size in chunks(trials):
         for world in (0, 1):
             outputs = worlds[world].draw(size)
             for place, choice in enumerate(picked):
                 hits[place, world] += np.count_nonzero(choice.event.contains(outputs))
-        tell(size)
-    counts = []
-    for choice, (first, second) in zip(picked, hits.tolist(), strict=True):
-        pair = (first, second) if choice.event.above else (second, first)
-        bound = ratio_bound(
-            pair[0], trials, pair[1], trials, error / len(picked), choice.slope, delta
-        )
-        counts.append(Count(choice.event, first, second, trials, trials, bound))
-    counts.sort(key=lambda count: -count.log_ratio)
+        terms.tell(size)
+    pairs = [(int(first), int(second)) for first, second in hits]
+    counts = judge(picked, pairs, (trials, trials), terms.error, terms.delta)
     return Audit(
         epsilon=counts[0].log_ratio,
-        log_ratio=max(count.log_ratio for count in counts if count.event.above),
-        confidence=confidence,
-        delta=delta,
-        counts=tuple(counts),
-        samples=samples,
+        log_ratio=log_ratio(counts),
+        confidence=terms.confidence,
+        delta=terms.delta,
+        counts=counts,
+        samples=terms.samples,
         with_=worlds[0].value,
         without=worlds[1].value,
         notes=seen.notes(),

@@ -12,7 +12,7 @@ exact data with a stated seed, and is for the curator to see; nothing here is a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from whosin.exact import Array
 from whosin.gwas.bed import MISSING, Bed, beside, open_bed
 from whosin.gwas.derived import laplace_variance
 from whosin.gwas.people import read_groups
+from whosin.gwas.reading import Progress, instance, listener, path_of, real, several, whole
 from whosin.gwas.sensitivities import sensitivity
 from whosin.gwas.snps import count_lines
 from whosin.gwas.study import TABLES, VARIANTS
@@ -69,8 +70,10 @@ class Crowd:
     @classmethod
     def of(cls, path: str | Path, phenotypes: str | Path | None = None, seed: int = 1) -> Crowd:
         """Split the people of a PLINK study."""
-        if Path(path).name.lower().endswith((*TABLES, *VARIANTS)):
-            raise InvalidInput("study", "PLINK files, which have genotypes", Path(path).name)
+        place = path_of(path, "study")
+        if place.name.lower().endswith((*TABLES, *VARIANTS)):
+            raise InvalidInput("study", "PLINK files, which have genotypes", place.name)
+        whole(seed, "seed", 0)
         groups = read_groups(beside(path, ".fam"), phenotypes)
         bed = open_bed(path, groups.people, count_lines(beside(path, ".bim")))
         controls = np.random.default_rng([seed, 0]).permutation(np.flatnonzero(groups.controls))
@@ -88,7 +91,7 @@ def attack(
     *,
     rate: float = 0.01,
     seed: int = 1,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[Point]:
     """The power of both tests on M SNPs, for each M, from exact frequencies and from a release.
 
@@ -99,23 +102,28 @@ def attack(
         rate: the false-positive rate that outsiders allow.
         seed: for the choice of SNPs and the noise.
     """
-    if not 0 < rate < 1:
+    instance(crowd, Crowd, "crowd", "a Crowd, such as Crowd.of(…) makes")
+    spent, tell = real(epsilon, "epsilon"), listener(progress)
+    if spent <= 0:
+        raise InvalidInput("epsilon", "above 0", epsilon)
+    whole(seed, "seed", 0)
+    if not 0 < real(rate, "false-positive rate") < 1:
         raise InvalidInput("false-positive rate", "between 0 and 1", rate)
     if len(crowd.outsiders) * rate < 1:
         most = f"at least {2 * int(np.ceil(1 / rate))} for a false-positive rate of {rate:g}"
         raise InvalidInput("controls", most, crowd.controls)
-    for size in sizes:
-        if not 1 <= size <= crowd.bed.snps:
-            raise InvalidInput("numbers of SNPs", f"from 1 to {crowd.bed.snps}", size)
+    wanted = [whole(size, "numbers of SNPs", 1) for size in several(sizes, "numbers of SNPs")]
+    if max(wanted) > crowd.bed.snps:
+        raise InvalidInput("numbers of SNPs", f"from 1 to {crowd.bed.snps}", max(wanted))
     order = np.random.default_rng([seed, 1]).permutation(crowd.bed.snps)
     points: list[Point] = []
-    ordered = sorted(set(sizes))
+    ordered = sorted(set(wanted))
     for done, size in enumerate(ordered, start=1):
         rng = np.random.default_rng([seed, 2, size])
         cost = sensitivity("allele-counts", len(crowd.cases), crowd.controls, relation, size)
-        points.extend(_try(crowd, np.sort(order[:size]), float(cost) / epsilon, rate, rng))
-        if progress is not None:
-            progress(done, len(ordered))
+        points.extend(_try(crowd, np.sort(order[:size]), float(cost) / spent, rate, rng))
+        if tell is not None:
+            tell(done, len(ordered))
     return points
 
 

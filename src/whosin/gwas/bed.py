@@ -12,15 +12,20 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array
+from whosin.gwas.reading import path_of
+
+if TYPE_CHECKING:
+    from whosin.exact import Array
 
 MAGIC = b"\x6c\x1b"
 SNP_MAJOR, PERSON_MAJOR = 1, 0
 HEADER = 3
+SUFFIXES = (".bed", ".bim", ".fam")
 MISSING = -1
 COPIES = np.array([2, MISSING, 1, 0], dtype=np.int8)
 """Copies of A1, by the two bits of a genotype."""
@@ -59,14 +64,19 @@ class Bed:
 
 def prefix(path: str | Path) -> Path:
     """`study` for `study`, `study.bed`, `study.bim` and `study.fam`."""
-    place = Path(path)
-    return place.with_suffix("") if place.suffix in (".bed", ".bim", ".fam") else place
+    place = path_of(path, "study")
+    return place.with_suffix("") if place.suffix in SUFFIXES else place
 
 
 def beside(path: str | Path, suffix: str) -> Path:
     """The file of a study with another suffix (names may hold dots)."""
     base = prefix(path)
     return base.with_name(base.name + suffix)
+
+
+def files_of(path: str | Path) -> list[Path]:
+    """The three files of a PLINK study."""
+    return [beside(path, suffix) for suffix in SUFFIXES]
 
 
 def open_bed(path: str | Path, people: int, snps: int | None = None) -> Bed:

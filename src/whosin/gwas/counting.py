@@ -7,16 +7,20 @@ groups, never rows of the file; Spark (`whosin.gwas.spark`) runs the same shards
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whosin.exact import Array
 from whosin.gwas.bed import Bed, beside, open_bed
 from whosin.gwas.kernel import Groups, count_rows
-from whosin.gwas.people import read_groups, whole
+from whosin.gwas.people import read_groups
+from whosin.gwas.reading import Progress, listener, whole
 from whosin.gwas.snps import count_lines
+
+if TYPE_CHECKING:
+    from whosin.exact import Array
 
 SHARD_BYTES = 32 << 20
 ONE_PROCESS = 2 << 30
@@ -24,9 +28,6 @@ ONE_PROCESS = 2 << 30
 
 THREADS = min(2, os.cpu_count() or 1)
 """numpy lets go of the interpreter while it counts; more than two threads wait for it."""
-
-Progress = Callable[[int, int], None]
-"""Called with (SNPs done, SNPs in all)."""
 
 
 def count_bed(
@@ -59,20 +60,20 @@ def count_open(
     bed: Bed, groups: Groups, *, processes: int | None = None, progress: Progress | None = None
 ) -> Array:
     """Counts of a file that was opened, for given groups."""
-    workers = _workers(bed, processes)
+    tell, workers = listener(progress), _workers(bed, processes)
     counts = np.empty((bed.snps, 6), dtype=np.int64)
     tasks = [(bed, groups, first, last) for first, last in shards(bed)]
     if workers > 1:
         from multiprocessing import get_context
 
         with get_context("spawn").Pool(min(workers, len(tasks))) as pool:
-            return _collect(counts, pool.imap(count_shard, tasks), progress)
+            return _collect(counts, pool.imap(count_shard, tasks), tell)
     if processes is None and len(tasks) > 1:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(THREADS) as threads:
-            return _collect(counts, threads.map(count_shard, tasks), progress)
-    return _collect(counts, map(count_shard, tasks), progress)
+            return _collect(counts, threads.map(count_shard, tasks), tell)
+    return _collect(counts, map(count_shard, tasks), tell)
 
 
 def shards(bed: Bed, size: int = SHARD_BYTES) -> list[tuple[int, int]]:

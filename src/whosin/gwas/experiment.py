@@ -8,7 +8,7 @@ is a relation, and an ε that gives the same γ: plain DP needs ε = ln γ again
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,9 +16,10 @@ import numpy as np
 
 from whosin import families
 from whosin.calibration import Gamma, calibrate
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import Array
-from whosin.gwas.scoring import GENOME_WIDE, score_sensitivity, scores
+from whosin.gwas.reading import Progress, instance, listener, several, whole
+from whosin.gwas.scoring import GENOME_WIDE, SCORES, score_sensitivity, scores
 from whosin.gwas.sensitivities import RELATIONS
 from whosin.gwas.simulation import Simulation
 from whosin.gwas.statistics import allelic_chi2
@@ -71,18 +72,18 @@ class Experiment:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("studies", "draws"):
-            if getattr(self, name) < 1:
-                raise InvalidInput(name, "at least 1", getattr(self, name))
+        for name in ("studies", "draws", "snps"):
+            whole(getattr(self, name), name, 1)
+        whole(self.seed, "seed", 0)
         for name in ("gammas", "tops", "people"):
-            if not len(getattr(self, name)):
-                raise InvalidInput(name, "at least one number", "none")
+            several(getattr(self, name), name)
         for top in self.tops:
-            if not 1 <= top <= self.snps:
+            if whole(top, "top", 1) > self.snps:
                 raise InvalidInput("top", f"from 1 to {self.snps}", top)
         for people in self.people:
-            if people < 20:
-                raise InvalidInput("people", "at least 20", people)
+            whole(people, "people", 20)
+        if self.score not in SCORES:
+            raise UnknownName("score", str(self.score), SCORES)
 
     def levels(self) -> dict[tuple[object, str], float]:
         """ε for each γ, with plain DP and with bounded priors."""
@@ -94,10 +95,10 @@ class Experiment:
         return found
 
 
-def run(
-    experiment: Experiment, progress: Callable[[int, int], None] | None = None
-) -> list[Outcome]:
+def run(experiment: Experiment, progress: Progress | None = None) -> list[Outcome]:
     """Recovery in every setting, means over studies and draws."""
+    instance(experiment, Experiment, "experiment", "an Experiment")
+    tell = listener(progress)
     levels = experiment.levels()
     outcomes: list[Outcome] = []
     total = len(experiment.people) * experiment.studies
@@ -106,8 +107,8 @@ def run(
         for repeat in range(experiment.studies):
             rng = np.random.default_rng([experiment.seed + repeat, people, 7])
             _one_study(experiment, people, repeat, levels, rng, shares)
-            if progress is not None:
-                progress(number * experiment.studies + repeat + 1, total)
+            if tell is not None:
+                tell(number * experiment.studies + repeat + 1, total)
         for (gamma, top, relation, privacy), found in shares.items():
             spread = float(np.std(found, ddof=1)) if len(found) > 1 else 0.0
             outcomes.append(

@@ -12,10 +12,13 @@ of 64 people: half as many words to mask and to count.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whosin.exact import Array
+if TYPE_CHECKING:
+    from whosin.exact import Array
+
 
 CHUNK_BYTES = 1 << 19
 """Rows are handled in chunks that stay in the second-level cache."""

@@ -15,7 +15,7 @@ from whosin import noise
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
-from whosin.gwas.people import whole
+from whosin.gwas.reading import instance, whole
 from whosin.gwas.scoring import GENOME_WIDE, SCORES, score_sensitivity, selection_scale
 from whosin.gwas.sensitivities import check_relation, sensitivity
 from whosin.gwas.study import Study
@@ -51,6 +51,10 @@ class Question:
 
     def __post_init__(self) -> None:
         check_relation(self.relation)
+        named = self.named
+        if not isinstance(named, tuple | list) or not all(isinstance(n, str) for n in named):
+            raise InvalidInput("named SNPs", "a list of names", repr(named)[:80])
+        object.__setattr__(self, "named", tuple(named))
         if self.score not in SCORES:
             raise UnknownName("score", str(self.score), SCORES)
         if self.numbers not in NUMBERS:
@@ -117,6 +121,9 @@ class Offer:
 
 def price(plan: Plan, question: Question, study: Study) -> Offer:
     """Price a question, or refuse it, by public facts alone."""
+    instance(plan, Plan, "plan", "a Plan, such as calibrate(…) makes")
+    instance(question, Question, "question", "a Question")
+    instance(study, Study, "study", "a Study, such as read_study(…) returns")
     if plan.relation != "replace" or plan.delta:
         raise InvalidInput(
             "plan", "one for people who know the size of the study, without a delta", plan.relation

@@ -9,12 +9,16 @@ leaves out people of unknown sex unless it is told `--allow-no-sex`; here they c
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array
 from whosin.gwas.kernel import Groups
+from whosin.gwas.reading import path_of, whole
+
+if TYPE_CHECKING:
+    from whosin.exact import Array
 
 CASE, CONTROL = 2, 1
 SMALLEST = 2
@@ -25,16 +29,19 @@ def read_groups(
     fam: Path, phenotypes: str | Path | None = None, leave_out_no_sex: bool = False
 ) -> Groups:
     """Cases and controls of a .fam file, their phenotypes from it or from another file."""
+    given_file = None if phenotypes is None else path_of(phenotypes, "phenotype file")
     rows = _rows(fam, 6)
     names = [(row[0], row[1]) for row in rows]
     if len(set(names)) < len(names):
-        raise InvalidInput(fam.name, "one line a person (family and individual)", "repeated ones")
-    if phenotypes is None:
+        raise InvalidInput(
+            fam.name, "text with one line a person (family and individual)", "repeated ones"
+        )
+    if given_file is None:
         words = [row[5] for row in rows]
     else:
-        given = _phenotype_file(Path(phenotypes))
+        given = _phenotype_file(given_file)
         words = [given.get(name, "0") for name in names]
-    source = fam.name if phenotypes is None else Path(phenotypes).name
+    source = (given_file or fam).name
     status = np.array([_status(word, source) for word in words], dtype=np.int64)
     if leave_out_no_sex:
         status[np.array([row[4] not in ("1", "2") for row in rows])] = 0
@@ -43,29 +50,20 @@ def read_groups(
     return groups
 
 
-def whole(value: object, field: str, least: int) -> int:
-    """A whole number, numpy's too."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise InvalidInput(field, f"a whole number of at least {least}", repr(value))
-    if value < least:
-        raise InvalidInput(field, f"a whole number of at least {least}", value)
-    return int(value)
-
-
 def check_sizes(cases: int, controls: int, source: str = "the study") -> None:
     """Refuse groups of fewer than two."""
     for name, size in (("cases", cases), ("controls", controls)):
-        if size < SMALLEST:
+        if whole(size, f"{name} in {source}", 0) < SMALLEST:
             raise InvalidInput(f"{name} in {source}", f"at least {SMALLEST}", size)
 
 
 def sample_groups(samples: list[str], phenotypes: str | Path) -> Groups:
     """Cases and controls among the samples of a VCF file, found by their individual name."""
-    path = Path(phenotypes)
+    path = path_of(phenotypes, "phenotype file")
     given: dict[str, str] = {}
     for (_, name), word in _phenotype_file(path).items():
         if name in given:
-            raise InvalidInput(path.name, "one line an individual name", "repeated ones")
+            raise InvalidInput(path.name, "text with one line an individual name", "repeated ones")
         given[name] = word
     status = np.array([_status(given.get(name, "0"), path.name) for name in samples])
     groups = Groups(status == CASE, status == CONTROL)
@@ -80,10 +78,14 @@ def _phenotype_file(path: Path) -> dict[tuple[str, str], str]:
         rows = rows[1:]
     column = 5 if path.suffix == ".fam" else 2
     if any(len(row) <= column for row in rows):
-        raise InvalidInput(path.name, f"at least {column + 1} columns in every line", "fewer")
+        raise InvalidInput(
+            path.name, f"text with at least {column + 1} columns in every line", "fewer"
+        )
     found = {(row[0], row[1]): row[column] for row in rows}
     if len(found) < len(rows):
-        raise InvalidInput(path.name, "one line a person (family and individual)", "repeated ones")
+        raise InvalidInput(
+            path.name, "text with one line a person (family and individual)", "repeated ones"
+        )
     return found
 
 
@@ -94,9 +96,11 @@ def _rows(path: Path, columns: int) -> list[list[str]]:
         raise InvalidInput(path.name, "text", "something else") from None
     rows = [line.split() for line in text.splitlines() if line.strip()]
     if not rows:
-        raise InvalidInput(path.name, "at least one line", "an empty file")
+        raise InvalidInput(path.name, "text with at least one line", "an empty file")
     if any(len(row) < columns for row in rows):
-        raise InvalidInput(path.name, f"at least {columns} columns in every line", "fewer")
+        raise InvalidInput(
+            path.name, f"text with at least {columns} columns in every line", "fewer"
+        )
     return rows
 
 

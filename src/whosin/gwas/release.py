@@ -18,6 +18,7 @@ from whosin.errors import BudgetRefused, InvalidInput
 from whosin.exact import Array
 from whosin.gwas.derived import Association, association
 from whosin.gwas.offer import CHI2_STEP, Offer, Question, price
+from whosin.gwas.reading import instance
 from whosin.gwas.scoring import scores
 from whosin.gwas.sensitivities import RELATIONS
 from whosin.gwas.snps import Snps
@@ -71,6 +72,7 @@ def publish(
             other relation before; nothing is drawn.
     """
     offered = price(plan, question, study)
+    instance(ledger, Ledger, "ledger", "a Ledger")
     table = study.complete()
     named = _named(question, study)
     name = account(ledger, dataset, question.relation)
@@ -79,7 +81,7 @@ def publish(
         account(ledger, dataset, question.relation)  # again: someone may have registered meanwhile
 
     def draw() -> dict[str, object]:
-        chosen = named if question.top is None else _choose(offered, table)
+        chosen = named if question.top is None else choose(offered, table)
         return {"places": chosen.tolist(), "noisy": _noisy(offered, table[chosen])}
 
     answer = ledger.answer(name, offered.charge(), draw, request)
@@ -107,7 +109,8 @@ def _paid(ledger: Ledger, name: str, request: str) -> bool:
     return any(entry.kind == "debit" and entry.request == request for entry in ledger.history(name))
 
 
-def _choose(offered: Offer, table: Array) -> Array:
+def choose(offered: Offer, table: Array) -> Array:
+    """Draw the places of the SNPs that are published, best first: what the offer prices."""
     asked = offered.question
     values = scores(asked.score, table, asked.relation, asked.threshold)
     return noise.top_k(values, asked.size, offered.selection_scale)

@@ -13,7 +13,8 @@ from fractions import Fraction
 
 from whosin.errors import UnknownName
 from whosin.exact import Rational
-from whosin.gwas.people import SMALLEST, whole
+from whosin.gwas.people import SMALLEST
+from whosin.gwas.reading import whole
 
 RELATIONS = ("genotype", "label-swap")
 STATISTICS = ("allelic-chi2", "genotypic-chi2", "case-frequency", "allele-counts", "distance-score")

@@ -17,6 +17,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.gwas.bed import beside, prefix, write_bed
 from whosin.gwas.people import check_sizes
+from whosin.gwas.reading import real, whole
 from whosin.gwas.snps import Snps
 from whosin.gwas.study import Study
 
@@ -47,16 +48,13 @@ class Simulation:
 
     def __post_init__(self) -> None:
         check_sizes(self.cases, self.controls, "a simulation")
-        if self.snps < 1:
-            raise InvalidInput("snps", "at least 1", self.snps)
-        if not 0 <= self.causal <= self.snps:
-            raise InvalidInput("causal", f"between 0 and {self.snps}", self.causal)
-        if not 0 < self.odds_ratio < 1e6:
-            raise InvalidInput("odds ratio", "above 0", self.odds_ratio)
-        if not 0 <= self.lowest <= 0.5:
+        if whole(self.causal, "causal", 0) > whole(self.snps, "snps", 1):
+            raise InvalidInput("causal", f"at most {self.snps}, as many as SNPs", self.causal)
+        if not 0 < real(self.odds_ratio, "odds ratio") < 1e6:
+            raise InvalidInput("odds ratio", "above 0 and below a million", self.odds_ratio)
+        if not 0 <= real(self.lowest, "lowest frequency") <= 0.5:
             raise InvalidInput("lowest frequency", "between 0 and 0.5", self.lowest)
-        if self.seed < 0:
-            raise InvalidInput("seed", "at least 0", self.seed)
+        whole(self.seed, "seed", 0)
 
     def frequencies(self) -> tuple[Array, Array, Array]:
         """(frequencies among cases, among controls, indices of the causal SNPs)."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array
+
+if TYPE_CHECKING:
+    from whosin.exact import Array
 
 HAPLOID = frozenset({"23", "24", "26", "X", "Y", "MT", "M"})
 
@@ -66,9 +69,9 @@ def read_bim(path: Path) -> Snps:
         raise InvalidInput(path.name, "text", "something else") from None
     lines = count_lines(path)
     if not words:
-        raise InvalidInput(path.name, "at least one line", "an empty file")
+        raise InvalidInput(path.name, "text with at least one line", "an empty file")
     if len(words) != 6 * lines:
-        raise InvalidInput(path.name, "six columns in every line", f"{len(words)} words")
+        raise InvalidInput(path.name, "text with six columns in every line", f"{len(words)} words")
     try:
         position = np.array([int(word) for word in words[3::6]], dtype=np.int64)
     except (ValueError, OverflowError):

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.gwas.bed import beside, open_bed
 from whosin.gwas.counting import SHARD_BYTES, count_shard, shards
 from whosin.gwas.people import read_groups
+from whosin.gwas.reading import whole
 from whosin.gwas.snps import count_lines
 
 
@@ -27,10 +29,12 @@ def count_bed_spark(
     shard_bytes: int = SHARD_BYTES,
 ) -> Array:
     """Genotype counts of a PLINK study (SNPs × 6), by the executors of a Spark session."""
+    if not hasattr(session, "sparkContext"):
+        raise InvalidInput("session", "a SparkSession", type(session).__name__)
     groups = read_groups(beside(path, ".fam"), phenotypes, leave_out_no_sex)
     bed = open_bed(Path(path).resolve(), groups.people, count_lines(beside(path, ".bim")))
     context = session.sparkContext
-    ranges = shards(bed, shard_bytes)
+    ranges = shards(bed, whole(shard_bytes, "shard_bytes", 1))
     shared = context.broadcast((bed, groups))
 
     def count(part: tuple[int, int]) -> tuple[int, Array]:

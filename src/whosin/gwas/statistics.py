@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from whosin.errors import InvalidInput
 from whosin.exact import Array
+from whosin.gwas.reading import whole
 from whosin.gwas.tables import allele_counts, group_sizes, read_counts
 
 
@@ -47,11 +49,15 @@ def frequencies(counts: object) -> tuple[Array, Array]:
         return x / (2.0 * r), y / (2.0 * s)
 
 
-def p_values(chi2: Array, degrees: int = 1) -> Array:
+def p_values(chi2: object, degrees: int = 1) -> Array:
     """Upper tails of the χ² distribution."""
     from scipy.special import chdtrc
 
-    tails: Array = chdtrc(degrees, chi2)
+    try:
+        values = np.asarray(chi2, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput("chi2", "numbers", type(chi2).__name__) from None
+    tails: Array = chdtrc(whole(degrees, "degrees", 1), values)
     return tails
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.gwas.bed import beside, open_bed
-from whosin.gwas.counting import Progress, count_open
+from whosin.gwas.counting import count_open
 from whosin.gwas.people import check_sizes, read_groups
+from whosin.gwas.reading import Progress, instance, path_of
 from whosin.gwas.snps import Snps, read_bim
 from whosin.gwas.tables import complete, read_counts
 
@@ -37,6 +38,7 @@ class Study:
     left_out: int = 0
 
     def __post_init__(self) -> None:
+        instance(self.snps, Snps, "snps", "Snps")
         table = read_counts(self.counts)
         check_sizes(self.cases, self.controls)
         complete(table, self.cases, self.controls)
@@ -62,11 +64,12 @@ def read_study(
     SNPs on chromosomes that some people have once (X, Y, mitochondrial) are left out, and variants
     of a VCF file with several alternate alleles.
     """
-    name = Path(path).name.lower()
+    place = path_of(path, "study")
+    name = place.name.lower()
     if name.endswith(TABLES):
         if phenotypes is not None:
             raise InvalidInput("phenotype file", "left out with a table of counts", phenotypes)
-        return read_table(Path(path))
+        return read_table(place)
     if name.endswith(VARIANTS):
         from whosin.gwas.vcf import count_vcf
 
@@ -103,9 +106,13 @@ def read_table(path: Path) -> Study:
     header = rows[0] if rows else []
     missing = [column for column in (*PUBLIC, *COUNTS) if column not in header]
     if missing:
-        raise InvalidInput(f"header of {path.name}", f"with the column {missing[0]}", "none")
+        raise InvalidInput(
+            f"header of {path.name}", f"one that has the column {missing[0]}", "none"
+        )
     if any(len(row) != len(header) for row in rows):
-        raise InvalidInput(path.name, f"{len(header)} columns in every line", "another number")
+        raise InvalidInput(
+            path.name, f"text with {len(header)} columns in every line", "another number"
+        )
     where = {column: header.index(column) for column in (*PUBLIC, *COUNTS)}
     chromosome, name, position, a1, a2 = ([row[where[c]] for row in rows[1:]] for c in PUBLIC)
     try:

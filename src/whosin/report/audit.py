@@ -94,15 +94,23 @@ def _rows_of_audit(table: Table, found: Audit) -> None:
 
 
 def _rows_of_counts(table: Table, counts: tuple[Count, ...]) -> None:
-    for count in counts:
-        label = "event" if count is counts[0] else "event for γ"
-        table.add_row(label, printable(count.event))
+    for place, count in enumerate(counts):
+        table.add_row(_event_label(place, count, len(counts)), printable(count.event))
         for world, hits, trials in (
             ("with", count.with_hits, count.trials),
             ("without", count.without_hits, count.others),
         ):
             seen = f"{hits:,} of {trials:,} fresh draws {world} ({hits / trials:.4g})"
             table.add_row("", seen)
+
+
+def _event_label(place: int, count: Count, of: int) -> str:
+    """The first event is that of ε; only one that favours "with" speaks of γ."""
+    if of == 1 or (place == 0 and not count.event.above):
+        return "event"
+    if not count.event.above:
+        return "other event"
+    return "event, also for γ" if place == 0 else "event for γ"
 
 
 def _rows_of_scores(table: Table, found: Scores) -> None:

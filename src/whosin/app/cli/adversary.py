@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from whosin.calibration import Target
     from whosin.families import Family
 
@@ -18,8 +20,10 @@ def target(
     m: int | None = None,
     epsilon: str | None = None,
     hipaa: bool = False,
+    *,
+    among: Sequence[str] | None = None,
 ) -> Target:
-    """The one target among the options."""
+    """The one target among the options; `among` names those that a command has, all by default."""
     from whosin import calibration as c
     from whosin.errors import InvalidInput
     from whosin.exact import rational
@@ -34,9 +38,9 @@ def target(
     }
     chosen = [name for name, value in given.items() if value is not None]
     if len(chosen) + hipaa != 1:
-        names = ", ".join(f"--{name}" for name in given)
+        names = ", ".join(f"--{name}" for name in among or (*given, "hipaa"))
         found = [f"--{name}" for name in chosen] + ["--hipaa"] * hipaa
-        accepted = f"given by exactly one of {names}, --hipaa"
+        accepted = f"given by exactly one of {names}"
         raise InvalidInput("target", accepted, " and ".join(found) or "none of them")
     if hipaa:
         return c.HIPAA

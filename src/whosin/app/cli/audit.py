@@ -80,7 +80,8 @@ def audit(
     given = [target is not None or (plan is not None and not scores and not one_run)]
     if sum([*given, scores is not None, one_run is not None]) != 1:
         accepted = "one of module:function, --scores, --one-run, or --against with a plan alone"
-        raise InvalidInput("what to audit", accepted, "none or several")
+        several = scores is not None or one_run is not None or target is not None
+        raise InvalidInput("what to audit", accepted, "several" if several else "nothing")
     subject: Subject | None = None
     found: Any
     if scores is not None or one_run is not None:
@@ -181,11 +182,11 @@ def _of_worlds(
     if epsilon is not None:
         room.check_claim(epsilon, samples, confidence)
     if (with_ is None) != (without is None):
-        missing = "--with" if with_ is None else "--without"
-        raise InvalidInput(missing, "given with the other of the two", "nothing")
+        missing, other = ("--with", "--without") if with_ is None else ("--without", "--with")
+        raise InvalidInput(missing, f"given with {other}", "nothing")
     ways = [with_ is not None, queries is not None, pairs is not None]
     if sum(ways) > 1 or (sum(ways) == 0 and not subject.pairs):
-        accepted = "exactly one of --with and --without, --queries, --pairs"
+        accepted = "given in one way: by --with and --without, by --queries, or by --pairs"
         raise InvalidInput("inputs", accepted, "none" if not sum(ways) else "several")
     if relation is not None and queries is None:
         raise InvalidInput("--relation", "given with --queries", relation)

@@ -80,7 +80,8 @@ def release(
     plan = plan_of(gamma, posterior, epsilon, prior)
     named = tuple(part.strip() for part in (snps or "").split(",") if part.strip())
     if (top is None) == (not named):
-        raise InvalidInput("--top and --snps", "exactly one of them", "both or none")
+        accepted = "asked for by --top or by --snps, one of the two"
+        raise InvalidInput("SNPs", accepted, "neither" if top is None else "both")
     asked = Question(top, relation, score, numbers, _threshold(significance), named)
     with progress("counting") as show:
         found = read_study(study, phenotypes, progress=show)

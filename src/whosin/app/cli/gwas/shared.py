@@ -36,7 +36,8 @@ def plan_of(
     from whosin.app.cli import adversary
     from whosin.calibration import calibrate
 
-    target = adversary.target(posterior=posterior, gamma=gamma, epsilon=epsilon)
+    given = {"gamma": gamma, "posterior": posterior, "epsilon": epsilon}
+    target = adversary.target(**given, among=tuple(given))  # type: ignore[arg-type]
     return calibrate(target, adversary.family(target, prior, size_known=True))
 
 

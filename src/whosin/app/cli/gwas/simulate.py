@@ -18,18 +18,25 @@ def simulate(
     causal: Annotated[int, typer.Option(help="How many of them are associated.")] = 10,
     odds_ratio: Annotated[float, typer.Option(help="Of each copy at a causal SNP.")] = 1.5,
     seed: Annotated[int, typer.Option(help="Another number, another study.")] = 1,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace files that are there already.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Simulate cases and controls, some SNPs causal, and write PLINK files."""
     from whosin.app.cli.output import print_json
     from whosin.errors import InvalidInput
     from whosin.gwas import Simulation
-    from whosin.gwas.bed import prefix
+    from whosin.gwas.bed import files_of, prefix
 
     made = Simulation(cases, controls, snps, causal, odds_ratio, seed=seed)
     base = prefix(out)
     if not base.resolve().parent.is_dir():
         raise InvalidInput("OUT", "in a folder that exists", str(out))
+    there = [path.name for path in files_of(base) if path.exists()]
+    if there and not overwrite:
+        accepted = "a study that is not there yet (--overwrite replaces it)"
+        raise InvalidInput("OUT", accepted, ", ".join(there))
     made.write(base)
     names = made.names().take(made.frequencies()[2]).name
     if json:

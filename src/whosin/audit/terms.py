@@ -1,0 +1,90 @@
+"""The terms of an audit: how many samples, at which confidence, granting which δ, from which seed.
+
+Contract: read once, refused by name, the same for every entry point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from whosin.audit.confidence import read_confidence
+from whosin.errors import InvalidInput
+from whosin.exact import rational
+
+FEWEST = 40
+"""Below so many samples no event can be both found and counted."""
+
+Progress = Callable[[int], None]
+"""Called with the number of draws of each world that were made since the last call."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What was agreed before the first draw.
+
+    Attributes:
+        samples: draws of each world, all stages together.
+        confidence: with which all bounds of the result hold; `error` is what it leaves.
+        delta: granted to the mechanism.
+        seeds: where randomness begins.
+        tell: told how many draws were made.
+    """
+
+    samples: int
+    confidence: float
+    error: float
+    delta: float
+    seeds: np.random.SeedSequence
+    tell: Progress
+
+    @classmethod
+    def read(
+        cls, samples: object, confidence: object, delta: object, seed: object, progress: object
+    ) -> Terms:
+        """The terms as a caller states them."""
+        level, error = read_confidence(confidence)
+        if progress is not None and not callable(progress):
+            raise InvalidInput("progress", "a function of one number", type(progress).__name__)
+        tell = progress if progress is not None else _say_nothing
+        size = read_samples(samples)
+        return cls(size, level, error, read_delta(delta), read_seed(seed), tell)
+
+
+def _say_nothing(_count: int) -> None:
+    pass
+
+
+def read_samples(samples: object) -> int:
+    """A whole number of samples that can say something."""
+    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < FEWEST:
+        accepted = f"a whole number of at least {FEWEST} (some 100,000 show most leaks)"
+        raise InvalidInput("samples", accepted, repr(samples))
+    return int(samples)
+
+
+def read_delta(delta: object) -> float:
+    """A δ in [0, 1)."""
+    number = rational(delta, "delta")
+    if not 0 <= number < 1:
+        raise InvalidInput("delta", "at least 0 and below 1", delta)
+    return float(number)
+
+
+def read_epsilon(epsilon: object) -> float:
+    """A claimed ε."""
+    claim = rational(epsilon, "epsilon")
+    if claim < 0:
+        raise InvalidInput("epsilon", "at least 0", epsilon)
+    return float(claim)
+
+
+def read_seed(seed: object) -> np.random.SeedSequence:
+    """Where randomness begins: a whole number for a repeatable run, None for a fresh one."""
+    if seed is None:
+        return np.random.SeedSequence()
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidInput("seed", "a whole number of at least 0", repr(seed))
+    return np.random.SeedSequence(int(seed))
