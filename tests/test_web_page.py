@@ -344,7 +344,7 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
     page.goto(f"{url}/#tradeoff")
     page.get_by_label("Rows", exact=True).fill("many")
     page.get_by_role("button", name="Draw").click()
-    expect(message("rows")).to_contain_text("integer")
+    expect(message("rows")).to_contain_text("whole number")
     assert not Path(hospital.ledger).exists()
 
 

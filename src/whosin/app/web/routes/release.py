@@ -12,8 +12,8 @@ from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel, ValidationError
 
 from whosin.app.cli.output import plain
-from whosin.app.web import folder, lane, scenarios, writing
-from whosin.app.web.failures import at
+from whosin.app.web import folder, lane, scenarios, shapes, writing
+from whosin.app.web.failures import Refused, at
 from whosin.app.web.models import ReleaseBody, ScenarioBody, TextBody, data
 from whosin.app.web.routes.files import FileName, settings_of
 from whosin.app.web.routes.plan import Section, sections
@@ -178,9 +178,8 @@ def _read(text: str) -> ScenarioView:
     try:
         body = ScenarioBody.model_validate(found)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InvalidInput(place or "scenario", "as in a scenario file", first["msg"]) from None
+        field, words = shapes.sentence(error.errors(include_url=False))
+        raise Refused(422, words, field) from None
     return ScenarioView(scenario=plain(data(body)), notes=notes)
 
 
