@@ -110,7 +110,7 @@ def test_rows_of_their_own_and_other_costs(run):
         ("--rows 4 --distortion -1", "distortion must be from 0 to 4; got -1"),
         (
             "--rows 4 --prior 0.7,0.3 --curve --points 1",
-            "points must be a whole number of at least 2",
+            "a whole number of at least 2",
         ),
         ("--rows 4 --epsilon 1 --save x.pdf", "--save must be a file ending in"),
         ("--rows 4 --epsilon 1 --cost 0,1", "2 × 2 numbers"),
