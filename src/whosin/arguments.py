@@ -29,8 +29,9 @@ def shown(value: object) -> str:
 
 
 def listed(value: object, field: str, accepted: str) -> tuple[Any, ...]:
-    """The entries of a list; a text, a mapping or a single thing is none."""
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
+    """The entries of a list; a text lists its letters ("ab" is a set of a and b), a mapping or a
+    single thing is no list."""
+    if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
         return tuple(value)
     raise InvalidInput(field, accepted, shown(value))
 
