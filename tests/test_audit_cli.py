@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import whosin as wi
-from whosin.app.cli.main import main
 from whosin.audit import Count, Event
 from whosin.audit.orderings import ByValue
 from whosin.report.audit import print_audit
@@ -42,18 +41,12 @@ number = 3
 
 
 @pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
+def run(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "attacked_here.py").write_text(MINE, encoding="utf-8")
     (tmp_path / "does_not_load.py").write_text("import nothing_of_that_name", encoding="utf-8")
 
-    def call(line: str, *more: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main(["audit", *line.split(), *more, "--seed", "1"])
-        streams = capsys.readouterr()
-        return code, streams.out, streams.err
-
-    return call
+    return lambda line, *more: run(f"audit {line}", *more, "--seed", "1")
 
 
 WORLDS = "--with 1 --without 0 --samples 20000"

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from whosin.app.cli.main import main
+from command import refused
 
 COIN = {
     "space": {"kind": "subsets", "entities": ["ann", "bob"]},
@@ -22,26 +22,6 @@ def coin(tmp_path):
     path = tmp_path / "coin.json"
     path.write_text(json.dumps(COIN), encoding="utf-8")
     return str(path)
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*words: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main(list(words))
-        streams = capsys.readouterr()
-        return code, streams.out, streams.err
-
-    return call
-
-
-def refused(result: tuple[int, str, str], *words: str) -> None:
-    """Exit 2, one line on standard error with these words, nothing on standard output."""
-    code, out, err = result
-    assert (code, out) == (2, "")
-    assert "Traceback" not in err
-    for word in words:
-        assert word in err, err
 
 
 @pytest.mark.parametrize("command", [["verify"], ["demo"], ["cite"], []])

@@ -9,28 +9,15 @@ import sqlite3
 import pytest
 
 import whosin as wi
-from whosin.app.cli.main import main
+from command import answer
 from whosin.ledger import Charge, Cost, chain
 
 
 @pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
+def run(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-
-    def call(line: str, *more: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main([*line.split(), *more])
-        streams = capsys.readouterr()
-        return code, streams.out, streams.err
-
-    return call
-
-
-def answer(result: tuple[int, str, str]) -> dict:
-    code, out, err = result
-    assert (code, err) == (0, "")
-    return json.loads(out)
+    return run
 
 
 def spend(epsilon: str, request: str, dataset: str = "hospital", **more) -> None:

@@ -9,28 +9,10 @@ import re
 import pytest
 
 import whosin as wi
-from whosin.app.cli.main import main
+from command import answer
 from whosin.theorems.map import BARRIERS, EDGES
 
 STORY = "plan --posterior 0.6 --prior 0.05..0.5"
-
-
-@pytest.fixture
-def run(capsys):
-    def call(line: str, *more: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main([*line.split(), *more])
-        streams = capsys.readouterr()
-        return code, streams.out, streams.err
-
-    return call
-
-
-def answer(result: tuple[int, str, str]) -> dict:
-    """The JSON object on standard output; nothing else is there, nor on standard error."""
-    code, out, err = result
-    assert (code, err) == (0, "")
-    return json.loads(out)
 
 
 def words(result: tuple[int, str, str]) -> str:

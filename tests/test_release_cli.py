@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from whosin.app.cli.main import main
 from whosin.app.hospital import write_hospital
 from whosin.errors import InvalidInput
 from whosin.release import DuckDB
@@ -21,17 +20,6 @@ SMALL = {
     "domains": {"ward": ["a", "b"], "age": "0..100"},
     "queries": [{"kind": "count"}],
 }
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*words: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main([str(word) for word in words])
-        streams = capsys.readouterr()
-        return code, streams.out, streams.err
-
-    return call
 
 
 @pytest.fixture

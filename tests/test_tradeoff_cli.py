@@ -6,24 +6,7 @@ import json
 
 import pytest
 
-from whosin.app.cli.main import main
-
-
-@pytest.fixture
-def run(capsys):
-    def call(line: str, *more: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main([*line.split(), *more])
-        streams = capsys.readouterr()
-        return code, streams.out, streams.err
-
-    return call
-
-
-def answer(result: tuple[int, str, str]) -> dict:
-    code, out, err = result
-    assert (code, err) == (0, "")
-    return json.loads(out)
+from command import answer
 
 
 def test_an_optimum_for_people(run):
@@ -125,7 +108,10 @@ def test_rows_of_their_own_and_other_costs(run):
         ("--rows 4 --epsilon nan", "epsilon must be a finite number"),
         ("--rows 4 --epsilon 1e9", "epsilon must be at most 700, or infinite"),
         ("--rows 4 --distortion -1", "distortion must be from 0 to 4; got -1"),
-        ("--rows 4 --prior 0.7,0.3 --curve --points 1", "points must be at least 2"),
+        (
+            "--rows 4 --prior 0.7,0.3 --curve --points 1",
+            "a whole number of at least 2",
+        ),
         ("--rows 4 --epsilon 1 --save x.pdf", "--save must be a file ending in"),
         ("--rows 4 --epsilon 1 --cost 0,1", "2 × 2 numbers"),
     ],

@@ -139,7 +139,7 @@ def asked(*queries: dict[str, object]) -> dict[str, object]:
         (asked({"kind": "count"}, {"kind": "mean", "column": "ward"}), "queries.1", "range"),
         (asked({"kind": "count", "weight": -1}), "queries.0.weight", "above 0"),
         (asked({"kind": "cound"}), "queries.0", "count"),
-        (asked({"kind": "synthetic", "columns": ["ward"], "path": "x"}), "queries.0", "release"),
+        (asked({"kind": "synthetic", "columns": ["ward"], "path": "x"}), "queries.0.path", "plain"),
         (asked(), "queries", ""),
     ],
 )  # fmt: skip

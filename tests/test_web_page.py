@@ -16,8 +16,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import duckdb
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from pyarrow import parquet
 
 from web_server import ONE, program, served
 from whosin.app.web.server import running
@@ -229,6 +231,102 @@ def test_by_keyboard_alone(hospital, opened, serving):
     expect(page.locator("#answers")).to_contain_text("patients")
 
 
+def kept(page: Page, folder: Path) -> dict[str, object]:
+    """The scenario as the page saves it."""
+    expect(page.get_by_role("button", name="Save the scenario")).to_be_enabled()
+    return tomllib.loads(saved(page, "Save the scenario", folder).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("size", "theme"), [("desktop", "light"), ("phone", "dark")])
+def test_every_adversary_and_target(hospital, opened, serving, album, tmp_path, size, theme):
+    """In words, drawn at once, and the same again after saving and loading."""
+    page = opened(serving(hospital), size, theme)
+    load(page)
+    needs, belief = page.locator("#needs-words"), page.locator("#belief-chart svg")
+    page.get_by_label("Only about a few people").check()
+    page.locator("#known").fill("3")
+    expect(page.locator("#sizes")).to_have_attribute("disabled", "")
+    expect(page.locator("#links")).to_have_attribute("disabled", "")
+    shoot(page, album, f"few-{size}-{theme}")
+    assert kept(page, tmp_path)["adversary"] == {"prior": "5%..50%", "known": 3}
+    few = tmp_path / "scenario.toml"
+    few.rename(tmp_path / "few.toml")
+
+    page.get_by_label("Nothing at all").check()
+    expect(page.locator("#beliefs")).to_have_attribute("disabled", "")
+    expect(page.locator("#prior-words")).to_have_text("As unsure as a coin toss.")
+    expect(belief).to_have_attribute("aria-label", re.compile("50% sure becomes at most 60%"))
+    page.locator('[name="target"][value="gain"]').check()
+    page.locator("#gain-text").fill("20")
+    expect(needs).to_contain_text("20 percentage points")
+    expect(page.locator("#target-words")).to_contain_text("A belief of 50% may become 70%")
+    shoot(page, album, f"nothing-{size}-{theme}")
+    found = kept(page, tmp_path)
+    assert (found["adversary"], found["target"]) == ({"uninformed": True}, {"gain": "20%"})
+    few.rename(tmp_path / "nothing.toml")
+
+    page.get_by_text("Advanced").first.click()
+    page.locator('[name="target"][value="rho"]').check()
+    page.locator("#candidates").fill("25")
+    expect(page.locator("#beliefs")).to_have_attribute("disabled", "")
+    expect(page.locator("#rho-note")).to_be_visible()
+    expect(needs).to_contain_text("any of 25 equally likely candidates")
+    expect(page.locator("#target-words")).to_contain_text("4% likely before")
+    shoot(page, album, f"rho-{size}-{theme}")
+    found = kept(page, tmp_path)
+    assert "adversary" not in found and found["target"] == {"rho": "10%", "candidates": 25}
+    few.rename(tmp_path / "rho.toml")
+
+    page.reload()
+    page.get_by_text("Load a scenario").click()
+    for name in ("few", "nothing", "rho"):
+        page.get_by_label("Or a file of yours").set_input_files(tmp_path / f"{name}.toml")
+        expect(page.locator("#scenario-notes")).to_contain_text("Loaded.")
+        if name == "few":
+            expect(page.locator("#known")).to_have_value("3")
+            expect(page.get_by_label("Only about a few people")).to_be_checked()
+        elif name == "nothing":
+            expect(page.get_by_label("Nothing at all")).to_be_checked()
+            expect(page.locator("#gain-text")).to_have_value("20")
+        else:
+            expect(page.locator("#candidates")).to_have_value("25")
+            expect(page.locator("#rho")).to_be_visible()
+        again = kept(page, tmp_path)
+        assert again == tomllib.loads((tmp_path / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("size", "theme"), [("desktop", "dark"), ("phone", "light")])
+def test_a_synthetic_table(hospital, opened, serving, album, tmp_path, size, theme):
+    """From a table in a database to a file with one made-up row for each person."""
+    with duckdb.connect(str(hospital.folder / "clinic.duckdb")) as made:
+        made.execute(f"CREATE TABLE visits AS FROM '{hospital.folder / 'hospital.parquet'}'")
+    page = opened(serving(hospital), size, theme, quiet=False)
+    page.get_by_label("A table in the served folder").select_option("clinic.duckdb::visits")
+    page.get_by_label("Whose row is it?").select_option("patient")
+    page.get_by_label("What ward may hold").select_option("values")
+    page.get_by_label("values of ward").fill("surgery, medicine, maternity, children")
+    page.get_by_label("Ask", exact=True).select_option("synthetic")
+    page.get_by_role("button", name="Add").click()
+    question = page.get_by_label("question 1", exact=True)
+    question.get_by_label("ward").check()
+    message = page.locator('[data-error="queries.0"]')
+    expect(message).to_contain_text("size is known")
+    page.get_by_label("Yes, the exact number").check()
+    expect(message).to_be_empty()
+    expect(page.locator("#cost-0")).to_contain_text("over 5 cells")
+    question.get_by_label("Name of the file").fill("../copy.parquet")
+    expect(page.locator('[data-error="queries.0.path"]')).to_contain_text("a plain file name")
+    question.get_by_label("Name of the file").fill("copy.parquet")
+    expect(page.locator("#cost-0")).to_contain_text("over 5 cells")
+    shoot(page, album, f"synthetic-before-{size}-{theme}")
+    page.get_by_role("button", name="Release").click()
+    expect(page.locator("#answers")).to_contain_text("copy.parquet")
+    shoot(page, album, f"synthetic-after-{size}-{theme}")
+    copy = saved(page, "Download copy.parquet", tmp_path)
+    assert parquet.read_table(copy).num_rows == 400
+    assert kept(page, tmp_path)["queries"][0]["columns"] == ["ward"]
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 def test_every_view(hospital, opened, serving, album, size, theme):
@@ -287,7 +385,25 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
     page.locator("#group-size").fill("2")
     expect(page.locator(".needs")).to_contain_text("groups of up to 2")
     page.get_by_label("No, each on their own").check()
+    page.get_by_label("Only about a few people").check()
+    page.locator("#known").fill("some")
+    expect(message("adversary.known")).to_contain_text("whole number")
+    page.locator("#known").fill("3")
+    page.locator("#low-text").fill("0")
+    expect(message("adversary.prior")).to_contain_text("certain of nobody else")
+    page.locator("#low-text").fill("5")
+    page.get_by_label("Possibly everything").check()
+    page.locator('[name="target"][value="gain"]').check()
+    page.locator("#gain-text").fill("much")
+    expect(message("target")).to_contain_text("percentage points")
+    page.locator("#gain-text").fill("10")
     page.get_by_text("Advanced").first.click()
+    page.locator('[name="target"][value="rho"]').check()
+    page.locator("#candidates").fill("1")
+    expect(message("target.candidates")).to_contain_text("at least 2")
+    page.locator("#candidates").fill("5")
+    expect(message("target.rho")).to_contain_text("between 20 and 100")
+    page.locator('[name="target"][value="posterior"]').check()
     page.locator("#delta").fill("2")
     expect(message("target.delta")).to_contain_text("below 1")
     page.locator("#delta").fill("")
@@ -326,12 +442,6 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
     page.get_by_label("Or bring one").set_input_files(truth)
     expect(page.locator("#upload-status")).to_contain_text("truth.csv is in the served folder")
     expect(page.locator("#entity")).to_have_value("who")
-    other = tmp_path / "other.toml"
-    text = (hospital.folder / "hospital.toml").read_text(encoding="utf-8")
-    text = text.replace("[adversary]", "[adversary]\nknown = 3")
-    other.write_text(text, encoding="utf-8")
-    page.get_by_label("Or a file of yours").set_input_files(other)
-    expect(message("scenario")).to_contain_text("no fields for that adversary")
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("[target]\nspeed = 1\n", encoding="utf-8")
     page.get_by_label("Or a file of yours").set_input_files(wrong)
@@ -344,7 +454,7 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
     page.goto(f"{url}/#tradeoff")
     page.get_by_label("Rows", exact=True).fill("many")
     page.get_by_role("button", name="Draw").click()
-    expect(message("rows")).to_contain_text("integer")
+    expect(message("rows")).to_contain_text("whole number")
     assert not Path(hospital.ledger).exists()
 
 

@@ -10,12 +10,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from whosin.arguments import of_numbers
 from whosin.errors import InvalidInput
 from whosin.exact import Number
 
 CLOSE = Fraction(1, 10**6)
 
 
+@of_numbers
 def posterior(ratio: Number, prior: Number) -> Number:
     """F1: Pr[t|S] = r p / (r p + 1 − p)."""
     if prior in (0, 1):
@@ -25,6 +27,7 @@ def posterior(ratio: Number, prior: Number) -> Number:
     return ratio * prior / (ratio * prior + 1 - prior)
 
 
+@of_numbers
 def gamma(ratio: Number, prior: Number) -> Number:
     """F4: the smallest γ for which both inequalities of positive membership privacy hold.
 
@@ -39,6 +42,7 @@ def gamma(ratio: Number, prior: Number) -> Number:
     return max(ratio / spread, spread)
 
 
+@of_numbers
 def largest_ratio(prior: Number, gamma: Number) -> Number:
     """F5: the largest r that keeps γ at this prior (Zhao17 Lemma 1), the inverse of `gamma`."""
     if gamma < 1:
@@ -62,6 +66,7 @@ class WorstBelief:
     attained: bool
 
 
+@of_numbers
 def worst_belief(ratio: Fraction | float, low: Fraction, high: Fraction) -> WorstBelief:
     """sup of `gamma(ratio, p)` over the uncertain p in [low, high] (F4, F6).
 
@@ -82,6 +87,7 @@ def worst_belief(ratio: Fraction | float, low: Fraction, high: Fraction) -> Wors
     return WorstBelief(at_high, prior, high < 1)
 
 
+@of_numbers
 def ratio_for_gamma(gamma: Number, low: Number, high: Number) -> Number:
     """F6: the largest r that keeps γ at every prior in [low, high].
 
@@ -91,6 +97,7 @@ def ratio_for_gamma(gamma: Number, low: Number, high: Number) -> Number:
     return min(largest_ratio(low, gamma), largest_ratio(high, gamma))
 
 
+@of_numbers
 def ratio_for_posterior(posterior: Number, high: Number) -> Number:
     """F8: the largest r that keeps the posterior of every prior up to `high` at most this."""
     if high == 0 or posterior == 1:
@@ -102,22 +109,27 @@ def ratio_for_posterior(posterior: Number, high: Number) -> Number:
     return posterior * (1 - high) / (high * (1 - posterior))
 
 
+@of_numbers
 def gain(ratio: Number, prior: Number) -> Number:
     """Posterior minus prior."""
     return posterior(ratio, prior) - prior
 
 
+@of_numbers
 def largest_gain(ratio: float, low: float, high: float) -> tuple[float, float]:
     """F16: (gain, prior) where the gain of a ratio is largest on [low, high].
 
     The gain has one peak, at p* = 1/(1+√r), where it is (√r−1)/(√r+1) = tanh(ε/4) with r = e^ε.
     """
+    if ratio < 0:
+        raise InvalidInput("ratio", "at least 0", ratio)
     if ratio == math.inf:
         return (1 - low, low) if low > 0 else (1.0, 0.0)
     prior = min(max(1 / (1 + math.sqrt(ratio)), float(low)), float(high))
     return float(gain(ratio, prior)), prior
 
 
+@of_numbers
 def gain_stays(most: Fraction, ratio: Fraction, low: Fraction, high: Fraction) -> bool:
     """Whether posterior − p ≤ most at every prior p in [low, high], in exact arithmetic.
 
@@ -127,6 +139,7 @@ def gain_stays(most: Fraction, ratio: Fraction, low: Fraction, high: Fraction) -
     return (ratio - 1) * prior * (1 - most - prior) <= most
 
 
+@of_numbers
 def ratio_for_gain(most: Number, low: Number, high: Number) -> Number:
     """F16 inverted: the largest r whose gain stays at most `most` at every prior in [low, high].
 
@@ -141,6 +154,7 @@ def ratio_for_gain(most: Number, low: Number, high: Number) -> Number:
     return (end + most) * (1 - end) / (end * (1 - end - most))
 
 
+@of_numbers
 def identified(epsilon: float, values: int) -> float:
     """F18: ε-identifiability gives Pr[x_i = v | y, the rest] ≤ 1/(1 + (m−1) e^−ε)."""
     return 1 / (1 + (values - 1) * math.exp(-epsilon))

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from whosin.arguments import path_of
 from whosin.calibration import codec
 from whosin.calibration.queries import Query
 from whosin.calibration.targets import Target
@@ -152,7 +153,7 @@ class Plan(Shown):
     def load(cls, path: str | Path) -> Plan:
         """Read what `whosin plan --json` writes."""
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            data = json.loads(path_of(path).read_text(encoding="utf-8"))
         except (UnicodeDecodeError, json.JSONDecodeError):
             raise InvalidInput("plan file", "JSON", "something else") from None
         return cls.from_dict(data)
@@ -160,7 +161,7 @@ class Plan(Shown):
     def save(self, path: str | Path) -> None:
         """Write the plan as JSON."""
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        path_of(path).write_text(text + "\n", encoding="utf-8")
 
 
 def _agree(given: object, found: object) -> bool:

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 from whosin import beliefs
+from whosin.arguments import of_kind
 from whosin.calibration.adversary import Adversary, against, default_family
 from whosin.calibration.counts import smallest_scale
 from whosin.calibration.failure import gaussian_plan
@@ -48,6 +49,8 @@ def calibrate(
         raise InvalidInput("target", "Gamma(…), Posterior(…), Epsilon(…), …", repr(target))
     if isinstance(query, str):
         query = Query(query)
+    if query is not None:
+        of_kind(query, Query, "query", "a kind of query, such as count, or a Query(…)")
     if family is None:
         family = default_family(target)
     failing = rational(delta, "delta")

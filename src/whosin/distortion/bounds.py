@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from whosin.arguments import of_kind
 from whosin.distortion.closed_forms import entropy_bound, h, h_inverse
 from whosin.distortion.costs import best_constant, is_hamming
 from whosin.distortion.optimal_forms import threshold
@@ -80,7 +81,7 @@ def stated_threshold(structure: Structure) -> float | None:
 
 def known_threshold(structure: Structure) -> float:
     """ε̃_X, or infinity where it is out of reach: the bounds then stay valid, and are looser."""
-    if structure.blocks:
+    if of_kind(structure, Structure, "structure").blocks:
         return max(known_threshold(block.structure) for block in structure.blocks)
     if structure.rows is None and structure.space.worlds > MOST_WORLDS:
         return math.inf

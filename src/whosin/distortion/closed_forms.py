@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import math
 
+from whosin.arguments import of_kind, real
 from whosin.errors import InvalidInput
 from whosin.spaces import Records
 
 
 def h(space: Records, epsilon: float) -> float:
     """h(ε) = n / (1 + e^ε/(m−1)), for any real ε; h(∞) = 0."""
-    if epsilon > 700:
+    of_kind(space, Records, "space", "Records(rows, values)")
+    if real(epsilon, "epsilon") > 700:
         return space.rows * (space.values - 1) * math.exp(-epsilon)
     return space.rows / (1 + math.exp(epsilon) / (space.values - 1))
 
 
 def h_inverse(space: Records, distortion: float) -> float:
     """h⁻¹(D) = ln(n/D − 1) + ln(m−1), for 0 ≤ D ≤ n; infinite at the ends."""
-    if not 0 <= distortion <= space.rows:
+    of_kind(space, Records, "space", "Records(rows, values)")
+    if not 0 <= real(distortion, "distortion") <= space.rows:
         raise InvalidInput("distortion", f"from 0 to {space.rows}, the rows", distortion)
     if distortion == 0:
         return math.inf

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from whosin.arguments import listed, whole
 from whosin.distortion.best import best
 from whosin.distortion.bounds import stated_threshold
 from whosin.distortion.closed_forms import h_inverse
@@ -15,7 +16,7 @@ from whosin.distortion.costs import best_constant, check_cost
 from whosin.distortion.optimum import NOTIONS, Optimum
 from whosin.distortion.structure import Structure
 from whosin.distortion.symmetry import structure
-from whosin.errors import InvalidInput
+from whosin.errors import UnknownName
 from whosin.priors import Prior
 from whosin.spaces import Space
 
@@ -47,8 +48,10 @@ def curves(
         points: how many to compute for each notion.
         progress: called with the notion, how many points are done and how many there are.
     """
-    if points < 2:
-        raise InvalidInput("points", "at least 2", points)
+    whole(points, "points", 2)
+    for notion in listed(notions, "notions", f"a list of {', '.join(NOTIONS)}"):
+        if notion not in NOTIONS:
+            raise UnknownName("notion", str(notion), NOTIONS)
     known = structure(space, prior)
     found: dict[str, list[Optimum]] = {}
     skipped: dict[str, str] = {}

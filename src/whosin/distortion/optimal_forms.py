@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from whosin.arguments import of_kind, real, whole
 from whosin.distortion.by_type import ByType
 from whosin.distortion.per_row import Matrix, PerRow, identity
 from whosin.distortion.structure import Structure
@@ -38,7 +39,8 @@ def exp_down(epsilon: float) -> Fraction:
 
 def randomized_response(epsilon: float, values: int) -> PerRow:
     """E_d: keep with probability g/(g+m−1), else one of the others uniformly."""
-    if not epsilon >= 0:
+    whole(values, "values", 2)
+    if not real(epsilon, "epsilon") >= 0:
         raise InvalidInput("epsilon", "at least 0", epsilon)
     if epsilon == math.inf:
         return identity(values)
@@ -58,7 +60,8 @@ def identifiable(structure: Structure, epsilon: float) -> Mechanism:
     Raises:
         ImpossibleTarget: ε is below ε̃_X, where p_Y is not a distribution.
     """
-    if epsilon == math.inf:
+    of_kind(structure, Structure, "structure")
+    if real(epsilon, "epsilon") == math.inf:
         return identity(structure.space.values)
     k = 1 / exp_down(epsilon) if epsilon > 0 else Fraction(1)
     if structure.rows is not None and structure.spread < math.inf:
@@ -87,7 +90,7 @@ def threshold(structure: Structure) -> float:
     For independent rows the largest over rows of ln(1/p_min − (m−1)); otherwise by bisection, the
     inverse applied axis by axis, from above to a relative 1e-11.
     """
-    if structure.spread == math.inf:
+    if of_kind(structure, Structure, "structure").spread == math.inf:
         return math.inf
     if structure.blocks:
         return max(threshold(block.structure) for block in structure.blocks)

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from whosin.arguments import listed
 from whosin.distortion.drawing import choices
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_array, probability
@@ -35,11 +36,13 @@ class PerRow(Mechanism):
 
     def __post_init__(self) -> None:
         seen: set[int] = set()
-        for number, matrix in enumerate(self.matrices):
+        accepted = "square matrices, each line with sum 1"
+        for number, matrix in enumerate(listed(self.matrices, "matrices", accepted)):
             if id(matrix) in seen:
                 continue
             seen.add(id(matrix))
-            for row in matrix:
+            for row in listed(matrix, "matrices", accepted):
+                listed(row, "matrices", accepted)
                 total = sum((probability(p, f"matrix of row {number}") for p in row), Fraction(0))
                 if total != 1 or len(row) != len(matrix):
                     raise InvalidInput(

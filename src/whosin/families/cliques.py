@@ -12,7 +12,7 @@ import numpy as np
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.families.base import Family, Worst, columns, two_worlds
-from whosin.families.structure import independent_beliefs
+from whosin.families.structure import check_prior, independent_beliefs
 from whosin.priors import Prior, Table
 from whosin.spaces.grid import Grid, as_grid
 from whosin.spaces.lattice import Lattice
@@ -42,6 +42,7 @@ class Cliques(Family):
             raise InvalidInput("k", "a whole number of at least 1", repr(self.k))
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
+        check_prior(prior, space)
         worlds = {w: mass for w, mass in enumerate(prior.probabilities(space)) if mass}
         presence = [tuple(w >> e & 1 for w in worlds) for e in range(space.size)]
         groups: dict[tuple[int, ...], list[int]] = {}

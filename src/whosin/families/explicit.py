@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from whosin.arguments import listed, shown
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational
 from whosin.families.base import Family, Worst
+from whosin.families.structure import check_prior
 from whosin.priors import Blocks, Exchangeable, FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.grid import Grid, as_grid
 from whosin.spaces.ladder import Ladder
@@ -37,16 +39,18 @@ class Explicit(Family):
     theorems: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, priors: Iterable[Prior] | Prior) -> None:
-        listed = (priors,) if isinstance(priors, Prior) else tuple(priors)
-        if not listed or not all(isinstance(prior, Prior) for prior in listed):
-            raise InvalidInput("priors", "a list of at least one prior", repr(priors))
-        object.__setattr__(self, "priors", listed)
+        accepted = "a list of at least one prior"
+        found = (priors,) if isinstance(priors, Prior) else listed(priors, "priors", accepted)
+        if not found or not all(isinstance(prior, Prior) for prior in found):
+            raise InvalidInput("priors", accepted, shown(priors))
+        object.__setattr__(self, "priors", found)
 
     def check(self, space: Subsets) -> None:
         for prior in self.priors:
             prior.check(space)
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
+        check_prior(prior, space)
         return any(
             known.probabilities(space) == prior.probabilities(space) for known in self.priors
         )

@@ -5,13 +5,22 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import combinations
 
+from whosin.arguments import of_kind, shown
+from whosin.errors import InvalidInput
 from whosin.priors import FixedSize, Independent, Prior, Uniform
 from whosin.spaces.subsets import Subsets
 
 
+def check_prior(prior: Prior, space: Subsets) -> None:
+    """Refuse what is no prior, no space, or a prior of another space."""
+    if not isinstance(prior, Prior):
+        raise InvalidInput("prior", "a prior, such as Independent([0.5, 0.2])", shown(prior))
+    prior.check(of_kind(space, Subsets, "space", "Subsets(…)"))
+
+
 def independent_beliefs(prior: Prior, space: Subsets) -> tuple[Fraction, ...] | None:
     """p_t for each entity if the prior is independent, otherwise nothing."""
-    prior.check(space)
+    check_prior(prior, space)
     if isinstance(prior, Independent):
         return prior.beliefs(space)
     if isinstance(prior, Uniform):
@@ -26,7 +35,7 @@ def fixed_size_structure(
 ) -> tuple[frozenset[int], dict[int, Fraction], int] | None:
     """(entities surely in, odds of the uncertain ones, size) if the prior is independent given a
     size; otherwise nothing."""
-    prior.check(space)
+    check_prior(prior, space)
     worlds = {
         frozenset(e for e in range(space.size) if number >> e & 1): mass
         for number, mass in enumerate(prior.probabilities(space))

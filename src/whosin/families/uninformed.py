@@ -9,6 +9,7 @@ from typing import ClassVar
 from whosin.exact import Array
 from whosin.families.base import Family, Worst
 from whosin.families.explicit import worst_for_prior
+from whosin.families.structure import check_prior
 from whosin.priors import Prior, Uniform
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.subsets import Subsets
@@ -26,6 +27,7 @@ class Uninformed(Family):
     theorems: ClassVar[tuple[str, ...]] = ()
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
+        check_prior(prior, space)
         return isinstance(prior, Uniform) or len(set(prior.probabilities(space))) == 1
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from whosin.arguments import shown
 from whosin.errors import InvalidInput
+from whosin.spaces import Records, Space, Subsets
 
 if TYPE_CHECKING:
     from whosin.mechanisms.channel import Channel
-    from whosin.spaces import Space
 
 
 class Mechanism(ABC):
@@ -28,11 +29,13 @@ def as_channel(mechanism: object, space: Space | None = None) -> Channel:
     """
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput("mechanism", "a mechanism or a channel", repr(mechanism))
-    return mechanism.channel(space)
+    return mechanism.channel(None if space is None else need_space(space, "it"))
 
 
 def need_space(space: Space | None, mechanism: str) -> Space:
     """The space, or an error that says how to give one."""
     if space is None:
         raise InvalidInput("space", f"given for {mechanism}: measure(mechanism, space)", "none")
+    if not isinstance(space, Subsets | Records):
+        raise InvalidInput("space", "Subsets(…) or Records(…)", shown(space))
     return space

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from whosin.arguments import path_of, shown
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import (
     Array,
@@ -29,7 +30,7 @@ from whosin.exact import (
     is_exact,
     rational,
 )
-from whosin.mechanisms.base import Mechanism
+from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel_file import decimals, space_from, unique
 from whosin.spaces import Grid, Lattice, Records, Space, Subsets
 from whosin.spaces.memory import require_table
@@ -108,8 +109,13 @@ class Channel(Mechanism):
         cls, space: Space, function: Callable[[Any], Mapping[Hashable, object]]
     ) -> Channel:
         """Tabulate a function from a world to {output: probability}."""
-        require_table("a table over all worlds", space.worlds, 1)
-        rows = [dict(function(world)) for world in space]
+        require_table("a table over all worlds", need_space(space, "a function").worlds, 1)
+        if not callable(function):
+            raise InvalidInput("function", "a function of a world", shown(function))
+        rows = [function(world) for world in space]
+        for row in rows:
+            if not isinstance(row, Mapping):
+                raise InvalidInput("function", "one that returns a mapping", shown(row))
         outputs = list(dict.fromkeys(name for row in rows for name in row))
         return cls(space, [[row.get(name, 0) for name in outputs] for row in rows], outputs)
 
@@ -117,7 +123,7 @@ class Channel(Mechanism):
     def load(cls, path: str | Path) -> Channel:
         """Read a channel file; decimals and "a/b" strings are exact."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = path_of(path).read_text(encoding="utf-8")
             data = json.loads(text, object_pairs_hook=unique)
         except UnicodeDecodeError:
             raise InvalidInput("channel file", "JSON text", "something else") from None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from whosin.arguments import listed
 from whosin.errors import InvalidInput
 from whosin.exact import rational
 from whosin.mechanisms.base import Mechanism, need_space
@@ -39,7 +40,7 @@ class Exponential(Mechanism):
         if rational(self.epsilon, "epsilon") < 0:
             raise InvalidInput("epsilon", "at least 0", self.epsilon)
         positive(self.sensitivity, "sensitivity")
-        if len(self.outputs) == 0:
+        if not listed(self.outputs, "outputs", "a list of candidates"):
             raise InvalidInput("outputs", "at least one candidate", "none")
 
     def channel(self, space: Space | None = None) -> Channel:

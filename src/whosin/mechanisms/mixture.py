@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from whosin.arguments import listed
 from whosin.errors import InvalidInput
 from whosin.exact import flint_rational, is_exact, probability
 from whosin.mechanisms.base import Mechanism, as_channel
@@ -29,10 +30,10 @@ class Mixture(Mechanism):
     weights: Sequence[object] | None = None
 
     def __post_init__(self) -> None:
-        if not self.parts:
+        if not listed(self.parts, "parts", "a list of mechanisms"):
             raise InvalidInput("parts", "at least one mechanism", "none")
         if self.weights is not None:
-            if len(self.weights) != len(self.parts):
+            if len(listed(self.weights, "weights", "a list of numbers")) != len(self.parts):
                 raise InvalidInput("weights", f"{len(self.parts)} numbers", len(self.weights))
             total = sum((probability(w, "weights") for w in self.weights), Fraction(0))
             if abs(total - 1) > 1e-9:

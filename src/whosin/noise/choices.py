@@ -15,6 +15,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from whosin.arguments import listed
 from whosin.errors import InvalidInput
 from whosin.exact import Array, probability
 from whosin.noise.inversion import Inversion
@@ -70,6 +71,7 @@ def randomized_response(
         codes: integers from 0 to the number of rows − 1.
         rows: for each code the probabilities of the answers, as in `categorical`.
     """
+    listed(rows, "rows", "a list of the probabilities of each code's answers")
     values = np.asarray(codes)
     if values.dtype.kind not in "iu" or not len(rows):
         raise InvalidInput("codes", "an array of integers, and rows not empty", values.dtype)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from whosin.arguments import listed
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Number, flint_rational, is_exact, log_up, rational
 from whosin.mechanisms import Channel, as_channel
@@ -38,10 +39,11 @@ class BayesianDifferentialPrivacy(Notion):
     unit: ClassVar[str] = "ε"
 
     def __init__(self, prior: Prior | Iterable[Prior]) -> None:
-        priors = prior if isinstance(prior, Prior) else tuple(prior)
+        accepted = "a prior on records, or a list of them"
+        priors = prior if isinstance(prior, Prior) else listed(prior, "prior", accepted)
         object.__setattr__(self, "prior", priors)
         if not self.priors or not all(isinstance(each, Prior) for each in self.priors):
-            raise InvalidInput("prior", "a prior on records, or a list of them", repr(prior))
+            raise InvalidInput("prior", accepted, repr(prior))
 
     @property
     def priors(self) -> tuple[Prior, ...]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whosin.arguments import of_kind
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, flint_rational, rational
 from whosin.spaces.grid import Grid
@@ -57,6 +58,7 @@ class Prior(ABC):
 
     def probabilities(self, space: Subsets) -> list[Fraction]:
         """The probability of each of the 2^n worlds, exactly."""
+        of_kind(space, Subsets, "space", "Subsets(…)")
         require_table("a table over all subsets", space.worlds, 1)
         return [rational(w) for w in self.mass(Grid.single(space), flint_rational)]
 

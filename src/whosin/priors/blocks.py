@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from whosin.arguments import listed, tables
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, probability
 from whosin.priors.base import AsNumber, Prior
@@ -39,7 +40,8 @@ class Blocks(Prior):
 
     def __post_init__(self) -> None:
         seen: set[Hashable] = set()
-        for number, (members, table) in enumerate(self.blocks):
+        accepted = "pairs of the members and a mapping from sets of them to probabilities"
+        for number, (members, table) in enumerate(tables(self.blocks, "blocks", accepted)):
             twice = seen & set(members)
             if twice or len(set(members)) != len(members):
                 raise InvalidInput(
@@ -47,7 +49,8 @@ class Blocks(Prior):
                 )
             seen |= set(members)
             for present in table:
-                outside = set(present) - set(members)
+                outside = set(listed(present, f"block {number}", "sets of its members"))
+                outside -= set(members)
                 if outside:
                     raise InvalidInput(
                         f"block {number}", "sets of its members", sorted(map(str, outside))
@@ -61,9 +64,9 @@ class Blocks(Prior):
     @classmethod
     def cliques(cls, groups: Sequence[Sequence[Hashable]], p: object) -> Blocks:
         """Each group is present as a whole with probability p, else absent as a whole."""
-        return cls(
-            [(tuple(group), {tuple(group): p, (): 1 - probability(p, "p")}) for group in groups]
-        )
+        out, accepted = 1 - probability(p, "p"), "lists of the members of each"
+        found = [listed(group, "groups", accepted) for group in listed(groups, "groups", accepted)]
+        return cls([(group, {group: p, (): out}) for group in found])
 
     @cached_property
     def _exact(self) -> list[dict[frozenset[Hashable], Fraction]]:

@@ -10,6 +10,7 @@ from math import comb
 
 import numpy as np
 
+from whosin.arguments import listed
 from whosin.errors import InvalidInput
 from whosin.exact import Array, probability
 from whosin.priors.base import AsNumber, Prior, convert, normalised
@@ -31,7 +32,7 @@ class Exchangeable(Prior):
     sizes: tuple[object, ...]
 
     def __init__(self, sizes: Iterable[object]) -> None:
-        object.__setattr__(self, "sizes", tuple(sizes))
+        object.__setattr__(self, "sizes", listed(sizes, "sizes", "a list of numbers"))
         total = sum(self._exact, Fraction(0))
         if abs(total - 1) > TOLERANCE:
             raise InvalidInput("sizes", "numbers with sum 1", f"sum {float(total):.12g}")

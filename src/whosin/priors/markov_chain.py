@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from whosin.arguments import listed, whole
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.priors.base import AsNumber
@@ -33,7 +34,8 @@ class MarkovChain(RecordPrior):
     transition: tuple[Any, ...]
 
     def __init__(self, initial: Iterable[object], transition: Iterable[Any]) -> None:
-        object.__setattr__(self, "initial", tuple(initial))
+        listed(transition, "transition", "a matrix, or one a step")
+        object.__setattr__(self, "initial", listed(initial, "initial", "a list of numbers"))
         object.__setattr__(self, "transition", _tuples(transition))
         _ = self.start, self.steps
 
@@ -105,7 +107,7 @@ class MarkovChain(RecordPrior):
     def marginals(self, rows: int) -> Array:
         """Pr[x_j = v] for each row, in floats: rows × values."""
         found = [np.array([float(p) for p in self.start])]
-        for step in range(rows - 1):
+        for step in range(whole(rows, "rows", 1) - 1):
             found.append(found[-1] @ self.matrix(step))
         return np.array(found)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from whosin.arguments import tables, whole
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.priors.base import AsNumber
@@ -32,11 +33,12 @@ class Network(RecordPrior):
     nodes: Nodes
 
     def __post_init__(self) -> None:
-        for row, (parents, table) in enumerate(self.nodes):
-            if any(not 0 <= parent < row for parent in parents):
+        accepted = "pairs of the parents and a mapping from their values to a distribution"
+        for row, (parents, table) in enumerate(tables(self.nodes, "nodes", accepted)):
+            if any(whole(parent, f"parents of row {row}", 0) >= row for parent in parents):
                 raise InvalidInput(f"parents of row {row}", "earlier rows", tuple(parents))
             for values in table:
-                if len(tuple(values)) != len(parents):
+                if not isinstance(values, tuple) or len(values) != len(parents):
                     raise InvalidInput(
                         f"table of row {row}", f"keys of {len(parents)} values", repr(values)
                     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NoReturn
 
+from whosin.arguments import listed
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, is_exact, probability
 from whosin.priors.base import AsNumber, Prior
@@ -42,6 +43,7 @@ class RecordPrior(Prior):
 
 def distribution(values: Sequence[object], field: str) -> tuple[Fraction, ...]:
     """Read probabilities with sum 1 (floats within 1e-9, then scaled to it)."""
+    values = listed(values, field, "a list of probabilities")
     exact = tuple(probability(value, field) for value in values)
     total = sum(exact, Fraction(0))
     slack = Fraction(0) if is_exact(*values) else TOLERANCE

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from whosin.arguments import listed
 from whosin.errors import InvalidInput
 from whosin.exact import Array, probability
 from whosin.priors.base import AsNumber, Prior, normalised
@@ -36,9 +37,9 @@ class Table(Prior):
         if isinstance(probabilities, Mapping):
             support, length = dict(probabilities), None
         else:
-            listed = list(probabilities)
-            support = {world: value for world, value in enumerate(listed) if value}
-            length = len(listed)
+            values = listed(probabilities, "probabilities", "a list of numbers, or a mapping")
+            support = {world: value for world, value in enumerate(values) if value}
+            length = len(values)
         object.__setattr__(self, "support", support)
         object.__setattr__(self, "length", length)
         total = sum((probability(v, "probabilities") for v in support.values()), Fraction(0))

@@ -161,19 +161,26 @@ def _target(data: Mapping[str, Any]) -> Target:
 
 
 def _family(data: Mapping[str, Any], target: Target) -> families.Family:
-    special = [key for key in ("linked", "known", "uninformed") if data.get(key)]
+    special = [
+        key for key in ("linked", "known", "uninformed") if data.get(key, False) is not False
+    ]
     if len(special) > 1:
         raise InvalidInput("adversary", f"one of {', '.join(special)}", "several")
+    for key in ("size-known", "uninformed"):
+        if not isinstance(data.get(key, False), bool):
+            raise InvalidInput(key, "true or false", repr(data[key])[:80])
     if data.get("uninformed"):
         if len(data) > 1:
             raise InvalidInput("uninformed", "given alone", ", ".join(data))
         return families.Uninformed()
     low, high = _range(data["prior"]) if "prior" in data else (0, 1)
-    if data.get("linked"):
+    if "linked" in special:
         if "prior" in data or data.get("size-known"):
             raise InvalidInput("linked", "given without prior and size-known", data["linked"])
         return families.Cliques(data["linked"])
-    if data.get("known") is not None:
+    if "known" in special:
+        if data.get("size-known"):
+            raise InvalidInput("known", "given without size-known", data["known"])
         return families.AtMostKnown(data["known"], low, high)
     if isinstance(target, calibration.Rho) and "prior" not in data:
         return families.OneOf(target.m)

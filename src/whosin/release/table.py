@@ -48,7 +48,7 @@ class Table:
             raise InvalidInput("engine", "an engine, such as DuckDB()", repr(engine)[:80])
         self.engine = engine if engine is not None else DuckDB()
         self.data = self.engine.open(source)
-        self.name = name if name is not None else _name(source)
+        self.name = name if name is not None else dataset_name(source)
         self.entity = self.column(entity, "entity")
         if self.type(self.entity).is_nested():
             accepted = "a column of numbers, texts or dates"
@@ -129,7 +129,9 @@ def positive(value: object, field: str) -> int:
     return value
 
 
-def _name(source: object) -> str:
+def dataset_name(source: object) -> str:
+    """What a ledger calls a table that has no name of its own: its file, or its name in a database,
+    without folder and ending."""
     if not isinstance(source, str | Path):
         raise InvalidInput("name", "given for a table in memory: the dataset's name", "nothing")
     text = str(source)

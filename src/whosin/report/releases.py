@@ -15,6 +15,7 @@ from whosin.ledger.charge import Cost
 from whosin.release import Answer, Offer, Release
 from whosin.report.budget import allowed, standing_card
 from whosin.report.card import who
+from whosin.report.narrow import print_table
 from whosin.report.text import print_sections
 
 MOST_SHOWN = 30
@@ -39,7 +40,7 @@ def print_offers(
     console = Console(highlight=False)
     console.print(f"[bold]{escape(title)}[/bold]: a dry run. Nothing is spent, no row is read.")
     console.print(f"{escape(who(plan.family))} Whoever that is {escape(plan.target.words())}.")
-    console.print(offer_table(plan, offers))
+    print_table(console, offer_table(plan, offers))
     if any(offer.charge.alone for offer in offers):
         console.print("Its promise does not add to others: it must be the only release.")
     else:
@@ -72,7 +73,7 @@ def print_release(title: str, plan: Plan, release: Release) -> None:
     for answer in release:
         paid = cost_words(answer.cost)
         console.print(f"\n[bold]{escape(answer.title)}[/bold]  [dim]{paid}; {answer.noise}[/dim]")
-        console.print(answer_table(answer))
+        print_table(console, answer_table(answer))
     console.print()
     print_sections(standing_card(release.standing))
 

@@ -33,6 +33,7 @@ from whosin.priors import Prior
 from whosin.references import THEOREMS, Paper, Theorem
 from whosin.report import budget, card
 from whosin.report.explanation import Explanation
+from whosin.report.narrow import print_table
 from whosin.report.numbers import percent, short
 from whosin.report.plot import belief_plot
 from whosin.theorems.map import BARRIERS, EDGES
@@ -163,7 +164,8 @@ def print_plan(plan: Plan) -> None:
     print_sections(card.card(plan))
     console.print()
     bounds = getattr(plan.family, "bounds", (0, 1))
-    print(belief_plot(card.curves(plan), (float(bounds[0]), float(bounds[1]))))
+    band = (float(bounds[0]), float(bounds[1]))
+    print(belief_plot(card.curves(plan), band, console.width))
     _print_reasons(console, plan.theorems)
 
 
@@ -237,11 +239,11 @@ def print_explanation(found: Explanation) -> None:
         if reading.ratio == float("inf"):
             cells = ["any"] * len(cells)
         table.add_row(f"{reading.words} ({reading.symbol})", *cells)
-    console.print(table)
+    print_table(console, table)
     if found.delta:
         console.print(f"\nEach line may fail with probability {found.failure:g} (T18).")
     console.print()
-    print(belief_plot(found.curves()))
+    print(belief_plot(found.curves(), most=console.width))
     _print_reasons(console, tuple(dict.fromkeys(r.theorem for r in found.readings)))
 
 
@@ -257,7 +259,7 @@ def print_map() -> None:
         table.add_row(*map(escape, row))
     for barrier in BARRIERS:
         table.add_row(*map(escape, (barrier.source, "⇏", barrier.target, barrier.reason, "")))
-    console.print(table)
+    print_table(console, table, lead=3)
 
 
 def _print_reasons(console: Console, theorems: Sequence[str]) -> None:

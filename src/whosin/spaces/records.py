@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from whosin.arguments import listed, whole
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 
@@ -34,10 +35,10 @@ class Records:
 
     def index(self, world: Sequence[int]) -> int:
         """The number of a world given by its rows."""
-        if len(world) != self.rows or not all(0 <= value < self.values for value in world):
-            raise InvalidInput(
-                "world", f"{self.rows} values from 0 to {self.values - 1}", repr(tuple(world))
-            )
+        accepted = f"{self.rows} values from 0 to {self.values - 1}"
+        found = listed(world, "world", accepted)
+        if len(found) != self.rows or any(value not in range(self.values) for value in found):
+            raise InvalidInput("world", accepted, repr(found))
         number = 0
         for value in world:
             number = number * self.values + value
@@ -46,6 +47,7 @@ class Records:
     def world(self, index: int) -> tuple[int, ...]:
         """The rows of a world given by its number."""
         digits = []
+        whole(index, "index", 0)
         for _ in range(self.rows):
             index, digit = divmod(index, self.values)
             digits.append(digit)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
+from whosin.arguments import listed, whole
 from whosin.errors import InvalidInput
 
 MOST = 10_000_000
@@ -60,10 +61,12 @@ class Subsets:
 
     def index(self, present: Iterable[Hashable]) -> int:
         """The number of the world in which exactly these entities are present."""
-        return sum(1 << self.position(entity) for entity in set(present))
+        found = listed(present, "present", "a set of entities")
+        return sum(1 << bit for bit in {self.position(entity) for entity in found})
 
     def world(self, index: int) -> frozenset[Hashable]:
         """The set of entities present in a world given by its number."""
+        whole(index, "index", 0)
         return frozenset(name for bit, name in enumerate(self.entities) if index >> bit & 1)
 
     def __iter__(self) -> Iterator[frozenset[Hashable]]:

@@ -11,6 +11,7 @@ from collections import deque
 from fractions import Fraction
 from itertools import pairwise
 
+from whosin.arguments import of_kind, whole
 from whosin.errors import InvalidInput, WhosinError
 from whosin.priors import FixedSize
 from whosin.spaces import Subsets
@@ -26,6 +27,10 @@ def coupling(prior: FixedSize, space: Subsets, entity: int) -> dict[tuple[World,
         InvalidInput: the entity is certain under the prior, so there is nothing to couple.
         WhosinError: no such coupling exists, which would refute the lemma.
     """
+    of_kind(prior, FixedSize, "prior")
+    of_kind(space, Subsets, "space")
+    if whole(entity, "entity", 0) >= space.size:
+        raise InvalidInput("entity", f"from 0 to {space.size - 1}", entity)
     if not 0 < prior.belief(space, entity) < 1:
         raise InvalidInput("entity", "uncertain under the prior", space.entities[entity])
     without, with_it = _conditionals(prior, space, entity)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from whosin.arguments import of_numbers
 from whosin.errors import InvalidInput
 from whosin.exact import Number, exp_up, log_up, round_up
 from whosin.mechanisms import as_channel
@@ -46,26 +47,31 @@ def ratio_between_any_worlds(mechanism: object, space: Space | None = None) -> F
     )
 
 
+@of_numbers
 def independent_from_unbounded(epsilon: float) -> float:
     """T4, Li13 Theorem 4.5: ε-positive UDP ⇔ (D_I, e^ε)-PMP; likewise negative UDP and NMP."""
     return _exp(_epsilon(epsilon))
 
 
+@of_numbers
 def unbounded_from_independent(gamma: Number) -> float:
     """T4, the other way: (D_I, γ)-PMP ⇔ ln γ-positive UDP."""
     return log_up(_gamma(gamma))
 
 
+@of_numbers
 def fixed_size_from_bounded(epsilon: float) -> float:
     """T5, Li13 Theorem 4.8: ε-BDP ⇔ (D_B, e^ε)-PMP."""
     return _exp(_epsilon(epsilon))
 
 
+@of_numbers
 def bounded_from_unbounded(epsilon: float) -> float:
     """T6, Li13 section 4: ε-UDP ⇒ 2ε-BDP. No converse: publishing |T| is 0-BDP and no UDP."""
     return 2 * _epsilon(epsilon)
 
 
+@of_numbers
 def cliques_from_unbounded(epsilon: float, k: int) -> float:
     """T7, Li13 section 4.1: ε-positive UDP ⇒ (D_NI^k, e^(kε))-PMP, attained by a Laplace count."""
     if k < 1:
@@ -73,6 +79,7 @@ def cliques_from_unbounded(epsilon: float, k: int) -> float:
     return _exp(k * _epsilon(epsilon))
 
 
+@of_numbers
 def one_of_from_identifiability(rho: Number, m: int) -> Number:
     """T8, Li13 Theorem 5.6: (ρ, m)-DI ⇔ (D_C^m, γ)-PMP, γ = max(ρm, (m−1)/(m(1−ρ)))."""
     if m < 2:
@@ -82,6 +89,7 @@ def one_of_from_identifiability(rho: Number, m: int) -> Number:
     return math.inf if rho == 1 else max(rho * m, (m - 1) / (m * (1 - rho)))
 
 
+@of_numbers
 def identifiability_from_one_of(gamma: Number, m: int) -> Number:
     """T8, the other way: ρ = min(γ/m, 1 − (m−1)/(mγ))."""
     if m < 2:
@@ -90,6 +98,7 @@ def identifiability_from_one_of(gamma: Number, m: int) -> Number:
     return max(min(gamma / m, 1 - (m - 1) / (m * gamma)), _uniform(gamma, m))
 
 
+@of_numbers
 def bounded_from_identifiability(rho: Number) -> float:
     """T9, Li13 Theorem 5.7 for two candidates: (ρ, 2)-DI ⇔ ln(ρ/(1−ρ))-BDP.
 
@@ -100,6 +109,7 @@ def bounded_from_identifiability(rho: Number) -> float:
     return math.inf if rho == 1 else log_up(rho / (1 - rho))
 
 
+@of_numbers
 def identifiability_from_bounded(epsilon: float) -> float:
     """T9, the other way: ε-BDP ⇔ (1/(1+e^−ε), 2)-DI."""
     if _epsilon(epsilon) >= LARGEST:
@@ -108,6 +118,7 @@ def identifiability_from_bounded(epsilon: float) -> float:
     return round_up(odds / (1 + odds))
 
 
+@of_numbers
 def sampled_from_sampling(growth: Number, beta: Number) -> Number:
     """T10, Li13 Theorem 5.10: (β, ε)-positive DPS ⇔ (D_F^β, γ)-PMP with e^ε = `growth` and
     γ = max(e^ε, (e^ε − 1 + β)/(β e^ε)).
@@ -122,6 +133,7 @@ def sampled_from_sampling(growth: Number, beta: Number) -> Number:
     return max(growth, (growth - 1 + beta) / (beta * growth))
 
 
+@of_numbers
 def sampling_from_sampled(gamma: Number, beta: Number) -> Number:
     """T10, the other way: the largest e^ε of positive DPS that gives γ under D_F^β.
 
@@ -132,6 +144,7 @@ def sampling_from_sampled(gamma: Number, beta: Number) -> Number:
     return min(gamma, (1 - beta) / (1 - gamma * beta)) if gamma * beta < 1 else gamma
 
 
+@of_numbers
 def mixed(*gammas: Number) -> Number:
     """T13, Li13 Theorem 3.11: a mixture of (D, γ_i)-PMP mechanisms is (D, max γ_i)-PMP.
 
@@ -143,6 +156,7 @@ def mixed(*gammas: Number) -> Number:
     return max(_gamma(gamma) for gamma in gammas)
 
 
+@of_numbers
 def post_processed(gamma: Number) -> Number:
     """T13, Li13 Theorem 3.12: post-processing keeps (D, γ)-PMP."""
     return _gamma(gamma)

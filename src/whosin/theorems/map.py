@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from whosin import families as f
+from whosin.arguments import of_kind, shown
 from whosin.errors import InvalidInput, NoImplication
 from whosin.exact import Number, exp_up, log_up, rational, round_up
 from whosin.notions import (
@@ -48,7 +49,9 @@ def convert(level: Level, to: Notion) -> Level:
     Raises:
         NoImplication: no chain of theorems leads there; `counterexample` says why, if known.
     """
-    source = level.notion
+    source = of_kind(level, Level, "level").notion
+    if not isinstance(to, Notion):
+        raise InvalidInput("to", "a notion of privacy", shown(to))
     if not isinstance(source, Notion):
         raise InvalidInput("level", "one that a notion measured", "one without a notion")
     nodes = _nodes(source, to)

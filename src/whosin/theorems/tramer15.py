@@ -6,10 +6,12 @@ import math
 from fractions import Fraction
 
 from whosin import beliefs
+from whosin.arguments import of_numbers, real
 from whosin.errors import InvalidInput
 from whosin.exact import Number, exp_up, log_down, rational, round_up
 
 
+@of_numbers
 def bounded_from_epsilon(epsilon: float, low: Fraction, high: Fraction) -> float:
     """T11: ε-UDP ⇒ (γ, D_I^[a,b])-PMP and ε-BDP ⇒ (γ, D_B^[a,b])-PMP for the γ returned.
 
@@ -21,6 +23,7 @@ def bounded_from_epsilon(epsilon: float, low: Fraction, high: Fraction) -> float
     return gamma if isinstance(gamma, float) else round_up(Fraction(gamma))
 
 
+@of_numbers
 def epsilon_from_bounded(gamma: Number, low: Fraction, high: Fraction) -> float:
     """T11, the other way: the largest ε that keeps γ at every prior in [a, b], rounded down.
 
@@ -35,6 +38,7 @@ def fallback(epsilon: float, relation: str) -> dict[str, float]:
 
     ε-UDP gives e^ε and e^(2ε); ε-BDP gives nothing under D_I and e^ε under D_B.
     """
+    real(epsilon, "epsilon")
     if relation == "add-remove":
         return {"D_I": _exp(epsilon), "D_B": _exp(2 * epsilon)}
     if relation == "replace":

@@ -20,15 +20,18 @@ from __future__ import annotations
 
 import math
 
+from whosin.arguments import of_numbers
 from whosin.errors import InvalidInput
 
 
+@of_numbers
 def membership_from_bayesian(epsilon: float) -> float:
     """T14: ε-Bayesian DP ⇒ (D_*, e^ε)-PMP: D_* puts mass p on (x_i, x_K), 1 − p on (x_i', x_K)
     and lets the other rows follow the data; equivalent, since D_* is downward scalable in p."""
     return math.exp(_epsilon(epsilon)) if epsilon < 700 else math.inf
 
 
+@of_numbers
 def bayesian_from_membership(gamma: float) -> float:
     """T14, the other way: (D_*, γ)-PMP ⇒ ln γ-Bayesian DP."""
     if not gamma >= 1:
@@ -36,11 +39,13 @@ def bayesian_from_membership(gamma: float) -> float:
     return math.log(gamma)
 
 
+@of_numbers
 def semantic_from_dp(epsilon: float) -> float:
     """T15: ε-DP ⇒ tanh(ε/2)-semantic privacy; the same for Bayesian DP and Bayesian SP."""
     return math.tanh(_epsilon(epsilon) / 2)
 
 
+@of_numbers
 def dp_from_semantic(level: float) -> float:
     """T15, the other way: level-semantic privacy ⇒ ε-DP with ε = 4 artanh(level)."""
     if not 0 <= level <= 1:
@@ -48,11 +53,13 @@ def dp_from_semantic(level: float) -> float:
     return math.inf if level == 1 else 4 * math.atanh(level)
 
 
+@of_numbers
 def semantic_from_dp_as_published(epsilon: float) -> float:
     """Zhao17 Theorems 1, 2: e^(2ε) − 1, which says nothing from ε = 0.35 on."""
     return math.expm1(2 * _epsilon(epsilon))
 
 
+@of_numbers
 def dp_from_semantic_as_published(level: float) -> float:
     """Zhao17 Theorems 1, 2: (1/2 − 1/(e^ε+1))-SP ⇒ ε-DP, for levels below 1/2 only."""
     if not 0 <= level < 0.5:

@@ -106,6 +106,7 @@ def _settings(
 
 def _listen(host: str, port: int) -> socket.socket:
     """Bind first, so that a taken port is one clear line."""
+    import errno
     import socket
 
     from whosin.errors import InvalidInput
@@ -117,6 +118,17 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=kind)
     except socket.gaierror:
         raise InvalidInput("--host", "an address of this machine", host) from None
+    except OSError as error:
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise InvalidInput("--host", "an address of this machine", host) from None
+        why = {errno.EADDRINUSE: "is in use", errno.EACCES: "needs more rights"}
+        reason = why.get(error.errno or 0, "cannot be had")
+        raise OSError(f"port {port} {reason}; choose another one: --port {_other(port)}") from None
+
+
+def _other(port: int) -> int:
+    """A port to try instead of one that others have."""
+    return port + 1 if 1024 <= port < 65535 else 8321
 
 
 def _run(settings: Settings, listening: socket.socket) -> None:

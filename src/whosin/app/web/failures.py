@@ -19,6 +19,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from whosin import errors
+from whosin.app.web import shapes
 
 STATUS: tuple[tuple[type[errors.WhosinError], int], ...] = (
     (errors.BudgetRefused, 409),
@@ -68,13 +69,11 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def _shape(request: Request, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query"))
-        return JSONResponse(body(place or None, first["msg"]), 422)
+        return JSONResponse(body(*shapes.sentence(error.errors())), 422)
 
     @app.exception_handler(HTTPException)
     def _http(request: Request, error: HTTPException) -> JSONResponse:
-        return JSONResponse(body(None, str(error.detail)), error.status_code, error.headers)
+        return JSONResponse(body(None, shapes.refused(error)), error.status_code, error.headers)
 
 
 def log_unexpected(error: Exception) -> None:

@@ -1,8 +1,8 @@
 """The served folder: which files there are, and how new ones come in.
 
-Contract: a name is one plain file name in the folder; a link that leads elsewhere, a hidden file or
-a path is no such name. An upload never replaces a file, and one that is not what its name says is
-not kept.
+Contract: a name is one plain file name in the folder, followed by ::table for a table of a
+database; a link that leads elsewhere, a hidden file or a path is no such name. An upload never
+replaces a file, and one that is not what its name says is not kept.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from whosin.app.web.failures import Refused
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import InvalidInput, UnknownName, WhosinError
+from whosin.release import DuckDB
 from whosin.release.engines.base import ARROW, KINDS
 
 TABLES = tuple(KINDS | ARROW)
+DATABASES = (".duckdb",)
 NAME = re.compile(r"\w[\w .()-]{0,119}")
 STARTS = {"parquet": b"PAR1", "arrow": b"ARROW1"}
 
@@ -26,6 +28,30 @@ STARTS = {"parquet": b"PAR1", "arrow": b"ARROW1"}
 def tables(folder: Path) -> list[Path]:
     """The tables, by name."""
     return sorted(path for path in _files(folder) if path.suffix.lower() in TABLES)
+
+
+def databases(folder: Path) -> dict[str, Path]:
+    """The tables of databases, as `database.duckdb::table`; a database that cannot be read, because
+    another program writes to it, has none."""
+    found = sorted(path for path in _files(folder) if path.suffix.lower() in DATABASES)
+    if not found:
+        return {}
+    listed: dict[str, Path] = {}
+    with DuckDB() as engine:
+        for path in found:
+            with contextlib.suppress(WhosinError, OSError):
+                listed.update({f"{path.name}::{name}": path for name in engine.tables(path)})
+    return listed
+
+
+def find_table(folder: Path, name: str) -> str:
+    """A table of the folder as an engine takes it: a file, or a table of a database."""
+    known = databases(folder) if "::" in name else {}
+    if name in known:
+        return str(folder / name)
+    path = find(folder, name)
+    check_content(path, path.name)
+    return str(path)
 
 
 def scenarios(folder: Path) -> list[Path]:

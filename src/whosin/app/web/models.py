@@ -11,6 +11,8 @@ Spelled = Annotated[
     Text | float, Field(description='A number, or a text that spells one exactly: "0.6", "1/3"')
 ]
 Short = Annotated[str, Field(max_length=200)]
+REQUEST = r"^[A-Za-z0-9-]{8,64}$"
+REQUEST_WORDS = "8 to 64 letters, digits and dashes"
 
 
 class Body(BaseModel):
@@ -92,7 +94,7 @@ class ReleaseBody(Body):
     again."""
 
     scenario: ScenarioBody
-    request: str = Field(pattern=r"^[A-Za-z0-9-]{8,64}$")
+    request: str = Field(pattern=REQUEST, description=f"An id of your own: {REQUEST_WORDS}")
 
 
 class TextBody(Body):

@@ -14,12 +14,13 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from whosin.app.web import folder, lane
+from whosin.app.web import folder, lane, outputs
 from whosin.app.web.failures import Refused, at
 from whosin.app.web.models import ScenarioBody, data
 from whosin.app.web.settings import Settings
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError
+from whosin.exact import rational
 from whosin.ledger import Ledger, Standing, refusal
 from whosin.ledger.budget import Budget
 from whosin.release import QUERIES, Offer, Release, Session, Table
@@ -27,12 +28,24 @@ from whosin.release.domains import read_domain
 from whosin.release.pricing import Share
 from whosin.release.queries import Query, read_query
 from whosin.release.scenario import Scenario, read_plan, read_scenario
+from whosin.release.table import dataset_name
 
 MOST_VALUES, MOST_CELLS, MOST_CANDIDATES = 2_000, 20_000, 5_000
 """What a page takes: values of a column, cells of an answer, candidates of a maximum."""
-BELIEFS = ("prior", "low", "high", "low and high", "uninformed", "size-known")
+BELIEFS = ("prior", "low", "high", "low and high")
 ABOUT_COLUMN = re.compile(r"(?:key of the )?(?:column|domain of|values of|edges of) (.+)")
-QUERY_FIELDS = ("name", "column", "by", "where", "weight", "magnitude", "rows", "groups", "k")
+QUERY_FIELDS = (
+    "name",
+    "column",
+    "by",
+    "where",
+    "weight",
+    "magnitude",
+    "rows",
+    "groups",
+    "k",
+    "path",
+)
 
 
 def plan_of(
@@ -40,6 +53,10 @@ def plan_of(
 ) -> Plan:
     """A plan, whose errors name the field that a person filled in."""
     try:
+        if adversary.get("known") is not None and rational(target.get("delta", 0), "delta"):
+            accepted = "0 for someone who knows only a few people: with a δ it is for one "
+            accepted += "count alone, which whosin plan --entities works out"
+            raise InvalidInput("delta", accepted, target["delta"])
         return read_plan(adversary, target, query)
     except WhosinError as error:
         field = str(getattr(error, "field", ""))
@@ -50,6 +67,10 @@ def plan_of(
             place = "adversary.known" if "known" in adversary else "adversary.linked"
         elif field in ("delta", "candidates"):
             place = f"target.{field}"
+        elif field in ("uninformed", "size-known"):
+            place = f"adversary.{field}"
+        elif field == "m":
+            place = "target.candidates"
         else:
             place = f"target.{chosen}"
         error.__dict__["place"] = place
@@ -73,15 +94,13 @@ def opened(settings: Settings, body: ScenarioBody) -> Iterator[tuple[Scenario, T
     """A scenario and its table, checked by its schema; inside the lane."""
     given = data(body)
     with at("table.source"):
-        file = folder.find(settings.folder, body.table.source)
-        folder.check_content(file, file.name)
+        folder.find_table(settings.folder, body.table.source)
     plan_of(given.get("adversary", {}), given["target"])
     for place, query in enumerate(given["queries"]):
-        with at(f"queries.{place}"):
-            if query.get("kind") == "synthetic":
-                raise InvalidInput("kind", "asked by whosin release, which writes a file", "here")
-            with _query_field(place):
-                read_query(query, QUERIES)
+        with at(f"queries.{place}"), _query_field(place):
+            read_query(query, QUERIES)
+            if query["kind"] == "synthetic":
+                outputs.plain_name(query["path"])
     scenario = read_scenario(given, settings.folder)
     table = _open_table(scenario)
     table.engine = lane.Aside(table.engine)
@@ -180,13 +199,23 @@ def release(
                 "table.source",
             )
         with Ledger(settings.ledger, who=who) as ledger:
-            session = Session(table, scenario.plan, ledger, request=request)
-            return scenario, session.release(scenario.queries, **scenario.budget)
+            own = _paid(ledger, table.name, request, len(body.queries))
+            with outputs.reserved(settings.folder, body, own):
+                session = Session(table, scenario.plan, ledger, request=request)
+                return scenario, session.release(scenario.queries, **scenario.budget)
+
+
+def _paid(ledger: Ledger, dataset: str, request: str, count: int) -> list[int]:
+    """The queries of a request that were debited before."""
+    if dataset not in ledger.datasets():
+        return []
+    debited = {entry.request for entry in ledger.history(dataset) if entry.kind == "debit"}
+    return [place for place in range(count) if f"{request}/{place}" in debited]
 
 
 def stored(settings: Settings, body: ScenarioBody, request: str) -> tuple[Scenario, Release]:
     """A release that was made before; nothing is paid, nothing is drawn."""
-    dataset = Path(body.table.source).stem
+    dataset = dataset_name(body.table.source)
     standing, texts = standing_of(settings, dataset), {}
     if standing is not None:
         with Ledger(settings.ledger, create=False) as ledger:

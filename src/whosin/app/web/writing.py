@@ -118,5 +118,9 @@ def _exact(value: Fraction) -> str:
 
 
 def _query(query: Mapping[str, Any]) -> str:
-    options = [f"{key}={value!r}" for key, value in query.items() if key != "kind"]
+    options = [
+        f"{key}=str(folder / {value!r})" if key == "path" else f"{key}={value!r}"
+        for key, value in query.items()
+        if key != "kind"
+    ]
     return f"release.{QUERIES[query['kind']].__name__}({', '.join(options)})"

@@ -172,27 +172,36 @@ class DuckDB:
         self._connection.register(name, source)
         return self._table(name)
 
-    def _catalogue(self, source: str) -> Any:
-        path, _, name = source.partition("::")
+    def tables(self, path: str | Path) -> list[str]:
+        """The tables of a DuckDB database; those outside its main schema as schema.table."""
+        listed = "SELECT table_schema, table_name FROM information_schema.tables"
+        listed += " WHERE table_catalog = ? ORDER BY ALL"
+        rows = self._connection.execute(listed, [self._attach(path)]).fetchall()
+        return [name if schema == "main" else f"{schema}.{name}" for schema, name in rows]
+
+    def _attach(self, path: str | Path) -> str:
+        """The name under which a database is read; it is never written."""
         place = Path(path).resolve()
         if not place.exists():
-            raise FileNotFoundError(2, "no such file or directory", path)
+            raise FileNotFoundError(2, "no such file or directory", str(path))
         if place not in self._attached:
             alias = f"whosin_data_{len(self._attached)}"
             try:
                 command = f"ATTACH {_literal(place)} AS {alias} (TYPE duckdb, READ_ONLY)"
                 self._connection.execute(command)
             except Exception:
-                raise unreadable(path, "DuckDB database") from None
+                raise unreadable(str(path), "DuckDB database") from None
             self._attached[place] = alias
-        schema, _, table = name.rpartition(".")
-        home = (self._attached[place], schema or "main")
-        listed = "SELECT table_name FROM information_schema.tables"
-        listed += " WHERE table_catalog = ? AND table_schema = ?"
-        known = [row[0] for row in self._connection.execute(listed, home).fetchall()]
-        if table not in known:
+        return self._attached[place]
+
+    def _catalogue(self, source: str) -> Any:
+        path, _, name = source.partition("::")
+        known = self.tables(path)
+        if name not in known:
             raise UnknownName("table", name, known)
-        parts = (part.replace('"', '""') for part in (*home, table))
+        schema, _, table = name.rpartition(".")
+        home = (self._attach(path), schema or "main", table)
+        parts = (part.replace('"', '""') for part in home)
         return self._view("SELECT * FROM " + ".".join(f'"{part}"' for part in parts))
 
 

@@ -79,6 +79,10 @@ class Synthetic(Query):
             "rows": [[Path(self.path).name, written.rows, written.digest]],
         }
 
+    def question(self) -> dict[str, Any]:
+        """As every query's; the file by its name, so that a ledger does not depend on folders."""
+        return super().question() | {"path": Path(self.path).name}
+
     def _path(self) -> Path:
         if not isinstance(self.path, str | Path) or Path(self.path).suffix != ".parquet":
             raise InvalidInput("path", "a file ending in .parquet", repr(self.path)[:80])

@@ -56,8 +56,9 @@ def settings_of(request: Request) -> Settings:
 def list_files(request: Request) -> Files:
     """The tables and scenarios in the served folder."""
     home = settings_of(request).folder
+    found = {path.name: path for path in folder.tables(home)} | folder.databases(home)
     return Files(
-        tables=[File(name=path.name, bytes=path.stat().st_size) for path in folder.tables(home)],
+        tables=[File(name=name, bytes=path.stat().st_size) for name, path in found.items()],
         scenarios=[path.name for path in folder.scenarios(home)],
     )
 
@@ -66,15 +67,11 @@ def list_files(request: Request) -> Files:
 def list_columns(request: Request, file: FileName) -> Columns:
     """The columns of a table, from its schema alone."""
     with at("table.source"):
-        path = folder.find(settings_of(request).folder, file)
-        folder.check_content(path, path.name)
-        engine = DuckDB()
-        try:
-            schema = engine.open(path).schema()
-        finally:
-            engine.close()
+        source = folder.find_table(settings_of(request).folder, file)
+        with DuckDB() as engine:
+            schema = engine.open(source).schema()
     return Columns(
-        file=path.name,
+        file=file,
         columns=[
             Column(name=name, type=str(kind), numeric=bool(kind.is_numeric()))
             for name, kind in schema.items()

@@ -12,6 +12,7 @@ from whosin.app.web import lane
 from whosin.app.web.models import PlanBody, data
 from whosin.app.web.scenarios import plan_of
 from whosin.calibration import Plan
+from whosin.calibration.adversary import against
 from whosin.references import THEOREMS
 from whosin.report import card
 
@@ -42,19 +43,18 @@ def make_plan(body: PlanBody) -> PlanView:
     given = data(body)
     adversary, target = given.get("adversary", {}), given["target"]
     with lane.exact():
-        counted = "known" not in adversary or not target.get("delta")
-        return view(plan_of(adversary, target, "count" if counted else None))
+        return view(plan_of(adversary, target, "count"))
 
 
 def view(plan: Plan) -> PlanView:
     """A plan for the page."""
-    bounds = [float(end) for end in getattr(plan.family, "bounds", (0, 1))]
+    looking = against(plan.target, plan.family)
     steps = [x / (POINTS - 1) for x in range(POINTS)]
     return PlanView(
         plan=plain(plan.to_dict()),
         card=sections(card.card(plan)),
         theorems=[str(THEOREMS[number]) for number in plan.theorems],
-        band=bounds,
+        band=[float(looking.low), float(looking.high)],
         curves=[
             {"name": name, "points": [[x, round(posterior(x), 6)] for x in steps]}
             for _mark, name, posterior in card.curves(plan)

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import PlainTextResponse, Response
+from fastapi.responses import FileResponse, PlainTextResponse, Response
 from pydantic import BaseModel, ValidationError
 
 from whosin.app.cli.output import plain
-from whosin.app.web import folder, lane, scenarios, writing
-from whosin.app.web.failures import at
+from whosin.app.web import folder, lane, outputs, scenarios, shapes, writing
+from whosin.app.web.failures import Refused, at
 from whosin.app.web.models import ReleaseBody, ScenarioBody, TextBody, data
 from whosin.app.web.routes.files import FileName, settings_of
 from whosin.app.web.routes.plan import Section, sections
 from whosin.errors import InvalidInput
 from whosin.ledger import units
 from whosin.ledger.charge import Cost
-from whosin.release import Release
+from whosin.release import Answer, Release
 from whosin.release.scenario import Scenario
 from whosin.report import card
 from whosin.report.budget import standing_card
@@ -28,6 +28,7 @@ from whosin.report.html import release_report
 from whosin.report.releases import cost_words, offer_data
 
 router = APIRouter(tags=["release"])
+PARQUET = "application/vnd.apache.parquet"
 TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}}
 
 
@@ -70,6 +71,7 @@ def price_scenario(request: Request, body: ScenarioBody) -> Price:
     """The cost and the expected error of each query, before anything runs."""
     settings = settings_of(request)
     with lane.exact(), scenarios.opened(settings, body) as (scenario, table):
+        outputs.check(settings.folder, body)
         offers = scenarios.offers_for(scenario, table)
         standing = scenarios.standing_of(settings, table.name)
         relation = scenario.plan.relation
@@ -117,11 +119,30 @@ def csv_release(
     from pyarrow import csv
 
     _, made = scenarios.stored(settings_of(request), body.scenario, body.request)
-    if answer >= len(made):
-        raise InvalidInput("answer", f"a number from 0 to {len(made) - 1}", answer)
     out = io.BytesIO()
-    csv.write_csv(made[answer].to_arrow(), out)
+    csv.write_csv(_answer(made, answer).to_arrow(), out)
     return Response(out.getvalue(), media_type="text/csv")
+
+
+@router.post(
+    "/api/release/file",
+    responses={200: {"content": {PARQUET: {}}}},
+    response_class=Response,
+)
+def file_release(
+    request: Request, body: ReleaseBody, answer: Annotated[int, Query(ge=0, le=99)] = 0
+) -> FileResponse:
+    """The file that an answer of a release wrote: a synthetic table, as Parquet."""
+    settings = settings_of(request)
+    _, made = scenarios.stored(settings, body.scenario, body.request)
+    path = outputs.written(settings.folder, _answer(made, answer))
+    return FileResponse(path, media_type=PARQUET, filename=path.name)
+
+
+def _answer(made: Release, place: int) -> Answer:
+    if place >= len(made):
+        raise InvalidInput("answer", f"a number from 0 to {len(made) - 1}", place)
+    return made[place]
 
 
 @router.post("/api/scenario/toml", response_class=Response, responses=TEXT)
@@ -178,9 +199,8 @@ def _read(text: str) -> ScenarioView:
     try:
         body = ScenarioBody.model_validate(found)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InvalidInput(place or "scenario", "as in a scenario file", first["msg"]) from None
+        field, words = shapes.sentence(error.errors(include_url=False))
+        raise Refused(422, words, field) from None
     return ScenarioView(scenario=plain(data(body)), notes=notes)
 
 

@@ -55,7 +55,10 @@ async function keep(path, body, name) {
 
 function card(answer, place, body) {
   const alone = answer.rows.length === 1 && answer.columns.includes("value");
+  const file = answer.columns[0] === "file" ? answer.rows[0][0] : null;
   const chart = answerChart(answer);
+  const button = (label, words, path, name) =>
+    h("button", { type: "button", class: "quiet", "aria-label": words, onclick: () => keep(path, body, name) }, label);
   return h(
     "article",
     { class: "answer" },
@@ -63,12 +66,8 @@ function card(answer, place, body) {
       "header",
       {},
       h("h3", {}, answer.title),
-      h("button", {
-        type: "button",
-        class: "quiet",
-        "aria-label": `Download ${answer.title} as CSV`,
-        onclick: () => keep(`/api/release/csv?answer=${place}`, body, `${plainName(answer.title)}.csv`),
-      }, "CSV"),
+      file ? button("Parquet", `Download ${file}`, `/api/release/file?answer=${place}`, file) : null,
+      file ? null : button("CSV", `Download ${answer.title} as CSV`, `/api/release/csv?answer=${place}`, `${plainName(answer.title)}.csv`),
     ),
     h("p", { class: "note" }, `${answer.paid}; ${answer.noise}`),
     alone ? single(answer) : null,

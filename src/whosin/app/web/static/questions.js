@@ -15,9 +15,17 @@ const KINDS = {
   quantile: { label: "a quantile of a column", column: "numbers", extra: ["quantile", "share of the rows below", "0.5"] },
   top: { label: "the most frequent values", by: true, needsBy: true, extra: ["k", "how many", "3"] },
   keys: { label: "values that were not declared (needs δ)", column: "any" },
+  synthetic: {
+    label: "a synthetic table (they must know how many)",
+    columns: true,
+    where: false,
+    extra: ["path", "name of the file", "synthetic.parquet"],
+  },
 };
 
-let asked = []; // {kind, name, column, by: Set, where, weight, extra, kept: other keys of a scenario}
+// {kind, name, column, by: Set (for synthetic tables: their columns), where, weight, extra,
+//  kept: other keys of a scenario}
+let asked = [];
 
 export function reset() {
   asked = [];
@@ -38,7 +46,7 @@ export function queries() {
     const found = { kind: query.kind };
     if (query.name.trim()) found.name = query.name.trim();
     if (shape.column) found.column = query.column;
-    if (query.by.size) found.by = [...query.by];
+    if (query.by.size) found[shape.columns ? "columns" : "by"] = [...query.by];
     if (shape.extra && query.extra.trim()) found[shape.extra[0]] = numeric(query.extra.trim());
     if (query.where.trim()) found.where = query.where.trim();
     if (query.weight.trim() && query.weight.trim() !== "1") found.weight = numeric(query.weight.trim());
@@ -47,7 +55,7 @@ export function queries() {
 }
 
 export function loadQueries(given) {
-  asked = given.map(({ kind, name, column, by, where, weight, ...kept }) => {
+  asked = given.map(({ kind, name, column, columns: several, by = several, where, weight, ...kept }) => {
     const extra = KINDS[kind]?.extra?.[0];
     const text = extra && kept[extra] !== undefined ? String(kept[extra]) : (KINDS[kind]?.extra?.[2] ?? "");
     if (extra) delete kept[extra];
@@ -70,11 +78,12 @@ export const queriesReady = () =>
   domainsReady() &&
   asked.every((query) => {
     const shape = KINDS[query.kind] ?? {};
-    return (!shape.column || query.column) && (!shape.needsBy || query.by.size);
+    return (!shape.column || query.column) && (!(shape.needsBy || shape.columns) || query.by.size);
   });
 
 function text(query, place, key, label, placeholder = "") {
   const id = `query-${place}-${key}`;
+  const field = `queries.${place}.${key === "extra" ? KINDS[query.kind].extra[0] : key}`;
   return h(
     "div",
     {},
@@ -84,13 +93,13 @@ function text(query, place, key, label, placeholder = "") {
       value: query[key],
       placeholder,
       autocomplete: "off",
-      "data-field": `queries.${place}.${key}`,
+      "data-field": field,
       oninput: (event) => {
         query[key] = event.target.value;
         changed();
       },
     }),
-    h("p", { class: "error", "data-error": `queries.${place}.${key}` }),
+    h("p", { class: "error", "data-error": field }),
   );
 }
 
@@ -122,12 +131,15 @@ function about(query, place) {
 
 function groups(query, place) {
   const names = declaredColumns().filter(hasCells);
+  const [key, label] = KINDS[query.kind].columns ? ["columns", "Columns"] : ["by", "For each"];
   query.by = new Set([...query.by].filter((name) => names.includes(name)));
-  if (!names.length) return null;
+  if (!names.length) {
+    return KINDS[query.kind].columns ? h("p", { class: "note" }, "Declare values or bins of a column first.") : null;
+  }
   return h(
     "div",
-    { role: "group", "aria-label": `question ${place + 1}, for each` },
-    h("span", { class: "label" }, "For each"),
+    { role: "group", "aria-label": `question ${place + 1}, ${label.toLowerCase()}` },
+    h("span", { class: "label" }, label),
     h(
       "div",
       { class: "by" },
@@ -147,7 +159,7 @@ function groups(query, place) {
         ),
       ),
     ),
-    h("p", { class: "error", "data-error": `queries.${place}.by` }),
+    h("p", { class: "error", "data-error": `queries.${place}.${key}` }),
   );
 }
 
@@ -177,9 +189,9 @@ function card(query, place) {
       { class: "fields" },
       text(query, place, "name", "Call it", query.kind),
       shape.column ? about(query, place) : null,
-      shape.by ? groups(query, place) : null,
+      shape.by || shape.columns ? groups(query, place) : null,
       shape.extra ? text(query, place, "extra", `${shape.extra[1][0].toUpperCase()}${shape.extra[1].slice(1)}`) : null,
-      text(query, place, "where", "Only rows where", "age >= 65 and ward = 'A'"),
+      shape.where === false ? null : text(query, place, "where", "Only rows where", "age >= 65 and ward = 'A'"),
       text(query, place, "weight", "Weight in the budget", "1"),
     ),
     h("p", { class: "error", "data-error": `queries.${place}` }),

@@ -15,6 +15,12 @@ let keptBudget = {}; // how a loaded scenario splits its budget, which the page 
 
 const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`).value;
 const linked = () => chosen("linked") === "yes";
+const candidates = () => chosen("target") === "rho"; // who is looking is part of that target
+const uninformed = () => chosen("knows") === "nothing";
+const asked = () => !candidates() && !linked() && !uninformed(); // the beliefs are asked for
+const TARGETS = ["posterior", "gamma", "gain", "rho", "epsilon"];
+const SLIDERS = ["posterior", "gamma", "gain"];
+const PERCENT = ["posterior", "gain", "rho"];
 
 export function beliefWords(value) {
   if (value <= 0) return "certain that they are not";
@@ -29,16 +35,22 @@ export function beliefWords(value) {
 
 // Scenario from the page
 
+const whole = (id) => (/^\s*\d+\s*$/.test($(id).value) ? Number($(id).value) : $(id).value);
+
 function adversary() {
-  if (linked()) return { linked: Number($("group-size").value) };
+  if (candidates()) return {};
+  if (linked()) return { linked: whole("group-size") };
+  if (uninformed()) return { uninformed: true };
   const prior = `${$("low-text").value.trim()}%..${$("high-text").value.trim()}%`;
+  if (chosen("knows") === "few") return { prior, known: whole("known") };
   return chosen("size") === "yes" ? { prior, "size-known": true } : { prior };
 }
 
 function target() {
   const kind = chosen("target");
-  const text = kind === "epsilon" ? $("epsilon").value : $(`${kind}-text`).value;
-  const found = { [kind]: kind === "posterior" ? `${text.trim()}%` : text.trim() };
+  const text = (SLIDERS.includes(kind) ? $(`${kind}-text`) : $(kind)).value.trim();
+  const found = { [kind]: PERCENT.includes(kind) ? `${text}%` : text };
+  if (kind === "rho") found.candidates = whole("candidates");
   if ($("delta").value.trim()) found.delta = $("delta").value.trim();
   return found;
 }
@@ -62,7 +74,9 @@ function scenario() {
 function problem() {
   const value = (id) => Number($(id).value.trim() === "" ? NaN : $(id).value);
   const wrong = (field, message) => new ApiError(422, field, message);
-  if (!linked()) {
+  const counted = (id, least) => Number.isInteger(value(id)) && value(id) >= least;
+  const few = chosen("knows") === "few" && asked();
+  if (asked()) {
     for (const id of ["low-text", "high-text"]) {
       if (!(value(id) >= 0 && value(id) <= 100)) {
         return wrong("adversary.prior", "Beliefs must be numbers from 0 to 100, in per cent.");
@@ -71,8 +85,14 @@ function problem() {
     if (value("low-text") > value("high-text")) {
       return wrong("adversary.prior", "“at least” must not be above “at most”.");
     }
-  } else if (!(Number.isInteger(value("group-size")) && value("group-size") >= 1)) {
+    if (few && (value("low-text") === 0 || value("high-text") === 100)) {
+      return wrong("adversary.prior", "Who knows only a few people is certain of nobody else: stay between 0 and 100.");
+    }
+  } else if (linked() && !candidates() && !counted("group-size", 1)) {
     return wrong("adversary.linked", "The size of a group must be a whole number of at least 1.");
+  }
+  if (few && !counted("known", 0)) {
+    return wrong("adversary.known", "How many they know must be a whole number of at least 0.");
   }
   const kind = chosen("target");
   if (kind === "posterior") {
@@ -81,11 +101,24 @@ function problem() {
       return wrong("target.posterior", "It must be a number between 0 and 100, in per cent.");
     }
     if (linked()) return wrong("target.posterior", "For linked people choose a factor instead.");
-    if (most <= value("high-text")) {
+    const before = uninformed() ? 50 : value("high-text");
+    if (most <= before) {
       return wrong(
         "target.posterior",
-        `It must be above ${value("high-text")}%: someone that sure already cannot be held to less.`,
+        `It must be above ${before}%: someone that sure already cannot be held to less.`,
       );
+    }
+  }
+  if (kind === "gain" && !(value("gain-text") > 0 && value("gain-text") < 100)) {
+    return wrong("target.gain", "It must be a number between 0 and 100, in percentage points.");
+  }
+  if (kind === "rho") {
+    if (!counted("candidates", 2)) {
+      return wrong("target.candidates", "There must be a whole number of candidates, at least 2.");
+    }
+    const before = 100 / value("candidates");
+    if (!(value("rho") > before && value("rho") < 100)) {
+      return wrong("target.rho", `It must be between ${number(before)} and 100: each of them is that likely already.`);
     }
   }
   if (kind === "gamma" && !(value("gamma-text") > 1)) {
@@ -99,24 +132,38 @@ function problem() {
 
 // Steps 1 and 2
 
+function priorWords(low, high) {
+  if (candidates()) return "";
+  if (linked()) return "Anything from certain that they are not to certain that they are.";
+  if (uninformed()) return "As unsure as a coin toss.";
+  return `From ${low}% (${beliefWords(low)}) to ${high}% (${beliefWords(high)}).`;
+}
+
 function words() {
   const low = Number($("low-text").value);
   const high = Number($("high-text").value);
-  $("prior-words").textContent = linked()
-    ? "Anything from certain that they are not to certain that they are."
-    : `From ${low}% (${beliefWords(low)}) to ${high}% (${beliefWords(high)}).`;
+  $("prior-words").textContent = priorWords(low, high);
   const kind = chosen("target");
   const after = Number($("posterior-text").value);
   const factor = Number($("gamma-text").value);
+  const most = asked() ? high : 50;
   $("target-words").textContent = {
     posterior: `Whoever it is ends up at most ${after}% sure, and ${beliefWords(after)}.`,
     gamma: `A belief of 10% may become ${number(Math.min(100, 10 * factor), 3)}%, and not more.`,
+    gain: `A belief of ${most}% may become ${number(Math.min(100, most + Number($("gain-text").value)), 4)}%, and not more.`,
+    rho: `Each of them is ${number(100 / Number($("candidates").value))}% likely before.`,
     epsilon: "The strength of plain differential privacy, given directly.",
   }[kind];
-  for (const name of ["posterior", "gamma", "epsilon"]) $(`target-${name}`).hidden = kind !== name;
-  $("group").hidden = $("linked-note").hidden = !linked();
-  $("beliefs").disabled = linked();
-  for (const radio of document.querySelectorAll('input[name="size"]')) radio.disabled = linked();
+  for (const name of TARGETS) $(`target-${name}`).hidden = kind !== name;
+  const [alone, few] = [linked() && !candidates(), chosen("knows") === "few"];
+  $("group").hidden = $("linked-note").hidden = !alone;
+  $("few").hidden = $("few-note").hidden = !(few && !linked() && !candidates());
+  $("nothing-note").hidden = !(uninformed() && !linked() && !candidates());
+  $("rho-note").hidden = !candidates();
+  $("beliefs").disabled = !asked();
+  $("knows").disabled = linked() || candidates();
+  $("sizes").disabled = !asked() || few;
+  $("links").disabled = candidates() || chosen("knows") !== "all";
 }
 
 function figures(view) {
@@ -275,11 +322,13 @@ const both = (id, text) => {
 async function load(view) {
   const found = view.scenario;
   const who = found.adversary ?? {};
-  const { delta, ...wanted } = found.target;
+  const { delta, candidates: several, ...wanted } = found.target;
   const [kind, value] = Object.entries(wanted)[0] ?? ["posterior", "60%"];
-  if (who.known !== undefined || who.uninformed || !["posterior", "gamma", "epsilon"].includes(kind)) {
-    throw new Error("This page has no fields for that adversary or target; whosin release takes it.");
+  if (wanted.rho !== undefined && Object.keys(who).length) {
+    throw new Error("This page asks nothing about whoever knows several candidates; whosin release takes it.");
   }
+  choose("knows", who.uninformed ? "nothing" : who.known === undefined ? "all" : "few");
+  if (who.known !== undefined) $("known").value = who.known;
   choose("linked", who.linked ? "yes" : "no");
   if (who.linked) $("group-size").value = who.linked;
   choose("size", who["size-known"] ? "yes" : "no");
@@ -287,8 +336,11 @@ async function load(view) {
   both("low", asPercent(low));
   both("high", asPercent(high ?? low));
   choose("target", kind);
-  if (kind === "epsilon") $("epsilon").value = value;
-  else both(kind, kind === "posterior" ? asPercent(value) : String(value));
+  const spelled = PERCENT.includes(kind) ? asPercent(value) : String(value);
+  if (SLIDERS.includes(kind)) both(kind, spelled);
+  else $(kind).value = spelled;
+  if (several !== undefined) $("candidates").value = several;
+  $("target-rho").closest("details").open = ["rho", "epsilon"].includes(kind) || Boolean(delta);
   $("delta").value = delta ?? "";
   $("title").value = found.title ?? "Release";
   const { noise, share, ...rest } = found.budget ?? {};
@@ -318,7 +370,7 @@ async function loading(reading) {
 }
 
 export async function start() {
-  for (const id of ["low", "high", "posterior", "gamma"]) {
+  for (const id of ["low", "high", ...SLIDERS]) {
     $(id).addEventListener("input", () => {
       $(`${id}-text`).value = $(id).value;
       changedPlan();
@@ -328,7 +380,7 @@ export async function start() {
       changedPlan();
     });
   }
-  for (const id of ["epsilon", "delta", "group-size"]) $(id).addEventListener("input", changedPlan);
+  for (const id of ["epsilon", "delta", "group-size", "known", "rho", "candidates"]) $(id).addEventListener("input", changedPlan);
   for (const radio of document.querySelectorAll('#view-release input[type="radio"]')) {
     radio.addEventListener("change", () => {
       if (radio.name === "linked" && linked() && chosen("target") === "posterior") {
@@ -339,7 +391,8 @@ export async function start() {
   }
   for (const [id, field] of [["low-text", "adversary.prior"], ["high-text", "adversary.prior"],
     ["posterior-text", "target.posterior"], ["gamma-text", "target.gamma"],
-    ["epsilon", "target.epsilon"], ["delta", "target.delta"], ["group-size", "adversary.linked"]]) {
+    ["gain-text", "target.gain"], ["rho", "target.rho"], ["candidates", "target.candidates"],
+    ["known", "adversary.known"], ["epsilon", "target.epsilon"], ["delta", "target.delta"], ["group-size", "adversary.linked"]]) {
     $(id).dataset.field = field;
   }
   for (const id of ["title", "share"]) $(id).addEventListener("input", changed);

@@ -1,0 +1,83 @@
+"""Files that releases write: synthetic tables.
+
+Contract: a file is written in the served folder under a plain name, and never replaces another's: a
+name that is there, or that another release is writing, is refused unless this very request paid for
+it. What is handed out is the file that was written, by its digest in the ledger.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from whosin.app.web.failures import Refused, at
+from whosin.app.web.folder import NAME
+from whosin.app.web.models import ScenarioBody
+from whosin.errors import InvalidInput
+from whosin.release import Answer
+
+ENDING = ".parquet"
+
+_lock = threading.Lock()
+_writing: set[Path] = set()
+
+
+def check(folder: Path, body: ScenarioBody, own: Collection[int] = ()) -> set[Path]:
+    """The files that a scenario will write.
+
+    Args:
+        own: places of the queries that this request has paid for: their files may be there.
+
+    Raises:
+        Refused: a name is taken.
+    """
+    wanted: set[Path] = set()
+    for place, query in enumerate(body.queries):
+        if query.get("kind") != "synthetic":
+            continue
+        with at(f"queries.{place}.path"):
+            path = folder / plain_name(query.get("path"))
+        if path in wanted | _writing or (path.exists() and place not in own):
+            words = f"there is a file {path.name!r} already; choose another name"
+            raise Refused(409, words, f"queries.{place}.path")
+        wanted.add(path)
+    return wanted
+
+
+@contextmanager
+def reserved(folder: Path, body: ScenarioBody, own: Collection[int] = ()) -> Iterator[None]:
+    """Check, and keep the names for the length of a block."""
+    with _lock:
+        wanted = check(folder, body, own)
+        _writing.update(wanted)
+    try:
+        yield
+    finally:
+        with _lock:
+            _writing.difference_update(wanted)
+
+
+def written(folder: Path, answer: Answer) -> Path:
+    """The file of an answer, if it is still what was written."""
+    if answer.question.get("query") != "synthetic":
+        raise InvalidInput("answer", "one that wrote a file", answer.title)
+    name, _, digest = answer.rows[0]
+    path = folder / plain_name(name)
+    gone = f"the file {name!r} is no longer what this release wrote"
+    try:
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                raise Refused(409, gone, "answer")
+    except OSError:
+        raise Refused(404, gone, "answer") from None
+    return path
+
+
+def plain_name(name: object) -> str:
+    """A name that a file may have."""
+    if not isinstance(name, str) or not NAME.fullmatch(name) or not name.endswith(ENDING):
+        raise InvalidInput("path", f"a plain file name ending in {ENDING}", repr(name)[:120])
+    return name

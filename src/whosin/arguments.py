@@ -1,0 +1,88 @@
+"""Arguments of a wrong kind, refused where they come in.
+
+Contract: whatever Python object a caller passes by mistake is answered with `InvalidInput`, which
+names the argument; numbers are read by `exact`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
+from inspect import signature
+from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from whosin.errors import InvalidInput
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+Kind = TypeVar("Kind")
+SHOWN = 80
+
+
+def shown(value: object) -> str:
+    """What came, short enough for a message."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def listed(value: object, field: str, accepted: str) -> tuple[Any, ...]:
+    """The entries of a list; a text lists its letters ("ab" is a set of a and b), a mapping or a
+    single thing is no list."""
+    if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
+        return tuple(value)
+    raise InvalidInput(field, accepted, shown(value))
+
+
+def tables(value: object, field: str, accepted: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Pairs of a list and a mapping, such as members and the probabilities of their sets."""
+    for entry in listed(value, field, accepted):
+        pair = listed(entry, field, accepted)
+        if len(pair) != 2 or not isinstance(pair[1], Mapping):
+            raise InvalidInput(field, accepted, shown(entry))
+        yield listed(pair[0], field, accepted), pair[1]
+
+
+def of_kind(value: object, kind: type[Kind], field: str, accepted: str | None = None) -> Kind:
+    """The value, if it is of this kind."""
+    if isinstance(value, kind):
+        return value
+    raise InvalidInput(field, accepted or f"a {kind.__name__}", shown(value))
+
+
+def path_of(value: object, field: str = "path") -> Path:
+    """The path of a file."""
+    if isinstance(value, str | PathLike):
+        return Path(value)
+    raise InvalidInput(field, "the path of a file", shown(value))
+
+
+def whole(value: object, field: str, least: int) -> int:
+    """A whole number of at least this."""
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least:
+        return int(value)
+    raise InvalidInput(field, f"a whole number of at least {least}", shown(value))
+
+
+def real(value: object, field: str) -> Any:
+    """A number as it is: rational, float, ∞. A NaN is none; FLINT's rationals have p and q."""
+    if (isinstance(value, Real) and value == value) or hasattr(value, "q"):
+        return value
+    raise InvalidInput(field, "a number", shown(value))
+
+
+def of_numbers(formula: Callable[Given, Found]) -> Callable[Given, Found]:
+    """A formula that takes numbers only: rationals, floats, ∞; others are refused by name."""
+    names = tuple(signature(formula).parameters)
+    last = len(names) - 1  # of *numbers all have its name
+
+    @wraps(formula)
+    def checked(*given: Given.args, **named: Given.kwargs) -> Found:
+        placed = ((names[min(place, last)], value) for place, value in enumerate(given))
+        for name, value in (*placed, *named.items()):
+            real(value, name)
+        return formula(*given, **named)
+
+    return checked

@@ -1,0 +1,270 @@
+"""Through the routes: every adversary and target of a scenario, synthetic tables, databases."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import threading
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+
+import duckdb
+import httpx
+import pytest
+from pyarrow import parquet
+
+import whosin as wi
+from web_server import ONE, SCENARIO, program, served
+from whosin.app.web import outputs
+from whosin.app.web.models import ScenarioBody
+from whosin.app.web.server import running
+from whosin.ledger import Ledger
+from whosin.release import DuckDB
+from whosin.release.scenario import load_scenario, read_plan
+
+SIZED = {"adversary": {"prior": "0.05..0.5", "size-known": True}}
+COPY = {"kind": "synthetic", "name": "a copy", "columns": ["ward"], "path": "copy.parquet"}
+SYNTHETIC = SCENARIO | SIZED | {"queries": [{"kind": "count"}, COPY]}
+
+
+@pytest.fixture
+def hospital(tmp_path):
+    return served(tmp_path)
+
+
+@pytest.fixture
+def server(hospital):
+    with running(hospital) as url, program(url) as client:
+        yield client
+
+
+def problem(answer: httpx.Response, status: int, field: str | None = None) -> str:
+    error = answer.json()["error"]
+    assert (answer.status_code, error["field"]) == (status, field), answer.text
+    return str(error["message"])
+
+
+PLANS = [
+    ({"prior": "10%..50%", "known": 3}, {"posterior": "60%"}, [0.1, 0.5]),
+    ({"prior": "10%..50%", "known": 0}, {"gain": "10%"}, [0.1, 0.5]),
+    ({"uninformed": True}, {"posterior": "60%"}, [0.5, 0.5]),
+    ({"uninformed": True}, {"gamma": "1.5", "delta": "1e-6"}, [0.5, 0.5]),
+    ({"prior": "5%..50%"}, {"gain": "20%"}, [0.05, 0.5]),
+    ({"linked": 3}, {"gain": "20%"}, [0, 1]),
+    ({}, {"rho": "10%", "candidates": 20}, [0.05, 0.05]),
+]
+
+
+def test_every_adversary_and_target(server, tmp_path):
+    """Shown, priced, saved as TOML and as a script: always the same plan."""
+    for adversary, target, band in PLANS:
+        body = ONE | {"adversary": adversary, "target": target}
+        view = server.post("/api/plan", json={"adversary": adversary, "target": target}).json()
+        plan = read_plan(adversary, target)
+        assert view["plan"]["epsilon"] == plan.epsilon and view["band"] == band
+        assert server.post("/api/price", json=body).json()["epsilon"] == plan.epsilon
+        toml = server.post("/api/scenario/toml", json=body).text
+        (tmp_path / "again.toml").write_text(toml, encoding="utf-8")
+        assert load_scenario(tmp_path / "again.toml").plan.to_dict() == plan.to_dict()
+        read = server.post("/api/scenario/read", json={"text": toml}).json()["scenario"]
+        assert {"adversary": {}} | read == body
+        asked = {"scenario": body, "request": "not-made-yet"}
+        script = server.post("/api/scenario/script", json=asked).text
+        names: dict[str, object] = {"wi": wi}
+        lines = [line for line in script.splitlines() if line.startswith(("target", "adv", "plan"))]
+        exec("\n".join(lines), names)
+        assert names["plan"].to_dict() == plan.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("adversary", "target", "field", "words"),
+    [
+        ({"known": 3}, {"gamma": 2}, "adversary.prior", "strictly between 0 and 1"),
+        ({"known": -1, "prior": "0.1..0.5"}, {"gamma": 2}, "adversary.known", "at least 0"),
+        ({"known": 3, "prior": "0.1..0.5"}, {"gamma": 2, "delta": 0.01}, "target.delta", "count"),
+        ({"known": 3, "prior": "0.1", "size-known": True}, {"gamma": 2}, "adversary.known", "size"),
+        ({"uninformed": True, "prior": "0.5"}, {"gamma": 2}, "adversary.uninformed", "alone"),
+        ({"uninformed": True}, {"posterior": "0.4"}, "target.posterior", "above"),
+        ({"linked": 0}, {"gamma": 2}, "adversary.linked", "at least 1"),
+        ({}, {"gain": "1.2"}, "target.gain", "between 0 and 1"),
+        ({}, {"rho": "0.1"}, "target.candidates", "whole number"),
+        ({}, {"rho": "0.1", "candidates": 1}, "target.candidates", "at least 2"),
+        ({}, {"rho": "0.1", "candidates": 5}, "target.rho", "above 1/m"),
+        ({"linked": 2}, {"rho": "0.1", "candidates": 20}, "target.rho", "for rho"),
+    ],
+)  # fmt: skip
+def test_a_wrong_adversary_or_target_names_its_field(server, adversary, target, field, words):
+    body = {"adversary": adversary, "target": target}
+    assert words in problem(server.post("/api/plan", json=body), 422, field)
+
+
+def test_someone_who_knows_few_sees_one_answer(server):
+    few = {"adversary": {"prior": "0.1..0.5", "known": 3}}
+    refusal = server.post("/api/price", json=SCENARIO | few).json()["refusal"]
+    made = server.post("/api/release", json={"scenario": SCENARIO | few, "request": "many-of-them"})
+    assert refusal is not None or made.status_code == 409, "three answers are one too many"
+    one = server.post("/api/release", json={"scenario": ONE | few, "request": "only-a-count"})
+    assert one.status_code == 200, one.text
+
+
+# Synthetic tables
+
+
+def test_a_synthetic_table_is_written_once_and_handed_out(server, hospital, tmp_path):
+    body = {"scenario": SYNTHETIC, "request": "with-a-table"}
+    offers = server.post("/api/price", json=SYNTHETIC).json()["offers"]
+    assert "cells" in offers[1]["noise"] and not (hospital.folder / "copy.parquet").exists()
+    made = server.post("/api/release", json=body).json()
+    name, rows, digest = made["answers"][1]["rows"][0]
+    content = server.post("/api/release/file", params={"answer": 1}, json=body)
+    assert hashlib.sha256(content.content).hexdigest() == digest
+    assert "copy.parquet" in content.headers["content-disposition"]
+    (tmp_path / "kept.parquet").write_bytes(content.content)
+    assert (name, rows) == ("copy.parquet", parquet.read_table(tmp_path / "kept.parquet").num_rows)
+    assert rows == 400
+    assert server.post("/api/release", json=body).json() == made  # a retry writes nothing
+    assert (hospital.folder / "copy.parquet").read_bytes() == content.content
+
+    problem(server.post("/api/release/file", json=body), 422, "answer")  # a count wrote no file
+    taken = problem(server.post("/api/price", json=SYNTHETIC), 409, "queries.1.path")
+    assert "choose another name" in taken
+    again = body | {"request": "under-another-id"}
+    problem(server.post("/api/release", json=again), 409, "queries.1.path")
+
+    toml = tomllib.loads(server.post("/api/scenario/toml", json=SYNTHETIC).text)
+    assert toml["queries"][1] == COPY
+    (tmp_path / "again.py").write_text(server.post("/api/scenario/script", json=body).text)
+    run = [sys.executable, str(tmp_path / "again.py"), str(hospital.folder)]
+    printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert f"copy.parquet\t{rows}\t{digest}" in printed
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.standing("hospital").debits == 2
+
+    (hospital.folder / "copy.parquet").write_bytes(b"PAR1 something else")
+    lost = server.post("/api/release/file", params={"answer": 1}, json=body)
+    assert "no longer" in problem(lost, 409, "answer")
+    (hospital.folder / "copy.parquet").unlink()
+    problem(server.post("/api/release/file", params={"answer": 1}, json=body), 404, "answer")
+
+
+@pytest.mark.parametrize(
+    "path", ["../out.parquet", "/tmp/out.parquet", ".hidden.parquet", "a/b.parquet", "x.csv", 3, ""]
+)
+def test_a_synthetic_table_stays_in_the_folder(server, hospital, path):
+    body = SYNTHETIC | {"queries": [COPY | {"path": path}]}
+    assert "path" in problem(server.post("/api/price", json=body), 422, "queries.0.path")
+    made = server.post("/api/release", json={"scenario": body, "request": "outside-of-it"})
+    problem(made, 422, "queries.0.path")
+    script = server.post(
+        "/api/scenario/script", json={"scenario": body, "request": "outside-of-it"}
+    )
+    problem(script, 422, "queries.0.path")
+
+
+def test_a_synthetic_table_replaces_nothing(server, hospital):
+    before = (hospital.folder / "hospital.parquet").read_bytes()
+    body = SYNTHETIC | {"queries": [COPY | {"path": "hospital.parquet"}]}
+    problem(server.post("/api/price", json=body), 409, "queries.0.path")
+    made = server.post("/api/release", json={"scenario": body, "request": "over-the-table"})
+    problem(made, 409, "queries.0.path")
+    twice = SYNTHETIC | {"queries": [COPY, COPY]}
+    problem(server.post("/api/price", json=twice), 409, "queries.1.path")
+    unsized = SCENARIO | {"queries": [COPY]}
+    assert "size is known" in problem(server.post("/api/price", json=unsized), 422, "queries.0")
+    assert (hospital.folder / "hospital.parquet").read_bytes() == before
+
+
+def test_two_tables_of_one_name_at_once(hospital):
+    """Whoever comes second is told, also while the first is still being written."""
+    body = ScenarioBody.model_validate(SYNTHETIC)
+    with outputs.reserved(hospital.folder, body):
+        for own in ((), (1,)):
+            with pytest.raises(outputs.Refused), outputs.reserved(hospital.folder, body, own):
+                pass
+    with outputs.reserved(hospital.folder, body):
+        pass
+
+
+def test_an_interrupted_table_is_continued_under_its_id(server, hospital, monkeypatch):
+    body = {"scenario": SYNTHETIC, "request": "breaks-once"}
+    run, calls = DuckDB.run, iter(range(100))
+
+    def fail(self: DuckDB, *given: object) -> object:
+        if next(calls) == 1:
+            raise RuntimeError("while the table is counted")
+        return run(self, *given)
+
+    monkeypatch.setattr(DuckDB, "run", fail)
+    assert "the debit stands" in problem(server.post("/api/release", json=body), 503)
+    made = server.post("/api/release", json=body)
+    assert made.status_code == 200 and (hospital.folder / "copy.parquet").exists()
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.standing("hospital").debits == 2
+
+
+# Databases
+
+
+@pytest.fixture
+def database(hospital):
+    source = hospital.folder / "hospital.parquet"
+    with duckdb.connect(str(hospital.folder / "clinic.duckdb")) as made:
+        made.execute(f"CREATE TABLE visits AS SELECT * FROM '{source}'")
+        made.execute("CREATE SCHEMA old")
+        made.execute("CREATE TABLE old.visits AS SELECT * FROM visits LIMIT 10")
+    return hospital.folder / "clinic.duckdb"
+
+
+def test_a_table_of_a_database(server, hospital, database, tmp_path):
+    names = [file["name"] for file in server.get("/api/files").json()["tables"]]
+    assert names == ["hospital.parquet", "clinic.duckdb::visits", "clinic.duckdb::old.visits"]
+    source = "clinic.duckdb::visits"
+    columns = server.get("/api/columns", params={"file": source}).json()
+    assert [column["name"] for column in columns["columns"]] == ["patient", "age", "ward", "days"]
+    scenario = ONE | {"table": ONE["table"] | {"source": source}}
+    body = {"scenario": scenario, "request": "from-a-database"}
+    made = server.post("/api/release", json=body).json()
+    assert abs(made["answers"][0]["rows"][0][0] - 400) < 200
+    assert made["standing"]["dataset"] == "visits"
+    assert server.post("/api/release/csv", json=body).status_code == 200
+    toml = server.post("/api/scenario/toml", json=scenario).text
+    assert server.post("/api/scenario/read", json={"text": toml}).json()["scenario"] == scenario
+    (tmp_path / "again.py").write_text(server.post("/api/scenario/script", json=body).text)
+    run = [sys.executable, str(tmp_path / "again.py"), str(hospital.folder)]
+    printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert f"\n{made['answers'][0]['rows'][0][0]}\t" in printed
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["clinic.duckdb::none", "clinic.duckdb", "none.duckdb::visits", "../x.duckdb::visits",
+     "/etc/passwd::x", "::visits", "hospital.parquet::x", "clinic.duckdb::visits; DROP TABLE x"],
+)  # fmt: skip
+def test_tables_that_are_none(server, database, source):
+    scenario = ONE | {"table": ONE["table"] | {"source": source}}
+    problem(server.post("/api/price", json=scenario), 422, "table.source")
+    problem(server.get("/api/columns", params={"file": source}), 422, "table.source")
+
+
+def test_a_database_that_cannot_be_read(server, hospital):
+    (hospital.folder / "broken.duckdb").write_bytes(b"no database")
+    names = [file["name"] for file in server.get("/api/files").json()["tables"]]
+    assert names == ["hospital.parquet"]
+
+
+def test_racing_for_one_name(server, hospital):
+    """Six releases that want the same file: one has it, the others are told before they pay."""
+    share = {"budget": {"share": "10%"}, "queries": [COPY]}
+    barrier = threading.Barrier(6)
+
+    def go(number: int) -> httpx.Response:
+        barrier.wait()
+        body = {"scenario": SYNTHETIC | share, "request": f"racing-{number}"}
+        return server.post("/api/release", json=body)
+
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(go, range(6)))
+    assert sorted(answer.status_code for answer in found) == [200, 409, 409, 409, 409, 409]
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.standing("hospital").debits == 1
