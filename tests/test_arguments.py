@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -110,6 +111,12 @@ GOOD: dict[Callable[..., Any], dict[str, Any]] = {
     RECORDS.world: {"index": 0},
     CHAIN.marginals: {"rows": 2},
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong path may be a right one: nothing is written where the tests run."""
+    monkeypatch.chdir(tmp_path)
 
 
 def public() -> Iterator[tuple[str, Callable[..., Any]]]:
