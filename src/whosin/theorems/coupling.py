@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from whosin.arguments import of_kind, whole
 from whosin.errors import InvalidInput, WhosinError
-from whosin.priors import FixedSize
+from whosin.priors import FixedSize, Prior
 from whosin.spaces import Subsets
 
 World = frozenset[int]
@@ -27,7 +27,7 @@ def coupling(prior: FixedSize, space: Subsets, entity: int) -> dict[tuple[World,
         InvalidInput: the entity is certain under the prior, so there is nothing to couple.
         WhosinError: no such coupling exists, which would refute the lemma.
     """
-    of_kind(prior, FixedSize, "prior")
+    of_kind(prior, Prior, "prior", "a prior of known size")
     of_kind(space, Subsets, "space")
     if whole(entity, "entity", 0) >= space.size:
         raise InvalidInput("entity", f"from 0 to {space.size - 1}", entity)
