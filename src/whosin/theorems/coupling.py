@@ -11,23 +11,24 @@ from collections import deque
 from fractions import Fraction
 from itertools import pairwise
 
-from whosin.arguments import of_kind, whole
+from whosin.arguments import of_kind, shown, whole
 from whosin.errors import InvalidInput, WhosinError
-from whosin.priors import FixedSize, Prior
+from whosin.priors import Prior
 from whosin.spaces import Subsets
 
 World = frozenset[int]
 Node = tuple[str, World]
 
 
-def coupling(prior: FixedSize, space: Subsets, entity: int) -> dict[tuple[World, World], Fraction]:
+def coupling(prior: Prior, space: Subsets, entity: int) -> dict[tuple[World, World], Fraction]:
     """Pr[T1, T2] with T2 ⊂ T1, exactly; its margins are Pr[T1 | ¬t] and Pr[T2 ∪ {t} | t].
 
     Raises:
         InvalidInput: the entity is certain under the prior, so there is nothing to couple.
         WhosinError: no such coupling exists, which would refute the lemma.
     """
-    of_kind(prior, Prior, "prior", "a prior of known size")
+    if not isinstance(prior, Prior):
+        raise InvalidInput("prior", "a prior of known size", shown(prior))
     of_kind(space, Subsets, "space")
     if whole(entity, "entity", 0) >= space.size:
         raise InvalidInput("entity", f"from 0 to {space.size - 1}", entity)
@@ -63,7 +64,7 @@ def coupling(prior: FixedSize, space: Subsets, entity: int) -> dict[tuple[World,
 
 
 def _conditionals(
-    prior: FixedSize, space: Subsets, entity: int
+    prior: Prior, space: Subsets, entity: int
 ) -> tuple[dict[World, Fraction], dict[World, Fraction]]:
     """(T1 → Pr[T1 | ¬t], T2 → Pr[T2 ∪ {t} | t])."""
     belief = prior.belief(space, entity)
