@@ -18,7 +18,14 @@ from tempfile import mkdtemp
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
-from whosin.release.engines.base import POLL, Progress, files_of, kind_of, unreadable
+from whosin.release.engines.base import (
+    POLL,
+    Progress,
+    files_of,
+    in_memory,
+    kind_of,
+    unreadable,
+)
 from whosin.release.engines.texts import read_header
 
 BATCH = 1_000_000
@@ -48,6 +55,8 @@ class DuckDB:
         self._close = weakref.finalize(self, _let_go, self._ibis, folder)
         self._names = count()
         self._attached: dict[Path, str] = {}
+        self._compiled: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self._lists: set[str] = set()
         self._set("temp_directory", folder, "spill", "a folder")
         # The bar is how DuckDB keeps count of its progress; it is never printed.
         self._set("enable_progress_bar", True)
@@ -83,17 +92,38 @@ class DuckDB:
             raise unreadable(source, kind) from None
 
     def check(self, expression: Any) -> None:
-        """Plan it, asking for no rows."""
-        expression.limit(0).to_pyarrow()
+        """Plan it, and read no row."""
+        if self._foreign(expression):
+            expression.limit(0).to_pyarrow()
+        else:
+            self._connection.execute(f"EXPLAIN {self._sql(expression)}").fetchall()
 
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """Run an aggregate; Ctrl-C stops it."""
         with self._watched(progress), _interrupts():
-            return expression.to_pyarrow()
+            if self._foreign(expression):
+                return expression.to_pyarrow()
+            found = self._connection.sql(self._sql(expression)).to_arrow_table()
+            return found.cast(expression.schema().to_pyarrow())
 
     def close(self) -> None:
         """Let go of the database and the spill folder."""
         self._close()
+
+    def _foreign(self, expression: Any) -> bool:
+        """Whether it is about an Ibis table that another database holds."""
+        return expression.get_backend() is not self._ibis
+
+    def _sql(self, expression: Any) -> str:
+        """An expression's SQL, compiled once: what was checked is what runs."""
+        operation = expression.op()
+        if operation not in self._compiled:
+            for table in in_memory(expression):
+                if table.name not in self._lists:
+                    self._connection.register(table.name, table.data.to_pyarrow(table.schema))
+                    self._lists.add(table.name)
+            self._compiled[operation] = self._ibis.compile(expression)
+        return self._compiled[operation]
 
     @contextlib.contextmanager
     def _watched(self, progress: Progress | None) -> Iterator[None]:
