@@ -26,7 +26,7 @@ from whosin.release.engines.base import (
     kind_of,
     unreadable,
 )
-from whosin.release.engines.texts import read_header
+from whosin.release.engines.lines import csv_query, literal
 
 BATCH = 1_000_000
 INTERRUPTED = "Query interrupted"
@@ -148,7 +148,7 @@ class DuckDB:
 
     def _set(self, name: str, value: object, field: str = "", accepted: str = "") -> None:
         try:
-            self._connection.execute(f"SET {name} = {_literal(value)}")
+            self._connection.execute(f"SET {name} = {literal(value)}")
         except Exception:
             self.close()
             raise InvalidInput(field or name, accepted, value) from None
@@ -171,15 +171,15 @@ class DuckDB:
 
             return self._register(ds.dataset(files, format="ipc"))
         # A file's name is no pattern, whatever letters it has.
-        paths = f"[{', '.join(_literal(glob.escape(file)) for file in files)}]"
+        paths = f"[{', '.join(literal(glob.escape(file)) for file in files)}]"
         if kind == "parquet":
             # Folders may be named column=value.
-            named = f"hive_partitioning = {_literal(Path(source).is_dir())}"
+            named = f"hive_partitioning = {literal(Path(source).is_dir())}"
             named += ", hive_types_autocast = false"
             # A text that is not UTF-8 must not raise: it is repaired.
             repaired = "utf8_validation = 'replace'"
             return self._view(f"SELECT * FROM read_parquet({paths}, {named}, {repaired})")
-        return self._view(_csv(paths, files))
+        return self._view(csv_query(files))
 
     def _frame(self, source: Any) -> Any:
         import ibis
@@ -210,7 +210,7 @@ class DuckDB:
         if place not in self._attached:
             alias = f"whosin_data_{len(self._attached)}"
             try:
-                command = f"ATTACH {_literal(place)} AS {alias} (TYPE duckdb, READ_ONLY)"
+                command = f"ATTACH {literal(place)} AS {alias} (TYPE duckdb, READ_ONLY)"
                 self._connection.execute(command)
             except Exception:
                 raise unreadable(path, "DuckDB database") from None
@@ -249,23 +249,3 @@ def _folder(spill: object) -> str | None:
     if not Path(str(spill)).is_dir():
         raise InvalidInput("spill", "an existing folder", Path(str(spill)).name)
     return str(spill)
-
-
-def _csv(paths: str, files: list[str]) -> str:
-    """The lines of CSV files by the rules of `texts`. Padding short lines and quoted line breaks
-    go together in one thread only."""
-    header = read_header(files)
-    columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in header.columns)
-    return (
-        f"SELECT * FROM read_csv({paths}, header = true, auto_detect = false, "
-        f"columns = {{{columns}}}, delim = {_literal(header.separator)}, quote = '\"', "
-        "escape = '\"', nullstr = '', ignore_errors = true, null_padding = true, "
-        "strict_mode = false, parallel = false)"
-    )
-
-
-def _literal(value: object) -> str:
-    if isinstance(value, bool | int):
-        return str(value).lower()
-    text = str(value).replace("'", "''")
-    return f"'{text}'"
