@@ -151,6 +151,14 @@ def test_the_curators_look_is_marked(run, hospital):
         ({"ledger": {"url": 3}}, ["ledger"]),
         ({"budget": {"split": "fair"}}, ["split"]),
         ({"budget": {"noise": "gaussian"}}, ["without a delta"]),
+        ({"adversary": {"prior": True}}, ["prior must be a number such as 0.5; got true"]),
+        ({"adversary": {"prior": [0.1, True]}}, ["prior must be a number"]),
+        ({"target": {"posterior": True}}, ["posterior must be a number such as 0.5; got true"]),
+        ({"queries": [{"kind": "count", "name": "n"}] * 2}, ["name of a query", "'n' twice"]),
+        (
+            {"queries": [{"kind": "count", "where": "who in (select who from t)"}]},
+            ["where must be free of queries of its own; got"],
+        ),
     ],
 )
 def test_wrong_scenarios(small, parts, words):
@@ -160,6 +168,39 @@ def test_wrong_scenarios(small, parts, words):
     for word in words:
         assert word in str(caught.value)
     assert not (small / "ledger.db").exists()
+
+
+@pytest.mark.parametrize("part", ["target", "table", "queries"])
+def test_a_scenario_says_what_it_lacks(small, part):
+    lacking = {key: value for key, value in SMALL.items() if key != part}
+    with pytest.raises(InvalidInput, match=r"scenario must be given with \[") as caught:
+        read_scenario(lacking, small)
+    assert f"got a file without [{part}]" in str(caught.value).replace("[[", "[").replace("]]", "]")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'{"a": 1}', "plan must be what `whosin plan --json` writes; got an object without"),
+        (b"hello", "plan file must be the JSON that `whosin plan --json` writes; got p.json"),
+        (b"\xff\xfe", "plan file must be the JSON"),
+        (b"[1]", "plan must be a JSON object; got list"),
+    ],
+)
+def test_a_file_that_is_no_plan(run, tmp_path, content, words):
+    (tmp_path / "p.json").write_bytes(content)
+    ledger = tmp_path / "l.db"
+    code, out, err = run("ledger", "create", ledger, "d", "--plan", tmp_path / "p.json")
+    assert (code, out) == (2, "") and words in " ".join(err.split()) and not ledger.exists()
+
+
+@pytest.mark.parametrize("source", ["parts", "parts/*.csv"])
+def test_a_source_of_several_files(small, source):
+    (small / "parts").mkdir()
+    for name in ("one.csv", "two.csv"):
+        (small / "parts" / name).write_text("who,ward,age\nx,a,3\n", encoding="utf-8")
+    found = read_scenario(changed(table={"source": source, "entity": "who"}), small).open_table()
+    assert found.name == "parts" and len(found.engine.run(found.data)) == 2
 
 
 @pytest.mark.parametrize(

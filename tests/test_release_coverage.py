@@ -128,6 +128,34 @@ def test_intervals_cover_the_bounded_answer(query, noise) -> None:
         assert hits < total or total <= 2000
 
 
+WIDEST = {"mean": 1.9, "variance": 2.6}
+"""Half an interval's width, over the distance that 95% of the answers keep to.
+
+Of p noises each is allowed for at 1 − 5%/p, which takes ln(20p)/ln 20 times its reach at 95% (less
+for Gaussian noise), and the reaches are added, where independent noises add like their squares: √p
+at the most. That is 1.74 for a mean and 2.37 for a variance; the rest is for the sample's quantile.
+"""
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in divide")
+@pytest.mark.parametrize(
+    ("query", "noise"),
+    [case for case in CASES if case[0].kind in WIDEST],
+    ids=lambda x: getattr(x, "kind", x),
+)
+def test_quotients_are_no_wider_than_their_noises_explain(query, noise) -> None:
+    data = hospital(4000)
+    offer, exact = query.offer(data, share(noise)), truth(query, data)
+    query = prepared(query, data)
+    rows = [row for _ in range(800) for row in query.answer(data, offer)["rows"][: len(exact)]]
+    places = [place for place, value in enumerate(exact) if not math.isnan(value)]
+    for place in places:
+        shown = np.array([row[-3:] for row in rows[place :: len(exact)]])
+        needed = np.quantile(np.abs(shown[:, 0] - exact[place]), 0.95)
+        wide = np.median(shown[:, 2] - shown[:, 1]) / 2 / needed
+        assert 1 < wide < WIDEST[query.kind], "three times as wide as needed would be seen"
+
+
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_more_noise_than_was_said_is_noticed(monkeypatch, noise) -> None:
     draws = {"laplace": discrete_laplace, "gaussian": discrete_gaussian}

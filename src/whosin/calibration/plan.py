@@ -127,8 +127,11 @@ class Plan(Shown):
 
         if not isinstance(data, dict):
             raise InvalidInput("plan", "a JSON object", type(data).__name__)
-        if data.get("version") != VERSION:
-            raise InvalidInput("version of the plan", f"{VERSION}", repr(data.get("version")))
+        if "version" not in data:
+            accepted = "what `whosin plan --json` writes"
+            raise InvalidInput("plan", accepted, "an object without a version")
+        if data["version"] != VERSION:
+            raise InvalidInput("version of the plan", f"{VERSION}", repr(data["version"]))
         for key in ("target", "family", "epsilon", "relation"):
             if key not in data:
                 raise InvalidInput("plan", f"an object with {key!r}", "none")
@@ -155,7 +158,8 @@ class Plan(Shown):
         try:
             data = json.loads(path_of(path).read_text(encoding="utf-8"))
         except (UnicodeDecodeError, json.JSONDecodeError):
-            raise InvalidInput("plan file", "JSON", "something else") from None
+            accepted = "the JSON that `whosin plan --json` writes"
+            raise InvalidInput("plan file", accepted, f"{Path(path).name}, which is not") from None
         return cls.from_dict(data)
 
     def save(self, path: str | Path) -> None:

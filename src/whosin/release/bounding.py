@@ -97,7 +97,7 @@ def people(rows: Any, table: Table, cells: Cells, bounds: Bounds) -> Any:
     """For each cell the number of entities; each entity in a few cells."""
     if not cells.columns:
         return rows.aggregate(people=rows[table.entity].nunique())
-    pairs = rows.select(**{ENTITY: rows[table.entity]}, **cells.keys(rows)).distinct()
+    pairs = cells.coded(rows, **{ENTITY: rows[table.entity]}).distinct()
     chosen = _choose(pairs, cells, bounds)
     return chosen.group_by(list(cells.names)).aggregate(people=chosen.count())
 
@@ -113,7 +113,7 @@ def totals(
     import ibis
 
     one = {ROWS.name: ibis.literal(1, "int64")} if counted else {}
-    base = rows.select(**{ENTITY: rows[table.entity]}, **cells.keys(rows), **values, **one)
+    base = cells.coded(rows, **{ENTITY: rows[table.entity]}, **values, **one)
     home = [ENTITY, *cells.names]
     if values:
         base = first(base, home, bounds.rows)

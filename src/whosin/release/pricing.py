@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
@@ -93,6 +93,7 @@ class Offer:
         noise: what noise, in words.
         parts: the noise of each summed part.
         details: what the query itself needs to answer, such as a threshold.
+        expression: what will be scanned, as the engine has checked it.
     """
 
     query: Any
@@ -103,6 +104,7 @@ class Offer:
     within: float | None
     parts: tuple[NoisyPart, ...] = ()
     details: Mapping[str, Any] | None = None
+    expression: Any = field(default=None, compare=False, repr=False)
 
 
 def noisy_parts(

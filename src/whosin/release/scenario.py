@@ -7,8 +7,9 @@ a row is read. Paths in a scenario are relative to its file.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,8 @@ def read_scenario(data: Mapping[str, Any], folder: Path, title: str = "release")
     _check(data, "scenario")
     for key in ("target", "table", "queries"):
         if key not in data:
-            raise InvalidInput("scenario", f"one with [{key}]", "none")
+            form = "[[queries]]" if key == "queries" else f"[{key}]"
+            raise InvalidInput("scenario", f"given with {form}", f"a file without {form}")
     parts = {key: _part(data, key) for key in ("adversary", "target", "table", "ledger", "budget")}
     plan = read_plan(parts["adversary"], parts["target"])
     table = dict(parts["table"])
@@ -99,6 +101,7 @@ def read_scenario(data: Mapping[str, Any], folder: Path, title: str = "release")
     if not isinstance(listed, list) or not listed:
         raise InvalidInput("queries", "one [[queries]] or more", "none")
     queries = tuple(_placed(read_query(each, QUERIES), folder) for each in listed)
+    _check_names(queries)
     domains = data.get("domains", {})
     if not isinstance(domains, Mapping):
         raise InvalidInput("domains", "a table of columns", repr(domains))
@@ -127,8 +130,16 @@ def read_plan(
     _check(adversary, "adversary")
     _check(target, "target")
     wanted = _target(target)
-    delta = float(rational(target.get("delta", 0), "delta"))
+    delta = float(_number(target.get("delta", 0), "delta"))
     return calibrate(wanted, _family(adversary, wanted), delta, query)
+
+
+def _check_names(queries: Sequence[Query]) -> None:
+    """Answers are found by name, so a name that was given is given once."""
+    named = [query.name for query in queries if query.name]
+    twice = next((name for name in named if named.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidInput("name of a query", "different from the others'", f"{twice!r} twice")
 
 
 def _part(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -154,10 +165,10 @@ def _target(data: Mapping[str, Any]) -> Target:
     if name == "rho":
         if not isinstance(data.get("candidates"), int):
             raise InvalidInput("candidates", "given with rho, a whole number", "nothing")
-        return calibration.Rho(rational(data[name], name), data["candidates"])
+        return calibration.Rho(_number(data[name], name), data["candidates"])
     if "candidates" in data:
         raise InvalidInput("candidates", f"left out with {name}", data["candidates"])
-    return calibration.TARGETS[name](rational(data[name], name))  # type: ignore[call-arg]
+    return calibration.TARGETS[name](_number(data[name], name))  # type: ignore[call-arg]
 
 
 def _family(data: Mapping[str, Any], target: Target) -> families.Family:
@@ -193,8 +204,15 @@ def _range(value: object) -> tuple[Any, Any]:
         low, _, high = value.partition("..")
         return rational(low, "prior"), rational(high, "prior")
     if isinstance(value, list) and len(value) == 2:
-        return rational(value[0], "prior"), rational(value[1], "prior")
-    return rational(value, "prior"), rational(value, "prior")
+        return _number(value[0], "prior"), _number(value[1], "prior")
+    return _number(value, "prior"), _number(value, "prior")
+
+
+def _number(value: object, field: str) -> Fraction:
+    """A number; TOML's true is none, though Python would take it for 1."""
+    if isinstance(value, bool):
+        raise InvalidInput(field, "a number such as 0.5", str(value).lower())
+    return rational(value, field)
 
 
 def _engine(data: Mapping[str, Any]) -> Engine:

@@ -47,7 +47,7 @@ class Table:
         if engine is not None and not callable(getattr(engine, "open", None)):
             raise InvalidInput("engine", "an engine, such as DuckDB()", repr(engine)[:80])
         self.engine = engine if engine is not None else DuckDB()
-        self.data = self.engine.open(source)
+        self.source, self.data = source, self.engine.open(source)
         self.name = name if name is not None else dataset_name(source)
         self.entity = self.column(entity, "entity")
         if self.type(self.entity).is_nested():

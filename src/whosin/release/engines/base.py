@@ -86,6 +86,13 @@ def files_of(path: str, kind: str) -> list[str]:
     return sorted(found)
 
 
+def in_memory(expression: Any) -> list[Any]:
+    """The lists that an expression brings along, which an engine has to be given."""
+    from ibis.expr.operations import InMemoryTable
+
+    return list(expression.op().find(InMemoryTable))
+
+
 def unreadable(source: str, kind: str) -> InvalidInput:
     """Only the file's format is named: an engine's own words may quote rows."""
     return InvalidInput("table", f"a readable {kind} file", Path(source).name)

@@ -18,8 +18,15 @@ from tempfile import mkdtemp
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
-from whosin.release.engines.base import POLL, Progress, files_of, kind_of, unreadable
-from whosin.release.engines.texts import read_header
+from whosin.release.engines.base import (
+    POLL,
+    Progress,
+    files_of,
+    in_memory,
+    kind_of,
+    unreadable,
+)
+from whosin.release.engines.lines import csv_query, literal
 
 BATCH = 1_000_000
 INTERRUPTED = "Query interrupted"
@@ -48,6 +55,8 @@ class DuckDB:
         self._close = weakref.finalize(self, _let_go, self._ibis, folder)
         self._names = count()
         self._attached: dict[Path, str] = {}
+        self._compiled: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self._lists: set[str] = set()
         self._set("temp_directory", folder, "spill", "a folder")
         # The bar is how DuckDB keeps count of its progress; it is never printed.
         self._set("enable_progress_bar", True)
@@ -83,17 +92,38 @@ class DuckDB:
             raise unreadable(source, kind) from None
 
     def check(self, expression: Any) -> None:
-        """Plan it, asking for no rows."""
-        expression.limit(0).to_pyarrow()
+        """Plan it, and read no row."""
+        if self._foreign(expression):
+            expression.limit(0).to_pyarrow()
+        else:
+            self._connection.execute(f"EXPLAIN {self._sql(expression)}").fetchall()
 
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """Run an aggregate; Ctrl-C stops it."""
         with self._watched(progress), _interrupts():
-            return expression.to_pyarrow()
+            if self._foreign(expression):
+                return expression.to_pyarrow()
+            found = self._connection.sql(self._sql(expression)).to_arrow_table()
+            return found.cast(expression.schema().to_pyarrow())
 
     def close(self) -> None:
         """Let go of the database and the spill folder."""
         self._close()
+
+    def _foreign(self, expression: Any) -> bool:
+        """Whether it is about an Ibis table that another database holds."""
+        return expression.get_backend() is not self._ibis
+
+    def _sql(self, expression: Any) -> str:
+        """An expression's SQL, compiled once: what was checked is what runs."""
+        operation = expression.op()
+        if operation not in self._compiled:
+            for table in in_memory(expression):
+                if table.name not in self._lists:
+                    self._connection.register(table.name, table.data.to_pyarrow(table.schema))
+                    self._lists.add(table.name)
+            self._compiled[operation] = self._ibis.compile(expression)
+        return self._compiled[operation]
 
     @contextlib.contextmanager
     def _watched(self, progress: Progress | None) -> Iterator[None]:
@@ -118,7 +148,7 @@ class DuckDB:
 
     def _set(self, name: str, value: object, field: str = "", accepted: str = "") -> None:
         try:
-            self._connection.execute(f"SET {name} = {_literal(value)}")
+            self._connection.execute(f"SET {name} = {literal(value)}")
         except Exception:
             self.close()
             raise InvalidInput(field or name, accepted, value) from None
@@ -141,15 +171,15 @@ class DuckDB:
 
             return self._register(ds.dataset(files, format="ipc"))
         # A file's name is no pattern, whatever letters it has.
-        paths = f"[{', '.join(_literal(glob.escape(file)) for file in files)}]"
+        paths = f"[{', '.join(literal(glob.escape(file)) for file in files)}]"
         if kind == "parquet":
             # Folders may be named column=value.
-            named = f"hive_partitioning = {_literal(Path(source).is_dir())}"
+            named = f"hive_partitioning = {literal(Path(source).is_dir())}"
             named += ", hive_types_autocast = false"
             # A text that is not UTF-8 must not raise: it is repaired.
             repaired = "utf8_validation = 'replace'"
             return self._view(f"SELECT * FROM read_parquet({paths}, {named}, {repaired})")
-        return self._view(_csv(paths, files))
+        return self._view(csv_query(files))
 
     def _frame(self, source: Any) -> Any:
         import ibis
@@ -187,7 +217,7 @@ class DuckDB:
         if place not in self._attached:
             alias = f"whosin_data_{len(self._attached)}"
             try:
-                command = f"ATTACH {_literal(place)} AS {alias} (TYPE duckdb, READ_ONLY)"
+                command = f"ATTACH {literal(place)} AS {alias} (TYPE duckdb, READ_ONLY)"
                 self._connection.execute(command)
             except Exception:
                 raise unreadable(str(path), "DuckDB database") from None
@@ -228,23 +258,3 @@ def _folder(spill: object) -> str | None:
     if not Path(str(spill)).is_dir():
         raise InvalidInput("spill", "an existing folder", Path(str(spill)).name)
     return str(spill)
-
-
-def _csv(paths: str, files: list[str]) -> str:
-    """The lines of CSV files by the rules of `texts`. Padding short lines and quoted line breaks
-    go together in one thread only."""
-    header = read_header(files)
-    columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in header.columns)
-    return (
-        f"SELECT * FROM read_csv({paths}, header = true, auto_detect = false, "
-        f"columns = {{{columns}}}, delim = {_literal(header.separator)}, quote = '\"', "
-        "escape = '\"', nullstr = '', ignore_errors = true, null_padding = true, "
-        "strict_mode = false, parallel = false)"
-    )
-
-
-def _literal(value: object) -> str:
-    if isinstance(value, bool | int):
-        return str(value).lower()
-    text = str(value).replace("'", "''")
-    return f"'{text}'"

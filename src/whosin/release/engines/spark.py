@@ -19,12 +19,22 @@ from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName, Unsupported
-from whosin.release.engines.base import POLL, Progress, Written, files_of, kind_of, unreadable
+from whosin.release.engines.base import (
+    POLL,
+    Progress,
+    Written,
+    files_of,
+    in_memory,
+    kind_of,
+    unreadable,
+)
 from whosin.release.engines.texts import Header, header_of, read_header
 from whosin.release.engines.workers import Place, changing, plain_schema
 
 LARGEST = 50_000_000
 """Rows of a written file, so that a worker can hold one to take its digest."""
+SMALL = 100_000
+"""Entries of a list that each worker gets whole, so that a join with it sends no rows around."""
 PATIENCE = 10
 """Seconds that a cancelled job has to end."""
 SETTINGS = {
@@ -59,6 +69,7 @@ class Spark:
         self._own, self._handler = session is None, signal.getsignal(signal.SIGINT)
         self.session = _session(master, settings or {}) if session is None else session
         self._ibis = ibis.pyspark.connect(self.session)
+        self._lists: set[str] = set()
 
     def __enter__(self) -> Spark:
         return self
@@ -184,11 +195,16 @@ class Spark:
     def _sql(self, expression: Any) -> Any:
         """An expression as a Spark frame. (Ibis itself goes by way of pandas, whose warnings repeat
         Spark's errors, and so rows.)"""
-        from ibis.expr.operations import InMemoryTable
+        from pyspark.sql.functions import broadcast
 
-        for table in expression.op().find(InMemoryTable):
-            frame = self.session.createDataFrame(table.data.to_pyarrow(table.schema))
-            frame.createOrReplaceTempView(table.name)
+        for table in in_memory(expression):
+            if table.name not in self._lists:
+                entries = table.data.to_pyarrow(table.schema)
+                frame = self.session.createDataFrame(entries)
+                if len(entries) <= SMALL:
+                    frame = broadcast(frame)
+                frame.createOrReplaceTempView(table.name)
+                self._lists.add(table.name)
         return self.session.sql(self._ibis.compile(expression))
 
     def _view(self, frame: Any) -> Any:

@@ -53,7 +53,7 @@ class Keys(Query):
         if not (kind.is_string() or kind.is_integer() or kind.is_boolean()):
             raise InvalidInput(f"column {self.column}", "texts or whole numbers", str(kind))
         bounds = self._bounds(table)
-        table.check(self._expression(table))
+        expression = table.check(self._expression(table))
         reach = PEOPLE.sensitivity(share.relation, bounds, True)
         noisy = drawable(NoisyPart(PEOPLE, "laplace", reach / share.epsilon))
         threshold = _threshold(noisy.scale, bounds.groups, share.delta)
@@ -71,11 +71,12 @@ class Keys(Query):
             noisy.reach(),
             (noisy,),
             details={"threshold": threshold},
+            expression=expression,
         )
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         assert offer.details is not None
-        result = table.engine.run(self._expression(table), progress)
+        result = table.engine.run(offer.expression, progress)
         counts = result.column("people").to_numpy().astype(np.int64)
         noisy = counts + offer.parts[0].draw(len(counts))
         shown = np.flatnonzero(noisy >= offer.details["threshold"])

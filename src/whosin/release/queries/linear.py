@@ -64,7 +64,7 @@ class Linear(Query):
         cells, bounds = self.cells(table), self.bounds(table)
         grouped = bool(cells.columns)
         noisy = noisy_parts(self.parts(table), share, bounds, grouped)
-        table.check(self.exact(table, cells))
+        expression = table.check(self.exact(table, cells))
         known = noisy[0] if len(noisy) == 1 else None
         return Offer(
             self,
@@ -74,11 +74,12 @@ class Linear(Query):
             None if known is None else known.error * float(known.part.unit),
             None if known is None else known.reach(),
             noisy,
+            expression=expression,
         )
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         cells = self.cells(table)
-        result = table.engine.run(self.exact(table, cells), progress)
+        result = table.engine.run(offer.expression, progress)
         exact = cells.dense(result, [each.part.name for each in offer.parts])
         pairs = zip(exact, offer.parts, strict=True)
         sums = [one + each.draw(cells.count) for one, each in pairs]

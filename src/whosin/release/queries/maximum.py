@@ -46,7 +46,7 @@ class Maximum(Query):
         k = _places(Fraction(share.plan.gamma))
         if len(ranked) < 2 * k:
             raise InvalidInput("universe", f"at least {2 * k} entities for this γ", len(ranked))
-        table.check(self._expression(table))
+        expression = table.check(self._expression(table))
         gamma = f"γ = {2**k - 1}/{2**k - 2} against D_N"
         return Offer(
             self,
@@ -56,12 +56,13 @@ class Maximum(Query):
             None,
             None,
             details={"k": k},
+            expression=expression,
         )
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         assert offer.details is not None
         k, ranked = offer.details["k"], self._ranked()
-        top = table.engine.run(self._expression(table), progress).column("place")[0].as_py()
+        top = table.engine.run(offer.expression, progress).column("place")[0].as_py()
         lowest = min(max(1 if top is None else top, k), len(ranked) - k + 1)
         place = lowest + uniform(k)
         value = plain(float(ranked[place - 1][1]))

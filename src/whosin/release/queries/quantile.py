@@ -52,7 +52,7 @@ class Quantile(Query):
         target = rational(self.quantile, "quantile")
         if not 0 < target < 1 or target.denominator > 10**6:
             raise InvalidInput("quantile", "a share above 0 and below 1", self.quantile)
-        table.check(self._expression(table))
+        expression = table.check(self._expression(table))
         scale = 2 * self._reach(table, share.relation) / share.epsilon * SLIGHTLY_MORE
         costs = {
             relation: Cost.pure(selection_epsilon(self._reach(table, relation), scale))
@@ -69,11 +69,12 @@ class Quantile(Query):
             None,
             None,
             details={"scale": scale, "ranks": ranks},
+            expression=expression,
         )
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         assert offer.details is not None
-        result = table.engine.run(self._expression(table), progress)
+        result = table.engine.run(offer.expression, progress)
         counts = self._cells().dense(result, ["rows"])[0][: self.points]
         below = np.concatenate([[0], np.cumsum(counts)[:-1]])
         target = rational(self.quantile)

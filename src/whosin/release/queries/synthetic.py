@@ -53,7 +53,7 @@ class Synthetic(Query):
         path = self._path()
         cells = self._cells(table)
         response = self._response(cells, share.epsilon)
-        table.check(self._expression(table, cells))
+        expression = table.check(self._expression(table, cells))
         if not os.access(path.parent, os.W_OK):
             raise InvalidInput("path", "in a folder that can be written to", path.name)
         return Offer(
@@ -64,6 +64,7 @@ class Synthetic(Query):
             None,
             None,
             details={"response": response},
+            expression=expression,
         )
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
@@ -72,8 +73,7 @@ class Synthetic(Query):
 
         cells = self._cells(table)
         response: Response = offer.details["response"]
-        expression = self._expression(table, cells)
-        written = write_synthetic(table, expression, cells, response, self.path, progress)
+        written = write_synthetic(table, offer.expression, cells, response, self.path, progress)
         return {
             "columns": ["file", "rows", "digest"],
             "rows": [[Path(self.path).name, written.rows, written.digest]],
@@ -101,7 +101,7 @@ class Synthetic(Query):
 
     def _expression(self, table: Table, cells: Cells) -> Any:
         rows = eligible(table, None)
-        base = rows.select(**{bounding.ENTITY: rows[table.entity]}, **cells.keys(rows))
+        base = cells.coded(rows, **{bounding.ENTITY: rows[table.entity]})
         one = bounding.first(base, [bounding.ENTITY], 1)
         sizes = [len(domain.labels) for domain in cells.domains]
         code = one[cells.names[0]]

@@ -42,7 +42,7 @@ class Top(Query):
         choices = len(self._named(cells))
         if positive(self.k, "k") > choices:
             raise InvalidInput("k", f"at most {choices}, the number of declared cells", self.k)
-        table.check(self._expression(table, cells))
+        expression = table.check(self._expression(table, cells))
         times = self.k * (2 if share.relation == "replace" else 1)
         scale = times / share.epsilon * SLIGHTLY_MORE
         costs = {
@@ -58,12 +58,13 @@ class Top(Query):
             None,
             within,
             details={"scale": scale},
+            expression=expression,
         )
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         assert offer.details is not None
         cells = self._cells(table)
-        result = table.engine.run(self._expression(table, cells), progress)
+        result = table.engine.run(offer.expression, progress)
         counts, named = cells.dense(result, ["people"])[0], self._named(cells)
         chosen = top_k(counts[np.asarray(named)], self.k, offer.details["scale"])
         labels = cells.labels()

@@ -1,0 +1,88 @@
+"""Broken CSV files: a release says nothing about them, and the curator's look counts them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whosin.app.cli.main import main
+from whosin.release import DuckDB, Table
+from whosin.release.checking import check_table
+from whosin.release.engines.lines import Broken, broken
+
+GOOD = "who,ward,age\nx,a,3\ny,b,50\nz,é,7\n"
+FILES = {
+    "plain": (GOOD.encode(), Broken(0, 0, 0, 0, 0), 3),
+    "none": (b"who,ward,age\n", Broken(0, 0, 0, 0, 0), 0),
+    "latin-1": (GOOD.encode("latin-1"), Broken(1, 0, 0, 0, 0), 2),
+    "bom": (GOOD.encode("utf-8-sig"), Broken(0, 0, 0, 0, 0), 3),
+    "crlf": (GOOD.replace("\n", "\r\n").encode(), Broken(0, 0, 0, 0, 0), 3),
+    "quoted": (b'who,ward,age\nx,"a\nb",3\ny,"a ""b""",4\n', Broken(0, 0, 0, 0, 0), 2),
+    "ragged": (b"who,ward,age\nx\ny,b\nz,b,1,2,3\nw,b,1\n", Broken(0, 0, 2, 1, 0), 4),
+    "quotes": (b'who,ward,age\nx,"un"closed,3\ny,b,1\n', Broken(0, 0, 0, 0, 1), 2),
+    "both": (b"who,ward,age\nx,\xff\ny,b\n\xfe,a,1,2\nz,b,1\n", Broken(2, 0, 1, 0, 0), 2),
+    "long": (b"who,ward,age\nx," + b"9" * 3_000_000 + b",1\ny,b,1\n", Broken(0, 1, 0, 0, 0), 1),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_lines_that_break_the_rules_are_counted(tmp_path: Path, name: str) -> None:
+    content, expected, rows = FILES[name]
+    path = tmp_path / "it's [1].csv"
+    path.write_bytes(content)
+    assert broken([str(path)]) == expected
+    with DuckDB() as engine:  # what is counted as dropped is what a release does not see
+        assert len(engine.run(engine.open(path))) == rows
+
+
+def test_files_are_counted_together(tmp_path: Path) -> None:
+    for place in range(3):
+        (tmp_path / f"{place}.csv").write_bytes(FILES["latin-1"][0])
+    with gzip.open(tmp_path / "4.csv.gz", "wb") as file:
+        file.write(FILES["ragged"][0])
+    with DuckDB() as engine:
+        table = Table(tmp_path, "who", {"ward": ["a", "b"], "age": (0, 10)}, engine=engine)
+        found = {each.what: each.rows for each in check_table(table, ["ward = 'a'"])}
+    assert found == {
+        "rows": 10,
+        "rows without an entity, which are dropped": 0,
+        "entities": 4,
+        'ward: not a declared value, in "other"': 1,
+        "age: no number there": 2,
+        "age: outside 0..10, clamped": 3,
+        "where ward = 'a'": 3,
+        "the most rows of one entity": 4,
+        "entities with more than 1 rows": 3,
+        "lines that are not UTF-8, dropped where the field is read": 3,
+        "lines that cannot be read, which are dropped": 0,
+        "lines with too few fields, padded": 2,
+        "lines with too many fields, cut": 1,
+        "lines with broken quotes, read as well as can be": 0,
+    }
+
+
+def test_other_tables_have_no_lines(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    with DuckDB() as engine:
+        table = Table(pa.table({"who": [1]}), "who", name="t", engine=engine)
+        assert not [each for each in check_table(table) if "lines" in each.what]
+
+
+def test_the_command_counts_them(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "t.csv").write_bytes(FILES["both"][0])
+    (tmp_path / "s.toml").write_text(
+        '[target]\nepsilon = 1\n[table]\nsource = "t.csv"\nentity = "who"\n[[queries]]\n'
+        'kind = "count"\n',
+        encoding="utf-8",
+    )
+    assert main(["table", "check", str(tmp_path / "s.toml"), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["private"] is True
+    what = "lines that are not UTF-8, dropped where the field is read"
+    assert {"what": what, "rows": 2} in data["findings"]
+    assert {"what": "lines with too few fields, padded", "rows": 1} in data["findings"]
