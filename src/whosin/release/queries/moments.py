@@ -15,6 +15,7 @@ from whosin.release.cells import Cells
 from whosin.release.predicate import number
 from whosin.release.pricing import CONFIDENCE, NoisyPart
 from whosin.release.queries.linear import Numeric
+from whosin.release.quotients import quotient
 from whosin.release.table import Table
 
 
@@ -37,7 +38,7 @@ class Sum(Numeric):
 @dataclass(frozen=True, kw_only=True)
 class Mean(Numeric):
     """The mean of a column: the middle of its range, plus a noisy sum of distances from it over a
-    noisy number of rows. The budget is split evenly; the interval allows for both noises."""
+    noisy number of rows. The budget is split evenly; `quotients` has the interval."""
 
     kind: ClassVar[str] = "mean"
 
@@ -55,9 +56,8 @@ class Mean(Numeric):
         domain = table.range(self.column)
         low, high = (float(end) for end in domain.bounds)
         middle = float(centred(domain)[0] * domain.unit)
-        found = _quotient(sums[0], sums[1], noisy, 2)
-        value, least, most = (np.clip(middle + each, low, high) for each in found)
-        return value, least, most
+        value, least, most = quotient((sums[0], sums[1]), noisy, (low - middle, high - middle))
+        return value + middle, least + middle, most + middle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,31 +87,16 @@ class Variance(Numeric):
         self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyPart]
     ) -> tuple[Array, Array, Array]:
         domain = table.range(self.column)
-        most = float((domain.bounds[1] - domain.bounds[0]) / 2) ** 2
-        mean = _quotient(sums[0], sums[1], noisy[:2], 3)
-        square = _quotient(sums[2], sums[1], (noisy[2], noisy[1]), 3)
+        half = float((domain.bounds[1] - domain.bounds[0]) / 2)
+        most = half**2
         # The sum's middle is a whole number of steps, the squares' the exact one.
         shift = float(centred(domain)[0] * domain.unit - sum(domain.bounds) / 2)
-        centre, low, high = (each + shift for each in mean)
+        each = 1 - (1 - CONFIDENCE) / 2  # both intervals hold but for 5% together
+        mean = quotient((sums[0], sums[1]), noisy[:2], (-half - shift, half - shift), each)
+        square = quotient((sums[2], sums[1]), (noisy[2], noisy[1]), (0.0, most), each)
+        centre, low, high = (end + shift for end in mean)
         far = np.maximum(np.abs(low), np.abs(high)) ** 2
         near = np.where(low * high <= 0, 0, np.minimum(low**2, high**2))
         found = square[0] - centre**2, square[1] - far, square[2] - near
-        value, least, greatest = (np.clip(each, 0, most) for each in found)
+        value, least, greatest = (np.clip(end, 0, most) for end in found)
         return value, least, greatest
-
-
-def _quotient(
-    top: Array, bottom: Array, noisy: Sequence[NoisyPart], parts: int
-) -> tuple[Array, Array, Array]:
-    """A noisy sum over a noisy number of rows, with an interval.
-
-    Each of the `parts` noisy numbers of a query is within its reach but for a share of 5%, so all
-    are but for 5% together, and the true quotient is between the extreme ones.
-    """
-    confidence = 1 - (1 - CONFIDENCE) / parts
-    unit, reach = float(noisy[0].part.unit), noisy[0].reach(confidence)
-    slack = noisy[1].reach(confidence)
-    total = top * unit
-    least, most = np.maximum(bottom - slack, 1.0), np.maximum(bottom + slack, 1.0)
-    ends = [(total + sign * reach) / count for sign in (-1, 1) for count in (least, most)]
-    return total / np.maximum(bottom, 1.0), np.minimum.reduce(ends), np.maximum.reduce(ends)

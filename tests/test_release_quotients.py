@@ -1,0 +1,127 @@
+"""Intervals of quotients: the steps of the argument one by one, then the coverage itself."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize, stats
+
+from whosin.release.bounding import ROWS, Part
+from whosin.release.pricing import NoisyPart
+from whosin.release.quotients import laplace_tail, quotient
+
+SURE = 1e-6
+KINDS = ("laplace", "gaussian")
+
+
+@pytest.mark.parametrize("scale", [4.0, 4.7, 11.0, 300.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_whole_noise_is_below_continuous_noise_plus_one(kind, scale):
+    """Pr[X > x] ≤ Pr[L + 1 > x] for every x, from the probabilities of all whole numbers."""
+    support = np.arange(-int(45 * scale), int(45 * scale) + 1)
+    weights = np.exp(
+        -np.abs(support) / scale if kind == "laplace" else -((support / scale) ** 2) / 2
+    )
+    weights /= weights.sum()
+    beyond = weights[::-1].cumsum()[::-1]  # Pr[X ≥ k]
+    law = stats.laplace(0, scale) if kind == "laplace" else stats.norm(0, scale)
+    # Pr[X > x] is constant from k − 1 up to k, where Pr[L + 1 > x] is least.
+    assert (beyond <= law.sf(support - 1.0) * (1 + 1e-9) + 1e-15).all()
+    assert (beyond > law.sf(support + 1.0) * (1 - 1e-9) - 1e-15).all(), "and no coarse bound"
+
+
+@pytest.mark.parametrize("other", [0.0, 1e-9, 0.3, 0.9989, 0.9995, 1.0, 1.0005, 1.2, 50.0])
+def test_tails_of_two_laplace_noises(other):
+    for beyond in (0.0, 0.5, 3.0, 20.0):
+        found = float(laplace_tail(np.array([beyond]), 1.0, np.array([other]))[0])
+
+        def given(value, beyond=beyond):
+            one = stats.laplace(0, 1)
+            return one.pdf(value) * (
+                one.sf(beyond - other * value) + one.sf(beyond + other * value)
+            )
+
+        ends = sorted({-60.0, -beyond / max(other, 1e-3), 0.0, beyond / max(other, 1e-3), 60.0})
+        inner = [end for end in ends if -60 <= end <= 60]
+        exact = sum(
+            integrate.quad(given, low, high, limit=200, epsabs=1e-12)[0]
+            for low, high in itertools.pairwise(inner)
+        )
+        assert exact * (1 - 1e-6) - 1e-9 <= found <= exact * 1.02 + 1e-9
+
+
+@pytest.mark.parametrize("failing", [0.05, 0.025])
+def test_the_reach_grows_and_is_convex(failing):
+    def reach(other):
+        def miss(beyond):
+            return float(laplace_tail(np.array([beyond]), 1.0, np.array([other]))[0]) - failing
+
+        return optimize.brentq(miss, 1e-9, 1e4, xtol=1e-12)
+
+    places = np.linspace(0, 8, 161)
+    away = places[np.abs(places - 1) > 0.01]  # where both are taken for the larger one
+    reaches = np.array([reach(place) for place in places])
+    assert (np.diff(reaches) > 0).all()
+    slopes = np.diff([reach(place) for place in away]) / np.diff(away)
+    assert (np.diff(slopes) > -1e-6).all()
+
+
+CASES = [  # scales of the sum and of the rows, rows, quotient
+    (40, 40, 4000, 0.3),
+    (600, 44, 4000, -8),
+    (600, 44, 200, 8),
+    (600, 44, 60, 14),
+    (30, 400, 3000, 14.9),
+    (5, 5, 30, 0),
+    (2, 2, 100, 3),
+    (600, 44, 0, 0),
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_coverage(kind, case):
+    """Of 40,000 intervals; a promise of 94% for 95% would be seen."""
+    scales, rows, middle = case[:2], *case[2:]
+    noisy = (
+        NoisyPart(Part("sum", Fraction(1, 10), -150, 150), kind, Fraction(10 * scales[0])),
+        NoisyPart(ROWS, kind, Fraction(scales[1])),
+    )
+    total, runs = round(10 * middle * rows), 40_000
+    sums = total + noisy[0].draw(runs), rows + noisy[1].draw(runs)
+    value, low, high = quotient(sums, noisy, (-15.0, 15.0))
+    assert (low <= value).all() and (value <= high).all()
+    assert low.min() >= -15 and high.max() <= 15
+    exact = total / 10 / rows if rows else 0.0
+    hits = int(((low <= exact + 1e-9) & (exact - 1e-9 <= high)).sum())
+    assert stats.binom.cdf(hits, runs, 0.95) > SURE
+    if rows >= 3000:  # where many rows leave nothing to the ends of the range
+        assert stats.binom.sf(hits - 1, runs, 0.955) > SURE, "wider than its noises explain"
+        assert stats.binom.sf(hits - 1, runs, 0.94) < SURE
+
+
+def test_wrong_scales_are_noticed():
+    """Noise that is a tenth larger than what the interval was told."""
+    told = (
+        NoisyPart(Part("sum", Fraction(1, 10), -150, 150), "laplace", Fraction(6000)),
+        NoisyPart(ROWS, "laplace", Fraction(44)),
+    )
+    real = [NoisyPart(each.part, each.kind, each.scale * Fraction(11, 10)) for each in told]
+    sums = 320_000 + real[0].draw(40_000), 4000 + real[1].draw(40_000)
+    _, low, high = quotient(sums, told, (-15.0, 15.0))
+    hits = int(((low <= 8) & (high >= 8)).sum())
+    assert stats.binom.cdf(hits, 40_000, 0.95) < SURE
+
+
+def test_no_noise_leaves_the_quotient():
+    none = [
+        NoisyPart(Part("sum", Fraction(1), -15, 15), "laplace", Fraction(1, 10**6)),
+        NoisyPart(ROWS, "laplace", Fraction(1, 10**6)),
+    ]
+    value, low, high = quotient((np.array([30]), np.array([12])), none, (-15.0, 15.0))
+    assert value[0] == 2.5 and low[0] == pytest.approx(2.5) and high[0] == pytest.approx(2.5)
+    assert math.isclose(low[0], high[0], rel_tol=1e-9)
