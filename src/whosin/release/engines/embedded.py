@@ -8,10 +8,8 @@ from __future__ import annotations
 import contextlib
 import glob
 import shutil
-import threading
 import warnings
 import weakref
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
@@ -19,7 +17,6 @@ from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release.engines.base import (
-    POLL,
     Progress,
     files_of,
     in_memory,
@@ -27,9 +24,9 @@ from whosin.release.engines.base import (
     unreadable,
 )
 from whosin.release.engines.lines import csv_query, literal
+from whosin.release.engines.waiting import run_interruptibly
 
 BATCH = 1_000_000
-INTERRUPTED = "Query interrupted"
 
 
 class DuckDB:
@@ -100,11 +97,11 @@ class DuckDB:
 
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """Run an aggregate; Ctrl-C stops it."""
-        with self._watched(progress), _interrupts():
-            if self._foreign(expression):
-                return expression.to_pyarrow()
-            found = self._connection.sql(self._sql(expression)).to_arrow_table()
-            return found.cast(expression.schema().to_pyarrow())
+        return run_interruptibly(
+            lambda: self._answer(expression),
+            self._connection.interrupt,
+            lambda: self._tell(progress),
+        )
 
     def close(self) -> None:
         """Let go of the database and the spill folder."""
@@ -125,22 +122,14 @@ class DuckDB:
             self._compiled[operation] = self._ibis.compile(expression)
         return self._compiled[operation]
 
-    @contextlib.contextmanager
-    def _watched(self, progress: Progress | None) -> Iterator[None]:
-        if progress is None:
-            yield
-            return
-        done = threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(progress, done), daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            done.set()
-            watcher.join()
+    def _answer(self, expression: Any) -> Any:
+        if self._foreign(expression):
+            return expression.to_pyarrow()
+        found = self._connection.sql(self._sql(expression)).to_arrow_table()
+        return found.cast(expression.schema().to_pyarrow())
 
-    def _watch(self, progress: Progress, done: threading.Event) -> None:
-        while not done.wait(POLL):
+    def _tell(self, progress: Progress | None) -> None:
+        if progress is not None:
             with contextlib.suppress(Exception):
                 share = self._connection.query_progress()
                 if share >= 0:
@@ -233,17 +222,6 @@ class DuckDB:
         home = (self._attach(path), schema or "main", table)
         parts = (part.replace('"', '""') for part in home)
         return self._view("SELECT * FROM " + ".".join(f'"{part}"' for part in parts))
-
-
-@contextlib.contextmanager
-def _interrupts() -> Iterator[None]:
-    """DuckDB reports Ctrl-C as an error of its own."""
-    try:
-        yield
-    except RuntimeError as error:
-        if INTERRUPTED in str(error):
-            raise KeyboardInterrupt from None
-        raise
 
 
 def _let_go(backend: Any, folder: str) -> None:

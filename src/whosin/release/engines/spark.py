@@ -14,7 +14,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from whosin.release.engines.base import (
     unreadable,
 )
 from whosin.release.engines.texts import Header, header_of, read_header
+from whosin.release.engines.waiting import run_interruptibly
 from whosin.release.engines.workers import Place, changing, plain_schema
 
 LARGEST = 50_000_000
@@ -167,30 +168,21 @@ class Spark:
         return Written(rows, hashlib.sha256(lines.encode()).hexdigest())
 
     def _do(self, work: Callable[[], Any], progress: Progress | None) -> Any:
-        """Work in a thread of its own, so that Ctrl-C finds this one idle: PySpark cannot cancel a
-        job from the thread that is talking to Spark."""
         context = self.session.sparkContext
-        group, future = f"whosin-{uuid.uuid4().hex}", Future[Any]()
+        group, done = f"whosin-{uuid.uuid4().hex}", threading.Event()
 
-        def attempt() -> None:
+        def attempt() -> Any:
             context.setLocalProperty("spark.jobGroup.id", group)
-            try:
-                future.set_result(work())
-            except BaseException as error:
-                future.set_exception(error)
+            return work()
 
-        threading.Thread(target=attempt, daemon=True).start()
         if progress is not None:
-            args = (context.statusTracker(), group, progress, future)
+            args = (context.statusTracker(), group, progress, done)
             threading.Thread(target=_watch, args=args, daemon=True).start()
         try:
-            while not future.done():
-                wait([future], timeout=POLL)
-        except KeyboardInterrupt:
-            context.cancelJobGroup(group)
-            wait([future], timeout=PATIENCE)
-            raise
-        return future.result()
+            cancel = partial(context.cancelJobGroup, group)
+            return run_interruptibly(attempt, cancel, patience=PATIENCE)
+        finally:
+            done.set()
 
     def _sql(self, expression: Any) -> Any:
         """An expression as a Spark frame. (Ibis itself goes by way of pandas, whose warnings repeat
@@ -285,10 +277,10 @@ def _session(master: str, settings: dict[str, str]) -> Any:
     return session
 
 
-def _watch(tracker: Any, group: str, progress: Progress, future: Future[Any]) -> None:
+def _watch(tracker: Any, group: str, progress: Progress, done: threading.Event) -> None:
     """Tell the share of finished tasks. Stages come as they are planned, so it may only grow."""
     share = 0.0
-    while not wait([future], timeout=POLL).done:
+    while not done.wait(POLL):
         with contextlib.suppress(Exception):
             jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
             stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
