@@ -25,6 +25,8 @@ from whosin.errors import BudgetRefused
 from whosin.ledger import Charge, Cost, units, verify
 
 WORKERS = 8
+PAUSE = 0.01
+"""Seconds between two kills, on average."""
 BACK = 4
 """How many of its last questions a child asks again after it was killed."""
 
@@ -71,7 +73,7 @@ def run(url: str, folder: Path, dataset: str, debits: int, kills: int, seed: int
     for worker in range(WORKERS):
         start(worker)
     while alive:
-        time.sleep(chance.expovariate(1 / 0.03))
+        time.sleep(chance.expovariate(1 / PAUSE))
         if killed < kills:
             victim = chance.choice(sorted(alive))
             os.kill(victim, signal.SIGKILL)

@@ -168,7 +168,7 @@ def test_a_synthetic_table_replaces_nothing(server, hospital):
     problem(server.post("/api/price", json=body), 409, "queries.0.path")
     made = server.post("/api/release", json={"scenario": body, "request": "over-the-table"})
     problem(made, 409, "queries.0.path")
-    twice = SYNTHETIC | {"queries": [COPY, COPY]}
+    twice = SYNTHETIC | {"queries": [COPY, COPY | {"name": "another"}]}
     problem(server.post("/api/price", json=twice), 409, "queries.1.path")
     unsized = SCENARIO | {"queries": [COPY]}
     assert "size is known" in problem(server.post("/api/price", json=unsized), 422, "queries.0")

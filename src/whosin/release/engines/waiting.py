@@ -2,14 +2,16 @@
 
 DuckDB looks for Ctrl-C by itself while it runs in the main thread, and misses about every third;
 PySpark cannot cancel a job from the thread that is talking to Spark. So scans run in a thread of
-their own, while the caller's waits where Python hears signals.
+their own. Ctrl-C is taken note of rather than raised where it comes: an exception in the middle of
+Python's garbage collection is lost.
 """
 
 from __future__ import annotations
 
 import contextlib
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from whosin.release.engines.base import POLL
@@ -24,10 +26,10 @@ def run_interruptibly(
     """What `work` returns or raises.
 
     Args:
-        stop: makes the work end early, after an interruption.
+        stop: makes the work end early, after Ctrl-C.
         meanwhile: called every now and then.
-        patience: seconds to wait, after an interruption, for the work to end; by default as long
-            as it takes.
+        patience: seconds to wait, after Ctrl-C, for the work to end; by default as long as it
+            takes. A second Ctrl-C ends the waiting.
     """
     found: list[Any] = []
     failed: list[BaseException] = []
@@ -41,17 +43,39 @@ def run_interruptibly(
         finally:
             done.set()
 
-    thread = threading.Thread(target=scan, name="whosin-scan", daemon=True)
-    thread.start()
-    try:
-        while not done.wait(POLL):
+    with _noted() as interrupted:
+        thread = threading.Thread(target=scan, name="whosin-scan", daemon=True)
+        thread.start()
+        while not done.wait(POLL) and not interrupted.is_set():
             meanwhile()
-    except BaseException:
-        with contextlib.suppress(Exception):
-            stop()
-        done.wait(patience)
-        raise
+        if interrupted.is_set():
+            with contextlib.suppress(Exception):
+                stop()
+            done.wait(patience)
+            raise KeyboardInterrupt
     thread.join()
     if failed:
         raise failed[0]
     return found[0]
+
+
+@contextlib.contextmanager
+def _noted() -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C sets; a second one is heard as before. Where signals do not
+    come (other threads) or are ignored, nothing changes."""
+    noted = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+    main = threading.current_thread() is threading.main_thread()
+    if not main or before in (signal.SIG_IGN, None):
+        yield noted
+        return
+
+    def note(number: int, frame: Any) -> None:
+        noted.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)
