@@ -86,7 +86,7 @@ def test_selection():
     def draw(values, _rng):
         return noise.noisy_max(values, 4.0)
 
-    found = wi.audit.two_worlds(draw, *scores, 2_500, SURE)
+    found = wi.audit.two_worlds(draw, *scores, 6_000, SURE)
     assert 0.05 < found.epsilon <= 0.5  # 2Δ/scale
 
 
