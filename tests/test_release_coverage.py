@@ -190,7 +190,7 @@ def leaked(first: np.ndarray, second: np.ndarray, confidence: float = 1 - 1e-5) 
         for sign in (1, -1):
             a, b = (np.mean(sign * side[:half] >= sign * end) for side in (first, second))
             for here, there, order in ((a, b, 1), (b, a, -1)):
-                if here > 0.1 and there > 0 and math.log(here / there) > best:
+                if here > 0.3 and there > 0 and math.log(here / there) > best:
                     best, event = math.log(here / there), (sign, end, order)
     if event is None:
         return 0.0
@@ -288,4 +288,4 @@ def test_a_thousand_scanned_releases_are_covered(query, noise) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("leak", [count_leak, group_leak])
 def test_scanned_releases_leak_no_more_than_the_plan(leak) -> None:
-    assert 0.5 < leak(2000, keep=False) <= 1
+    assert 0.5 < leak(4000, keep=False) <= 1
