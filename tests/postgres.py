@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 PASSWORD = "only-for-tests"
 
 
@@ -31,6 +33,15 @@ def missing() -> str | None:
     if os.getuid() == 0 and _user() is None:
         return "PostgreSQL refuses root, and there is no other user to run it"
     return None
+
+
+def require() -> None:
+    """Skip without PostgreSQL, but never under CI."""
+    reason = missing()
+    if reason and os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    if reason:
+        pytest.skip(reason)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 import whosin as wi
-from web_server import ONE, PLAN, SCENARIO, program, served
+from web_server import ONE, PLAN, SCENARIO, problem, program, served
 from whosin.app.cli.main import main
 from whosin.app.web import lane, writing
 from whosin.app.web.guard import SECURITY
@@ -66,13 +66,6 @@ def test_a_server_leaves_the_logs_of_others_alone(hospital):
     handler.close = lambda: closed.append(True)  # type: ignore[method-assign]
     with running(hospital):
         assert not closed
-
-
-def problem(answer: httpx.Response, status: int, field: str | None = None) -> str:
-    """The message of a refusal of this status about this field."""
-    error = answer.json()["error"]
-    assert (answer.status_code, error["field"]) == (status, field), answer.text
-    return str(error["message"])
 
 
 # The steps

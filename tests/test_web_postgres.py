@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -21,11 +20,7 @@ from whosin.release import DuckDB
 
 @pytest.fixture(scope="module")
 def database():
-    reason = postgres.missing()
-    if reason and os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    if reason:
-        pytest.skip(reason)
+    postgres.require()
     with postgres.server() as found:
         Ledger(found.url).dispose()  # as whosin serve does when it starts
         yield found

@@ -38,3 +38,10 @@ def served(folder: Path, patients: int = 400, **options: object) -> Settings:
 def program(url: str, **headers: str) -> httpx.Client:
     """A program that knows the rules."""
     return httpx.Client(base_url=url, headers={"X-Whosin": "test", **headers}, timeout=60)
+
+
+def problem(answer: httpx.Response, status: int, field: str | None = None) -> str:
+    """The message of a refusal of this status about this field."""
+    error = answer.json()["error"]
+    assert (answer.status_code, error["field"]) == (status, field), answer.text
+    return str(error["message"])
