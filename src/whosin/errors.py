@@ -74,6 +74,10 @@ class ScanFailed(WhosinError):
     """The engine failed while it scanned a table, after the debit, which stands."""
 
 
+class SourceChanged(ScanFailed):
+    """The files of a table were replaced by others with other columns since it was opened."""
+
+
 class Interrupted(WhosinError):
     """Someone stopped the work; the message says what stands."""
 
