@@ -25,16 +25,15 @@ def hostile(seed: int, lines: int) -> bytes:
 
 def rows(content: bytes, longest: int = 1_000_000) -> list[tuple[str | None, ...]]:
     """The rows of a file with commas, in its order."""
-    content = content.removeprefix(b"\xef\xbb\xbf")
     lines = [line.split(b"\x1f")[0] for line in re.split(rb"\r\n|\r|\n", content)]
-    header = lines[0].decode()
+    header = lines[0].decode().lstrip("\ufeff")
     found = []
     for line in lines:
         try:
-            text = line.decode()
+            text = line.decode().lstrip("\ufeff")
         except UnicodeDecodeError:
             continue
-        if text and text != header and len(line) <= longest:
+        if text and text != header and len(text.encode()) <= longest:
             fields = [_unquoted(field) for field in _fields(text)]
             count = header.count(",") + 1
             padded = (fields + [None] * count)[:count]

@@ -36,3 +36,15 @@ def cast(value: Any, kind: str) -> Any:
         accepted = "a cast to text of whole numbers, dates or truths"
         raise InvalidInput("where", accepted, str(given))
     return value.try_cast(kind)
+
+
+def usable(kind: Any) -> bool:
+    """Whether anything may be asked of a column of this type. Engines fail on some values of other
+    types (a duration of 2^62 s) when they read them."""
+    return bool(
+        kind.is_string()
+        or kind.is_numeric()
+        or kind.is_boolean()
+        or kind.is_date()
+        or kind.is_timestamp()
+    )

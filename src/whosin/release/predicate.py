@@ -15,7 +15,7 @@ from operator import or_
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
-from whosin.release.casts import cast
+from whosin.release.casts import cast, usable
 
 LONGEST = 10_000
 DEEPEST = 100
@@ -192,6 +192,8 @@ def _column(node: Any, table: Any) -> Any:
     if node.name not in table.columns:
         raise UnknownName("column in where", node.name, table.columns)
     value = table[node.name]
+    if not usable(value.type()):
+        raise _refused("about numbers, texts, truths, dates and times of day", str(value.type()))
     return number(value) if value.type().is_floating() else value
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
+from whosin.release.casts import usable
 from whosin.release.domains import Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
 
@@ -50,7 +51,7 @@ class Table:
         self.source, self.data = source, self.engine.open(source)
         self.name = name if name is not None else dataset_name(source)
         self.entity = self.column(entity, "entity")
-        if self.type(self.entity).is_nested():
+        if not usable(self.type(self.entity)):
             accepted = "a column of numbers, texts or dates"
             raise InvalidInput("entity", accepted, str(self.type(self.entity)))
         self.domains: dict[str, Domain] = {}

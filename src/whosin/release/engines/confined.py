@@ -18,6 +18,7 @@ from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release.engines.base import Schema, unreadable
+from whosin.release.engines.frames import holds_text
 from whosin.release.engines.lines import csv_query, identifier, literal
 from whosin.release.engines.parquet import one_schema
 from whosin.release.engines.texts import read_header
@@ -30,6 +31,8 @@ SETTINGS = {
     "allow_persistent_secrets": False,
     # Rows need no order, and keeping it would cost memory.
     "preserve_insertion_order": False,
+    # Moments with a zone are read as they are in UTC.
+    "TimeZone": "UTC",
 }
 NAMES = count()
 
@@ -121,9 +124,9 @@ class Confined:
 
         self.schema = Schema(schema)
         given = ds.dataset(list(files), format="ipc").schema
-        plain = [pa.field(each.name, _bytes(pa, each.type)) for each in given]
+        plain = [pa.field(each.name, _readable(pa, each.type)) for each in given]
         data = ds.dataset(list(files), format="ipc", schema=pa.schema(plain))
-        texts = {each.name for each, raw in zip(given, plain, strict=True) if each.type != raw.type}
+        texts = {each.name for each in given if holds_text(each.type)}
         name = self.register(data)
         # DuckDB fails on a text that is not UTF-8, so texts are decoded here: such a one is missing.
         columns = (
@@ -167,7 +170,16 @@ class Confined:
         """A query as an Ibis table, by a view with a name of its own."""
         name = f"whosin_{next(NAMES)}"
         self.connection.execute(f"CREATE VIEW {name} AS {sql}")
-        return self.table(name)
+        found = self.table(name)
+        zoned = [
+            each
+            for each, kind in found.schema().items()
+            if kind.is_timestamp() and kind.timezone is not None
+        ]
+        if not zoned:
+            return found
+        plain = (f"try_cast({column} AS TIMESTAMP) AS {column}" for column in map(identifier, zoned))
+        return self.view(f"SELECT * REPLACE ({', '.join(plain)}) FROM {name}")
 
     def register(self, source: Any) -> str:
         """Something of Arrow's that can be scanned again and again, by a new name."""
@@ -193,11 +205,8 @@ class Confined:
             self.backend.disconnect()
 
 
-def _bytes(pa: Any, kind: Any) -> Any:
-    """A type of texts as one of bytes; others as they are."""
-    if pa.types.is_dictionary(kind):
-        inner = _bytes(pa, kind.value_type)
-        return inner if inner != kind.value_type else kind
-    if pa.types.is_string(kind) or pa.types.is_string_view(kind):
-        return pa.binary()
-    return pa.large_binary() if pa.types.is_large_string(kind) else kind
+def _readable(pa: Any, kind: Any) -> Any:
+    """Texts as bytes, which are decoded later, and moments in UTC; other types as they are."""
+    if holds_text(kind):
+        return pa.large_binary()
+    return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind

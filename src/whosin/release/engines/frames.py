@@ -3,7 +3,7 @@
 Contract: what types the columns have, and whether a frame is accepted, depends on its own types and
 never on its values; no message quotes one. Where a frame does not say what a column holds (the type
 "object" of pandas), the column is text: numbers, truths and dates as Python writes them, other
-things missing. A text that is not UTF-8 is missing.
+things missing. A text that is not UTF-8 is missing. Moments with a zone are read as they are in UTC.
 """
 
 from __future__ import annotations
@@ -44,8 +44,11 @@ def arrow_table(source: Any) -> Any:
     if len(set(names)) != len(names):
         raise InvalidInput("columns of the table", "names that differ", "one twice")
     for place, field in enumerate(source.schema):
-        if _holds_text(pa, field.type):
+        if holds_text(field.type):
             source = source.set_column(place, field.name, _valid(pa, source.column(place)))
+        elif pa.types.is_timestamp(field.type) and field.type.tz is not None:
+            column = source.column(place).cast(pa.timestamp(field.type.unit))
+            source = source.set_column(place, field.name, column)
     return source
 
 
@@ -100,9 +103,12 @@ def _spelled(value: object) -> str | None:
     return None if any("\ud800" <= letter <= "\udfff" for letter in text) else text
 
 
-def _holds_text(pa: Any, kind: Any) -> bool:
+def holds_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of texts."""
+    import pyarrow as pa
+
     if pa.types.is_dictionary(kind):
-        return _holds_text(pa, kind.value_type)
+        return holds_text(kind.value_type)
     texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     return any(check(kind) for check in texts)
 

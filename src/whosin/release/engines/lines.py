@@ -11,7 +11,7 @@ import glob
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from whosin.release.engines.texts import CUT, LONGEST, Header, read_header
+from whosin.release.engines.texts import CUT, LONGEST, MARK, Header, read_header
 
 ENCODING = "INVALID ENCODING"
 
@@ -94,11 +94,11 @@ def _lines(files: Sequence[str], header: Header, *, kept: bool = False, above: b
     paths = ", ".join(literal(glob.escape(file)) for file in files)
     length = f"strlen(line) {'>' if above else '<='} {LONGEST}"
     return (
-        f"SELECT line FROM read_csv([{paths}], header = false, auto_detect = false, "
-        f"columns = {{'line': 'VARCHAR'}}, delim = {literal(CUT)}, quote = '', escape = '', "
+        f"SELECT ltrim(mark_and_line, {literal(MARK)}) AS line FROM read_csv([{paths}], header = false, auto_detect = false, "
+        f"columns = {{'mark_and_line': 'VARCHAR'}}, delim = {literal(CUT)}, quote = '', escape = '', "
         f"comment = '', nullstr = '', new_line = '\\n', null_padding = true, "
         f"strict_mode = false, {'store_rejects' if kept else 'ignore_errors'} = true) "
-        f"WHERE line IS NOT NULL AND line <> {literal(header.line)} AND {length}"
+        f"WHERE line NOT IN ('', {literal(header.line)}) AND {length}"
     )
 
 

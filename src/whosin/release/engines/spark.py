@@ -31,8 +31,8 @@ from whosin.release.engines.base import (
 )
 from whosin.release.engines.frames import arrow_table, require_plain
 from whosin.release.engines.parquet import one_schema, parquet_schema
-from whosin.release.engines.spark_lines import LONGEST_LINE, MARK, READABLE, csv_rows, valid
-from whosin.release.engines.texts import Header, header_of, read_header
+from whosin.release.engines.spark_lines import LONGEST_LINE, READABLE, csv_rows, valid
+from whosin.release.engines.texts import MARK, Header, header_of, read_header
 from whosin.release.engines.waiting import run_interruptibly
 from whosin.release.engines.workers import Place, changing, plain_schema
 
@@ -256,7 +256,7 @@ class Spark:
 
     def _first_line(self, source: str) -> Header:
         first = self.session.read.option(LONGEST_LINE, READABLE).text(source).head()
-        return header_of("" if first is None else first[0].removeprefix(MARK))
+        return header_of("" if first is None else first[0].lstrip(MARK))
 
 
 def _session(master: str, settings: dict[str, str]) -> Any:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from whosin.release.engines.texts import CUT, LONGEST, Header
+from whosin.release.engines.texts import CUT, LONGEST, MARK, Header
 
-MARK = "\ufeff"
-"""The byte-order mark that a file may begin with."""
 LONGEST_LINE = "mapreduce.input.linerecordreader.line.maxlength"
 READABLE = LONGEST + 100
 """Bytes of a line that Hadoop hands on; it skips longer ones, so that none fills a worker."""
@@ -18,10 +16,11 @@ def csv_rows(text: Any, header: Header) -> Any:
     from pyspark.sql import functions as f
 
     separator, quote = header.separator, f.lit('"')
-    lines = text.select(f.substring_index("value", CUT, 1).alias("line"))
+    line = f.ltrim(f.substring_index("value", CUT, 1), f.lit(MARK))
+    lines = text.select(line.alias("line"))
     lines = lines.filter(
         f.is_valid_utf8("line")
-        & ~f.col("line").isin("", MARK, header.line, MARK + header.line)
+        & ~f.col("line").isin("", header.line)
         & (f.octet_length("line") <= LONGEST)
     )
     # Pieces between quotes: those at odd places are inside, if all quotes are CSV's.

@@ -9,7 +9,7 @@ a reader fail. A line ends at LF, CR or CR LF, or at the file's end; quotes do n
   closes a field, or is doubled within one. On other lines every separator separates.
 - A field that begins and ends with a quote loses both, and each "" in it is one quote.
 - A line that is too short is padded with missing values; what is too much on a line is dropped, and
-  so is what follows a control character U+001F.
+  so are byte-order marks that a line begins with, and what follows a control character U+001F.
 - A line that is empty, not UTF-8, or longer than a million bytes is no row.
 """
 
@@ -28,6 +28,9 @@ LONGEST = 1_000_000
 """Bytes of a line."""
 CUT = "\x1f"
 """What ends the text of a line: no field can have it, so that it can stand for a separator."""
+
+MARK = "\ufeff"
+"""The byte-order mark: files begin with it, and so do lines where files were put together."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def _header(file: str) -> Header:
     try:
         # As bytes, and this line alone: whether the others are UTF-8 must not show here.
         with opener(file, "rb") as lines:
-            line = lines.readline(LONGEST + 5).split(b"\r")[0].decode("utf-8-sig")
+            line = lines.readline(LONGEST + 5).split(b"\r")[0].decode()
     except (UnicodeDecodeError, EOFError, gzip.BadGzipFile):
         raise InvalidInput("header of the CSV file", "UTF-8", Path(file).name) from None
-    return header_of(line.rstrip("\n"))
+    return header_of(line.lstrip(MARK).rstrip("\n"))
