@@ -51,10 +51,10 @@ class Linear(Query):
         return value, low, high
 
     def bounds(self, table: Table) -> Bounds:
-        """How much of an entity counts."""
+        """How much of an entity counts; nobody is in more cells than there are."""
         rows = table.rows if self.rows is None else positive(self.rows, "rows")
         groups = table.groups if self.groups is None else positive(self.groups, "groups")
-        return Bounds(rows, groups)
+        return Bounds(rows, min(groups, self.cells(table).count))
 
     def cells(self, table: Table) -> Cells:
         """What the answer is grouped by."""
