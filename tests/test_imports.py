@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "references": set(),
     "showing": set(),
     "arguments": {"errors"},
+    "isolation": {"errors"},
     "exact": {"errors"},
     "beliefs": {"arguments", "errors", "exact"},
     "spaces": {"arguments", "errors", "exact"},
@@ -51,6 +52,7 @@ MAY_IMPORT = {
     "distortion": {"arguments", "errors", "exact", "spaces", "priors", "mechanisms", "notions"},
     "release": {
         "errors",
+        "isolation",
         "exact",
         "showing",
         "spaces",
@@ -62,7 +64,16 @@ MAY_IMPORT = {
         "ledger",
     },
     "audit": {"errors", "exact", "beliefs"},
-    "gwas": {"errors", "exact", "beliefs", "families", "calibration", "noise", "ledger"},
+    "gwas": {
+        "errors",
+        "isolation",
+        "exact",
+        "beliefs",
+        "families",
+        "calibration",
+        "noise",
+        "ledger",
+    },
     "ledger": {"errors", "exact", "showing", "beliefs", "calibration"},
     "report": {
         "audit",
