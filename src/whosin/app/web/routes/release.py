@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
 from pydantic import BaseModel, ValidationError
 
+from whosin import documents
 from whosin.app.cli.output import plain
 from whosin.app.web import folder, outputs, scenarios, shapes, work, writing
 from whosin.app.web.failures import Refused, at
@@ -232,21 +232,12 @@ def scenario_file(settings: Settings, file: str) -> ScenarioView:
     """The task."""
     with at("file"):
         path = folder.find(settings.folder, file, scenario=True)
-        if path.stat().st_size > 1_000_000:
-            raise InvalidInput("file", "a scenario of at most 1 MB", path.name)
-        try:
-            return scenario_text(path.read_text(encoding="utf-8"))
-        except UnicodeDecodeError:
-            raise InvalidInput("file", "a TOML file", "not text") from None
+        return scenario_text(documents.read_text(path, "file", documents.MOST_TOML))
 
 
 def scenario_text(text: str) -> ScenarioView:
     """The task."""
-    try:
-        found = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "too deep"
-        raise InvalidInput("scenario", "a TOML file", reason) from None
+    found = documents.parse_toml(text, "scenario")
     notes = []
     if found.pop("ledger", None):
         notes.append("The ledger of this server is used, and datasets are named after their files.")
