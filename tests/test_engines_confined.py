@@ -119,7 +119,7 @@ def test_files_with_other_columns_are_refused_on_opening(
     other_schemas(tmp_path, kind)
     assert len(engine.run(engine.open(tmp_path / "0"))) == 4
     for place in range(1, 7):
-        with pytest.raises(InvalidInput, match=rf"columns and types of a\.{kind}; got b\.{kind}"):
+        with pytest.raises(InvalidInput, match=rf"columns and types of a\.{kind}; got b"):
             engine.open(tmp_path / str(place))
 
 

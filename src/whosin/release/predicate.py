@@ -80,11 +80,11 @@ def _check_size(root: Any) -> None:
 
 def number(value: Any) -> Any:
     """A column as doubles; what is no number, NaN too, is missing."""
-    found = _double(value)
+    found = double(value)
     return _ibis().cases((found.isnan(), _ibis().null("float64")), else_=found)
 
 
-def _double(value: Any) -> Any:
+def double(value: Any) -> Any:
     """A value as doubles, NaN among them. Arithmetic keeps NaN to its end, where it is compared:
     to replace it means to name a value twice, which would double the work at each level."""
     kind = value.type()
@@ -151,7 +151,7 @@ def _rules() -> dict[type, Callable[[Any, Any], Any]]:
         exp.Mul: _arithmetic(lambda a, b: a * b),
         exp.Div: _quotient,
         exp.Neg: _negative,
-        exp.Abs: lambda node, table: _double(_translate(node.this, table)).abs(),
+        exp.Abs: lambda node, table: double(_translate(node.this, table)).abs(),
         exp.Lower: lambda node, table: _text(node.this, table).lower(),
         exp.Upper: lambda node, table: _text(node.this, table).upper(),
         exp.Trim: lambda node, table: _text(node.this, table).strip(),
@@ -179,7 +179,7 @@ def _negative(node: Any, table: Any) -> Any:
     value = _translate(node.this, table)
     if _is_number(node.this) and value.type().is_integer():
         return _ibis().literal(-int(node.this.this), "int64")
-    return -_double(value)
+    return -double(value)
 
 
 def _is_number(node: Any) -> bool:
@@ -238,8 +238,8 @@ def _timestamp(value: Any) -> Any:
 
 def _arithmetic(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def rule(node: Any, table: Any) -> Any:
-        left = _double(_translate(node.this, table))
-        return operation(left, _double(_translate(node.expression, table)))
+        left = double(_translate(node.this, table))
+        return operation(left, double(_translate(node.expression, table)))
 
     return rule
 
@@ -345,8 +345,8 @@ def _cast(node: Any, table: Any) -> Any:
     kind = value.type()
     if target in ("int64", "float64"):
         if kind.is_integer() or target == "float64":
-            return _double(value) if target == "float64" else value
-        return _whole(node, _double(value))
+            return double(value) if target == "float64" else value
+        return _whole(node, double(value))
     moment = kind.is_date() or kind.is_timestamp()
     if target in ("date", "timestamp"):
         if moment:

@@ -60,8 +60,6 @@ class Engine(Protocol):
     """Opens tables and runs expressions."""
 
     name: str
-    chooses_in_aggregates: bool
-    """Whether it can choose some rows of a group while it aggregates (`bounding`)."""
 
     def open(self, source: object) -> Any:
         """The source as an Ibis table. Text files have text columns only: types that are guessed

@@ -98,7 +98,7 @@ class Confined:
             found: dict[str, list[Any]] = {}
             for file, *column in self.connection.cursor().execute(listed).fetchall():
                 found.setdefault(file, []).append(column)
-            return one_schema(found)
+            return one_schema({file: found[file] for file in sorted(found)})
 
         self.schema = Schema(schema)
         # A text that is not UTF-8 must not raise: it is repaired.
@@ -178,7 +178,9 @@ class Confined:
         ]
         if not zoned:
             return found
-        plain = (f"try_cast({column} AS TIMESTAMP) AS {column}" for column in map(identifier, zoned))
+        plain = (
+            f"try_cast({column} AS TIMESTAMP) AS {column}" for column in map(identifier, zoned)
+        )
         return self.view(f"SELECT * REPLACE ({', '.join(plain)}) FROM {name}")
 
     def register(self, source: Any) -> str:

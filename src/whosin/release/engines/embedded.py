@@ -37,7 +37,6 @@ class DuckDB:
     """
 
     name = "duckdb"
-    chooses_in_aggregates = True
 
     def __init__(
         self,

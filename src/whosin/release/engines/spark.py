@@ -32,6 +32,7 @@ from whosin.release.engines.base import (
 from whosin.release.engines.frames import arrow_table, require_plain
 from whosin.release.engines.parquet import one_schema, parquet_schema
 from whosin.release.engines.spark_lines import LONGEST_LINE, READABLE, csv_rows, valid
+from whosin.release.engines.spilling import SpillFolder
 from whosin.release.engines.texts import MARK, Header, header_of, read_header
 from whosin.release.engines.waiting import run_interruptibly
 from whosin.release.engines.workers import Place, changing, plain_schema
@@ -46,6 +47,7 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "OFF",  # a log line may quote rows
 }
 
@@ -57,13 +59,24 @@ class Spark:
         master: a Spark master URL, or "local[*]".
         session: a SparkSession to use instead of a new one.
         settings: Spark settings for a new session.
+        spill: where a local session spills; the system's temporary folder by default.
     """
 
     name = "spark"
 
     def __init__(
-        self, master: str = "local[*]", session: Any = None, settings: dict[str, str] | None = None
+        self,
+        master: str = "local[*]",
+        session: Any = None,
+        settings: dict[str, str] | None = None,
+        spill: object = None,
     ) -> None:
+        if not isinstance(master, str):
+            raise InvalidInput("master", "a master URL such as local[*]", repr(master)[:80])
+        local = session is None and master.startswith("local")
+        if spill is not None and not local:
+            accepted = "left out with a cluster, whose workers have settings of their own"
+            raise InvalidInput("spill", accepted, "a folder")
         try:
             import ibis
             import pyspark  # noqa: F401
@@ -72,7 +85,11 @@ class Spark:
                 "Spark needs the package pyspark: pip install 'whosin[spark]'"
             ) from None
         self._own, self._handler = session is None, signal.getsignal(signal.SIGINT)
-        self.session = _session(master, settings or {}) if session is None else session
+        self._folder = SpillFolder(spill) if local else None
+        settings = dict(settings or {})
+        if self._folder is not None:
+            settings.setdefault("spark.local.dir", str(self._folder.path))
+        self.session = _session(master, settings) if session is None else session
         self._ibis = ibis.pyspark.connect(self.session)
         self._lists: set[str] = set()
         self._schemas: dict[str, Schema] = {}
@@ -161,6 +178,8 @@ class Spark:
         """Stop a session of our own, and take Ctrl-C back from it."""
         if self._own:
             self.session.stop()
+            if self._folder is not None:
+                self._folder.remove()
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, self._handler)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from whosin.errors import InvalidInput
 from whosin.release.engines.texts import CUT, LONGEST, MARK, Header
 
 LONGEST_LINE = "mapreduce.input.linerecordreader.line.maxlength"
 READABLE = LONGEST + 100
 """Bytes of a line that Hadoop hands on; it skips longer ones, so that none fills a worker."""
+
+UTC = ("UTC", "Etc/UTC", "Z", "GMT", "+00:00")
 
 
 def csv_rows(text: Any, header: Header) -> Any:
@@ -44,9 +47,7 @@ def csv_rows(text: Any, header: Header) -> Any:
 
     def column(place: int) -> Any:
         field = f.replace(f.get("fields", f.lit(place)), f.lit(CUT), f.lit(separator))
-        quoted = (
-            f.startswith(field, quote) & f.endswith(field, quote) & (f.char_length(field) > 1)
-        )
+        quoted = f.startswith(field, quote) & f.endswith(field, quote) & (f.char_length(field) > 1)
         inside = f.substring(field, f.lit(2), f.char_length(field) - 2)
         unquoted = f.when(quoted, f.replace(inside, f.lit('""'), quote)).otherwise(field)
         return f.nullif(unquoted, f.lit(""))
@@ -56,12 +57,22 @@ def csv_rows(text: Any, header: Header) -> Any:
 
 
 def valid(frame: Any) -> Any:
-    """A frame whose texts are UTF-8; what is not is repaired, since it could fail on its way out."""
+    """A frame whose texts are UTF-8 (what is not is repaired, since it could fail on its way out),
+    and whose moments are as they are in UTC."""
     from pyspark.sql import functions as f
-    from pyspark.sql.types import StringType
+    from pyspark.sql.types import StringType, TimestampType
 
-    columns = [
-        f.make_valid_utf8(frame[place]) if isinstance(field.dataType, StringType) else frame[place]
-        for place, field in enumerate(frame.schema.fields)
-    ]
+    kinds = [field.dataType for field in frame.schema.fields]
+    zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
+    if zone not in UTC and any(isinstance(kind, TimestampType) for kind in kinds):
+        accepted = "UTC, for a table with moments (spark.sql.session.timeZone)"
+        raise InvalidInput("time zone of the Spark session", accepted, zone)
+    columns = []
+    for name, kind in zip(frame.columns, kinds, strict=True):
+        column = f.col(f"`{name.replace('`', '``')}`")
+        if isinstance(kind, StringType):
+            column = f.make_valid_utf8(column)
+        elif isinstance(kind, TimestampType):
+            column = column.cast("timestamp_ntz")
+        columns.append(column)
     return frame.select(*columns).toDF(*frame.columns)
