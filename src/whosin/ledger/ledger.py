@@ -22,7 +22,8 @@ from sqlalchemy import Connection, insert, select, update
 
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, UnknownName
-from whosin.ledger import chain, clock, refusal, rows
+from whosin.ledger import chain, clock, refusal, registration, rows
+from whosin.ledger.binding import Binding, Bound, read_binding
 from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Charge
 from whosin.ledger.entries import Debit, Entry
@@ -40,12 +41,20 @@ class Ledger:
         url: a file, or a database URL. It is made if it does not exist and `create` is true.
         who: in whose name entries are made; by default the user of this process.
         wait: how many seconds to wait for other writers.
+        own: whether answers to requests that others paid for are refused.
     """
 
     def __init__(
-        self, url: object, *, who: str | None = None, create: bool = True, wait: float = WAIT
+        self,
+        url: object,
+        *,
+        who: str | None = None,
+        create: bool = True,
+        wait: float = WAIT,
+        own: bool = False,
     ) -> None:
         self.who = read_name(who if who is not None else _user(), "who")
+        self._only = self.who if own else None
         self._store = Store(url, wait, create)
 
     @property
@@ -68,37 +77,89 @@ class Ledger:
         with self._store.reading() as connection:
             return sorted(map(str, connection.scalars(select(datasets.c.name))))
 
-    def register(self, dataset: str, plan: Plan) -> Standing:
+    def register(
+        self, dataset: str, plan: Plan, binding: Binding | None = None, *, copies: str = "warn"
+    ) -> Standing:
         """Set a dataset's budget, once: the plan's ε is the total.
+
+        Args:
+            binding: the table that the budget is for, as `release.registration.binding_of` says it:
+                whose rows they are is then fixed too.
+            copies: whether rows that have a budget under another name are refused ("refuse").
 
         Raises:
             BudgetRefused: it is registered already.
         """
         name, budget = read_name(dataset, "dataset"), _budget(plan)
         with self._store.writing() as connection:
-            if not self._register(connection, name, plan, budget):
+            if not self._register(connection, name, plan, budget, read_binding(binding), copies):
                 raise BudgetRefused(
                     f"dataset {name!r} is registered already; its budget is set once and for all"
                 )
             return rows.standing(rows.dataset_row(connection, name))
 
-    def admit(self, dataset: str, plan: Plan, *, resume: bool = False) -> Standing:
+    def admit(
+        self,
+        dataset: str,
+        plan: Plan,
+        *,
+        resume: bool = False,
+        share: object = None,
+        binding: Binding | None = None,
+        copies: str = "warn",
+    ) -> Standing:
         """Open a session: register a new dataset, or see that the plan fits what is left.
 
         Args:
             resume: admit the plan that the dataset was registered with whatever has been spent, to
                 go on, or to retry after a crash; each debit is still checked.
+            share: the part of the plan that the session will spend; all of it by default.
+            binding: the table that will be asked; one without a table is bound to it.
+            copies: as for `register`.
 
         Raises:
-            BudgetRefused: the plan does not fit the remainder, or is for another relation.
+            BudgetRefused: the plan does not fit the remainder, is for another relation, or the
+                table is not the registered one.
         """
         name, budget = read_name(dataset, "dataset"), _budget(plan)
         with self._store.writing() as connection:
-            self._register(connection, name, plan, budget)
+            self._register(connection, name, plan, budget, read_binding(binding), copies)
             standing = rows.standing(rows.dataset_row(connection, name))
+        if binding is not None:
+            if standing.bound is None:
+                standing = self.amend(name, binding)
+            elif standing.bound.binding.universe is None and binding.universe is not None:
+                standing.bound.check(name, replace(binding, universe=None))
+                standing = self.amend(name, binding)
+            assert standing.bound is not None
+            standing.bound.check(name, binding)
         if not (resume and standing.plan.to_dict() == plan.to_dict()):
-            refusal.session(standing, plan, budget)
+            refusal.session(standing, plan, budget, share)
         return standing
+
+    def amend(self, dataset: str, binding: Binding) -> Standing:
+        """Record that a dataset goes on with another table, other domains or bounds, under the same
+        budget: next month's file, a column that was not declared before.
+
+        Raises:
+            BudgetRefused: the entity or the universe would change, and with it the promise.
+        """
+        read_binding(binding)
+        with self._turn(dataset) as turn:
+            before = rows.standing(turn.row).bound
+            bound = Bound.of(binding) if before is None else before.amended(turn.row.name, binding)
+            if before is None or before.difference(binding) is not None:
+                body = {"binding": bound.binding.to_dict()}
+                entry = self._entry(turn.row, "amended", None, body, turn.time)
+                turn.commit(entry, binding=bound.text())
+        return self.standing(dataset)
+
+    def copies(self, dataset: str, binding: Binding) -> list[str]:
+        """Other datasets with the same rows, as far as fingerprints tell. For curators only: to
+        whoever brings a table of guessed rows it would say whether the guess is right."""
+        name = read_name(dataset, "dataset")
+        with self._store.reading() as connection:
+            return registration.copies(connection, name, read_binding(binding))
 
     def standing(self, dataset: str) -> Standing:
         """Where a dataset stands."""
@@ -122,26 +183,49 @@ class Ledger:
         Raises:
             BudgetRefused: it would exceed the budget, or the request was used for another question.
         """
-        key = read_name(request, "request")
-        if not isinstance(charge, Charge):
-            raise InvalidInput("charge", "a Charge", repr(charge))
-        with self._turn(dataset, key) as turn:
-            row = turn.row
-            if turn.debit is not None:
-                refusal.other_question(turn.debit, charge)
-                return Debit(row.name, key, False, turn.answer)
-            standing = rows.standing(row)
-            refusal.debits(standing, [charge])
-            spent = standing.spent + charge.cost(row.relation)
-            turn.commit(
-                self._entry(row, "debit", key, charge.to_dict(), turn.time),
-                spent_epsilon=spent.epsilon,
-                spent_rho=spent.rho,
-                spent_delta=spent.delta,
-                debits=row.debits + 1,
-                state="complete" if charge.alone or row.alone else row.state,
-            )
-        return Debit(row.name, key, True, None)
+        return self.debits(dataset, {request: charge})[0]
+
+    def debits(self, dataset: str, charges: Mapping[str, Charge]) -> list[Debit]:
+        """Pay for questions by request, all of them in one transaction or none.
+
+        Raises:
+            BudgetRefused: together they would exceed the budget, a request was used for another
+                question, or they are about another table than the dataset's.
+        """
+        asked = {read_name(key, "request"): charge for key, charge in charges.items()}
+        _charges(list(asked.values()))
+        with self._turn(dataset, *asked) as turn:
+            row, standing = turn.row, rows.standing(turn.row)
+            for key, paid in turn.debits.items():
+                refusal.other_question(paid, asked[key], self._only)
+                if key not in turn.answers:
+                    refusal.other_table(paid, asked[key], standing)
+            new = {key: charge for key, charge in asked.items() if key not in turn.debits}
+            if new:
+                refusal.debits(standing, list(new.values()))
+                made, last = [], row
+                for key, charge in new.items():
+                    body = {**charge.to_dict(), **refusal.bound(standing, charge)}
+                    made.append(self._entry(last, "debit", key, body, turn.time))
+                    last = last._replace(
+                        entries=made[-1].number, head=made[-1].head, last=made[-1].body["when"]
+                    )
+                costs = [charge.cost(row.relation) for charge in new.values()]
+                spent = sum(costs, standing.spent)
+                alone = row.alone or any(charge.alone for charge in new.values())
+                turn.commit(
+                    *made,
+                    spent_epsilon=spent.epsilon,
+                    spent_rho=spent.rho,
+                    spent_delta=spent.delta,
+                    debits=row.debits + len(new),
+                    state="complete" if alone else row.state,
+                )
+                turn.debits.update({str(entry.request): entry for entry in made})
+        return [
+            Debit(row.name, key, key in new, turn.answers.get(key), turn.debits[key].body)
+            for key in asked
+        ]
 
     def store(self, debit: Debit, answer: object) -> Any:
         """Store the answer of a debit and return what may be shown.
@@ -154,10 +238,10 @@ class Ledger:
         key = read_name(debit.request, "request")
         text = chain.canonical(answer, "answer")
         with self._turn(debit.dataset, key) as turn:
-            if turn.debit is None:
+            if key not in turn.debits:
                 raise BudgetRefused(f"request {key!r} has not been paid for")
-            if turn.answer is not None:
-                return json.loads(turn.answer)
+            if key in turn.answers:
+                return json.loads(turn.answers[key])
             body = {"digest": chain.digest(text)}
             entry = self._entry(turn.row, "answer", key, body, turn.time)
             turn.commit(entry, answer=text)
@@ -213,37 +297,28 @@ class Ledger:
             history = rows.history(connection, row.name)
             return rows.standing(row), history, rows.stored_answers(connection, row.name)
 
-    def _register(self, connection: Connection, name: str, plan: Plan, budget: Budget) -> bool:
+    def _register(
+        self,
+        connection: Connection,
+        name: str,
+        plan: Plan,
+        budget: Budget,
+        binding: Binding | None,
+        copies: str,
+    ) -> bool:
         """Make a dataset unless there is one of this name."""
-        from sqlalchemy.dialects.postgresql import insert as postgres_insert
-        from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-
-        adding = sqlite_insert if self._store.sqlite else postgres_insert
-        start = {
-            "name": name,
-            "state": "open",
-            "relation": budget.relation,
-            "alone": int(budget.alone),
-            "epsilon": budget.epsilon,
-            "rho": budget.rho,
-            "delta": budget.delta,
-            "spent_epsilon": 0,
-            "spent_rho": 0,
-            "spent_delta": 0,
-            "debits": 0,
-            "entries": 0,
-            "head": chain.START,
-            "last": "",
-            "plan": chain.canonical(plan.to_dict()),
-        }
-        made = connection.execute(
-            adding(datasets).values(start).on_conflict_do_nothing(),
-            execution_options={"preserve_rowcount": True},
-        )
-        if made.rowcount != 1:
+        if copies not in registration.COPIES:
+            raise UnknownName("copies", str(copies), registration.COPIES)
+        if rows.dataset_row(connection, name) is not None:
             return False
-        body = {"plan": plan.to_dict(), "budget": vars(budget)}
+        others = registration.copies(connection, name, binding)
+        if others and copies == "refuse":
+            raise registration.same_rows(name, others)
+        bound = None if binding is None else Bound.of(binding)
+        if not registration.add(connection, name, plan, budget, bound, self._store.sqlite):
+            return False
         row = rows.dataset_row(connection, name)
+        body = registration.first_entry(plan, budget, bound)
         entry = self._entry(row, "registered", None, body, self._store.stamp(connection))
         connection.execute(insert(entries).values(rows.entry_values(entry)))
         changes = {"entries": entry.number, "head": entry.head, "last": entry.body["when"]}
@@ -251,9 +326,9 @@ class Ledger:
         return True
 
     @contextmanager
-    def _turn(self, dataset: object, request: str = "") -> Iterator[Turn]:
+    def _turn(self, dataset: object, *requests: str) -> Iterator[Turn]:
         name = read_name(dataset, "dataset")
-        with self._store.turn(name, request) as turn:
+        with self._store.turn(name, requests) as turn:
             if turn.row is not None:
                 yield turn
                 return

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, select
 from whosin.calibration import Fallback, Noise, Plan, codec
 from whosin.errors import BrokenHistory, WhosinError
 from whosin.ledger import chain
+from whosin.ledger.binding import Bound
 from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Cost
 from whosin.ledger.entries import Entry
@@ -46,9 +47,11 @@ def standing(row: Any) -> Standing:
             entries=row.entries,
             head=row.head,
             last=row.last,
+            bound=None if row.binding is None else Bound.read(row.binding),
         )
     except (WhosinError, ValueError, TypeError, KeyError, AttributeError):
-        raise BrokenHistory(row.name, "its plan or what was spent is not readable") from None
+        words = "its plan, its table or what was spent is not readable"
+        raise BrokenHistory(row.name, words) from None
 
 
 def read_entry(row: Any) -> Entry:

@@ -48,6 +48,7 @@ datasets = Table(
     Column("head", String(64), nullable=False),
     Column("last", String(32), nullable=False),
     Column("plan", Text, nullable=False),
+    Column("binding", Text),
 )
 
 entries = Table(

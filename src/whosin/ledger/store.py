@@ -9,7 +9,7 @@ shows a password. Threads may share a store, and a forked process opens connecti
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -101,14 +101,14 @@ class Store:
             connection.commit()
 
     @contextmanager
-    def turn(self, dataset: str, request: str) -> Iterator[Turn]:
+    def turn(self, dataset: str, requests: Sequence[str] = ()) -> Iterator[Turn]:
         """One durable transaction on one dataset, in the fewest round trips; see `Turn`."""
 
         def begin(connection: Connection) -> Turn:
             if not self.sqlite:  # the turn begins and commits by itself
                 connection.execution_options(isolation_level="AUTOCOMMIT")
             turn = Turn(connection.connection.driver_connection, server=not self.sqlite)
-            turn.begin(dataset, request)
+            turn.begin(dataset, requests)
             return turn
 
         with self._reporting(), self._begun(begin) as (_, turn):

@@ -10,7 +10,7 @@ travel together (psycopg's pipeline mode), since waiting for each costs more tha
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache
 from typing import Any
@@ -23,7 +23,17 @@ from whosin.ledger import rows
 from whosin.ledger.entries import Entry
 from whosin.ledger.schema import answers, datasets, entries
 
-SUMS = ("state", "spent_epsilon", "spent_rho", "spent_delta", "debits", "entries", "head", "last")
+SUMS = (
+    "state",
+    "spent_epsilon",
+    "spent_rho",
+    "spent_delta",
+    "debits",
+    "entries",
+    "head",
+    "last",
+    "binding",
+)
 """What a turn may change about a dataset; its budget is not among it."""
 
 _DATASET: BindParameter[str] = bindparam("dataset")
@@ -61,40 +71,46 @@ class Turn:
 
     Attributes:
         row: the dataset's row; None where there is no such dataset.
-        debit: the debit of the request, if it was paid for before.
-        answer: the stored answer of the request.
+        debits: the debits of the requests that were paid for before.
+        answers: the stored answers of the requests.
         time: of this turn: the server's where there is one, since machines' clocks differ.
     """
 
     def __init__(self, driver: Any, *, server: bool) -> None:
         self._driver, self._server = driver, server
         self.row: Any = None
-        self.debit: Entry | None = None
-        self.answer: str | None = None
+        self.debits: dict[str, Entry] = {}
+        self.answers: dict[str, str] = {}
         self.time: Any = None
 
-    def begin(self, dataset: str, request: str) -> None:
-        """Lock the dataset and look at it and at the request."""
-        asked = {"dataset": dataset, "request": request}
+    def begin(self, dataset: str, requests: Sequence[str] = ()) -> None:
+        """Lock the dataset and look at it and at the requests."""
         begin = "BEGIN ISOLATION LEVEL READ COMMITTED" if self._server else "BEGIN IMMEDIATE"
         statements: list[Statement] = [
             (begin, {}),
             (self._text("dataset"), {"dataset": dataset}),
-            (self._text("debit"), {**asked, "kind": "debit"}),
-            (self._text("answer"), asked),
         ]
+        for request in requests:
+            asked = {"dataset": dataset, "request": request}
+            statements.append((self._text("debit"), {**asked, "kind": "debit"}))
+            statements.append((self._text("answer"), asked))
         if self._server:
             durable = {"setting": "synchronous_commit", "value": "on"}
             statements.append((self._text("time"), durable))
-        _, found, debit, answer, *time = self._run(statements)
+        _, found, *rest = self._run(statements)
         self.row = _Row._make(found[0]) if found else None
-        self.debit = rows.read_entry(_EntryRow._make(debit[0])) if debit else None
-        self.answer = answer[0][0] if answer else None
-        self.time = time[0][0][0] if time else None
+        self.time = rest.pop()[0][0] if self._server else None
+        for request, debit, answer in zip(requests, rest[::2], rest[1::2], strict=True):
+            if debit:
+                self.debits[request] = rows.read_entry(_EntryRow._make(debit[0]))
+            if answer:
+                self.answers[request] = answer[0][0]
 
-    def commit(self, entry: Entry, answer: str | None = None, **changes: object) -> None:
-        """Append an entry, store the answer with it, change the sums; all of it is on disk then."""
+    def commit(self, *made: Entry, answer: str | None = None, **changes: object) -> None:
+        """Append entries, store the answer with the one, change the sums; all of it is on disk
+        then."""
         sums = {name: getattr(self.row, name) for name in SUMS}
+        entry = made[-1]
         sums |= changes | {
             "entries": entry.number,
             "head": entry.head,
@@ -102,7 +118,7 @@ class Turn:
             "dataset": entry.dataset,
         }
         statements: list[Statement] = [
-            (self._text("add entry"), rows.entry_values(entry)),
+            *((self._text("add entry"), rows.entry_values(each)) for each in made),
             (self._text("change dataset"), sums),
             ("COMMIT", {}),
         ]

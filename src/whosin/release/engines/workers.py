@@ -21,9 +21,9 @@ class Place:
         self._files = target.getFileSystem(session._jsc.hadoopConfiguration())
         self._target = self._files.makeQualified(target)
         mark = uuid.uuid4().hex[:8]
-        self._partial, self._old = (
-            self._beside(f".{self._target.getName()}.{mark}.{state}") for state in ("partial", "old")
-        )
+        name = str(self._target.getName())
+        self._partial = self._beside(f".{name}.{mark}.partial")
+        self._old = self._beside(f".{name}.{mark}.old")
 
     @property
     def partial(self) -> str:

@@ -60,7 +60,7 @@ class Query(ABC):
         """Scan, add noise, and return JSON data: {"columns": […], "rows": [[…], …], …}."""
 
     def publish(self, table: Table, drawn: Any, stored: Any) -> str | None:
-        """Show what the stored answer wrote outside the ledger, and remove what was drawn beside it.
+        """Show what the stored answer wrote outside the ledger; remove what else was drawn.
 
         Args:
             drawn: what `answer` returned now; None where the answer was stored before.
@@ -69,6 +69,7 @@ class Query(ABC):
         Returns:
             what to tell people, if something of the answer is not there.
         """
+        return None
 
     @property
     def title(self) -> str:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from whosin import families
 from whosin.errors import InvalidInput
 from whosin.exact import rational
-from whosin.ledger.charge import Charge
+from whosin.ledger.charge import Charge, promise_of
 from whosin.noise import uniform
 from whosin.release.bounding import eligible
 from whosin.release.engines.base import Progress
@@ -51,7 +51,13 @@ class Maximum(Query):
         return Offer(
             self,
             share,
-            Charge(self.question(), {}, f"repaired k-Max, k = {k}: {gamma}", alone=True),
+            Charge(
+                self.question(),
+                {},
+                f"repaired k-Max, k = {k}: {gamma}",
+                alone=True,
+                promise=promise_of(share.plan),
+            ),
             f"one of {k} places",
             None,
             None,
