@@ -225,6 +225,6 @@ def test_synthetic_tables_stream(tmp_path: Path) -> None:
     with DuckDB(memory="200MB", spill=tmp_path) as engine:
         table = Table(path, "person", {"ward": ["w0", "w1"]}, engine=engine)
         query = Synthetic(columns=["ward"], path=str(tmp_path / "out.parquet"))
-        answer = Session(table, plan, tmp_path / "ledger.db").ask(query)
+        answer = Session(table, plan, tmp_path / "ledger.db", share=1).ask(query)
     assert answer.rows[0][1] == 2_500_000
     assert pq.ParquetFile(tmp_path / "out.parquet").metadata.num_rows == 2_500_000

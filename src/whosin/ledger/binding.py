@@ -88,9 +88,14 @@ class Bound:
         """Without fingerprints: what anyone who may ask may see."""
         return {key: value for key, value in self.binding.to_dict().items() if key != "source"}
 
-    def seal(self, binding: Binding) -> dict[str, Any]:
+    def entry(self) -> dict[str, Any]:
+        """What an entry of the history says of it."""
+        return {**self.public(), "source": _commitment(self.binding.source, self.key)}
+
+    def asked(self, binding: Binding) -> dict[str, Any]:
         """A question's binding, as its debit records it: the schema by its digest."""
-        data = replace(binding, source=_sealed(binding.source, self.key)).to_dict()
+        source = _commitment(_sealed(binding.source, self.key), self.key)
+        data = {**binding.to_dict(), "source": source}
         data["schema"] = chain.digest(chain.canonical(data["schema"]))
         return data
 
@@ -161,6 +166,12 @@ def _sealed(source: Mapping[str, str], key: str) -> dict[str, str]:
         kind: hmac.new(secret, f"{kind}:{print_}".encode(), hashlib.sha256).hexdigest()
         for kind, print_ in source.items()
     }
+
+
+def _commitment(sealed: Mapping[str, str], key: str) -> str:
+    """One digest for all fingerprints: which ones there are may depend on the rows."""
+    text = chain.canonical(dict(sealed))
+    return hmac.new(bytes.fromhex(key), text.encode(), hashlib.sha256).hexdigest()
 
 
 def _alike(mine: Mapping[str, str], other: Mapping[str, str], *, known: bool) -> bool:

@@ -149,7 +149,7 @@ class Ledger:
             before = rows.standing(turn.row).bound
             bound = Bound.of(binding) if before is None else before.amended(turn.row.name, binding)
             if before is None or before.difference(binding) is not None:
-                body = {"binding": bound.binding.to_dict()}
+                body = {"binding": bound.entry()}
                 entry = self._entry(turn.row, "amended", None, body, turn.time)
                 turn.commit(entry, binding=bound.text())
         return self.standing(dataset)

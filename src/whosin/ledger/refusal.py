@@ -120,7 +120,7 @@ def bound(standing: Standing, charge: Charge) -> dict[str, Any]:
         return {}
     standing.bound.check(standing.dataset, charge.binding)
     assert charge.binding is not None
-    return {"binding": standing.bound.seal(charge.binding)}
+    return {"binding": standing.bound.asked(charge.binding)}
 
 
 def other_question(before: Entry, charge: Charge, only: str | None = None) -> None:
@@ -137,7 +137,7 @@ def other_table(before: Entry, charge: Charge, standing: Standing) -> None:
     recorded = before.body.get("binding")
     if recorded is None or standing.bound is None or charge.binding is None:
         return
-    if chain.canonical(recorded) != chain.canonical(standing.bound.seal(charge.binding)):
+    if chain.canonical(recorded) != chain.canonical(standing.bound.asked(charge.binding)):
         raise BudgetRefused(
             f"request {before.request!r} was made for this question to another table, or with "
             "other domains or bounds"

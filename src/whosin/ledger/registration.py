@@ -53,7 +53,7 @@ def add(
 def first_entry(plan: Plan, budget: Budget, bound: Bound | None) -> dict[str, Any]:
     """What the entry of a registration says."""
     body = {"plan": plan.to_dict(), "budget": vars(budget)}
-    return body if bound is None else body | {"binding": bound.binding.to_dict()}
+    return body if bound is None else body | {"binding": bound.entry()}
 
 
 def copies(connection: Connection, name: str, binding: Binding | None) -> list[str]:

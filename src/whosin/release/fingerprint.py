@@ -14,6 +14,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from whosin.release.engines import DuckDB
 from whosin.release.engines.base import files_of, kind_of
 from whosin.release.table import Table
 
@@ -23,6 +24,7 @@ BLOCK, BLOCKS = 1 << 16, 64
 """Of a larger one, this many blocks of this size, evenly spaced, among them the ends."""
 MOST_BYTES, MOST_CELLS = 32 << 20, 20_000_000
 """Of files, and of tables, whose rows are looked at."""
+MEMORY = "1GB"
 HEXADECIMAL = 8
 """Digits of a row's digest that are summed: sums of 2^31 rows fit 64 bits."""
 
@@ -95,11 +97,14 @@ def _rows(table: Table) -> str | None:
         return None
     names = sorted(table.columns, key=lambda name: (name.lower(), name))
     try:
-        count = table.data.count().name("rows").as_table()
-        many = table.engine.run(count).column("rows")[0].as_py()
-        if many * max(1, len(names)) > MOST_CELLS:
-            return None
-        row = table.engine.run(_summed(table.data, names)).to_pylist()[0]
+        # An engine of its own: what a row does to it must not show in the answers.
+        with DuckDB(memory=MEMORY) as engine:
+            data = engine.open(table.source)
+            count = data.count().name("rows").as_table()
+            many = engine.run(count).column("rows")[0].as_py()
+            if many * max(1, len(names)) > MOST_CELLS:
+                return None
+            row = engine.run(_summed(data, names)).to_pylist()[0]
     except Exception:  # it may say something about rows; without this print there are the others
         return None
     header = "\x1f".join(name.lower() for name in names)

@@ -1,8 +1,8 @@
 """Writing a Parquet file in two steps: a draft under a hidden name, then its public one.
 
 Contract: a draft is whole, and its digest names it. It gets the public name after the ledger has
-stored that digest: a table that was drawn and not stored is never published, and one that was stored
-is still there after a crash.
+stored that digest: a table that was drawn and not stored is never published, and one that was
+stored is still there after a crash.
 """
 
 from __future__ import annotations
