@@ -21,6 +21,7 @@ from whosin import ledger as books
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed, UnknownName
 from whosin.ledger import Charge, Cost, clock, composition, units, verify
 from whosin.ledger.budget import Budget, reading
+from whosin.ledger.charge import promise_of
 from whosin.report import budget as words
 
 ONE = units.EPSILON_UNITS

@@ -164,7 +164,9 @@ def test_a_request_resumes_in_another_process_as_it_was(data, ledger) -> None:
     resumed = Session(data, PLAN, ledger, request="job", share=1)
     found = resumed.release(batch)
     assert debits(ledger) == 3
-    assert Session(data, PLAN, ledger, request="job", share=1).release(batch).answers == found.answers
+    assert (
+        Session(data, PLAN, ledger, request="job", share=1).release(batch).answers == found.answers
+    )
     with pytest.raises(BudgetRefused, match="was made for another question"):
         Session(data, PLAN, ledger, request="job", share=1).release([Rows(), Rows(), Rows()])
     assert debits(ledger) == 3

@@ -288,7 +288,10 @@ class Ledger:
             raise InvalidInput("prefix", "the beginning of a request", repr(prefix))
         with self._store.reading() as connection:
             beginning = unicodedata.normalize("NFC", prefix)
-            return rows.requests(connection, name, beginning, answered=answered)
+            found = rows.requests(connection, name, beginning, answered=answered)
+            if self._only is not None:
+                found &= rows.requests_of(connection, name, beginning, self._only)
+            return found
 
     def record(self, dataset: str) -> tuple[Standing, list[Entry], dict[str, str]]:
         """Everything about a dataset in one consistent view: standing, entries, stored answers."""

@@ -94,6 +94,18 @@ def requests(connection: Connection, dataset: str, prefix: str, *, answered: boo
     return {str(request) for request in connection.scalars(found)}
 
 
+def requests_of(connection: Connection, dataset: str, prefix: str, who: str) -> set[str]:
+    """The requests that one person paid for and that begin with a text."""
+    found = select(entries).where(
+        entries.c.dataset == dataset,
+        entries.c.request >= prefix,
+        entries.c.request < prefix + chr(sys.maxunicode),
+        entries.c.kind == "debit",
+    )
+    paid = (read_entry(row) for row in connection.execute(found))
+    return {str(entry.request) for entry in paid if entry.body.get("who") == who}
+
+
 def stored_answers(connection: Connection, dataset: str) -> dict[str, str]:
     """All stored answers by request."""
     query = select(answers).where(answers.c.dataset == dataset)

@@ -131,10 +131,7 @@ class Session:
         """Someone who may not decide finds everything decided."""
         bound = self.ledger.standing(self.dataset).bound
         if bound is None:
-            raise BudgetRefused(
-                f"dataset {self.dataset!r} was registered without its table: its curator names it "
-                "with whosin ledger amend"
-            )
+            raise BudgetRefused(unnamed(self.dataset))
         bound.check(self.dataset, self.binding)
 
     def _note(self, words: str, *, warn: bool = False) -> None:
@@ -322,6 +319,14 @@ def named(error: BaseException, words: str) -> BaseException:
     if isinstance(error, WhosinError):
         error.args = (f"{error}; {words}",)
     return error
+
+
+def unnamed(dataset: str) -> str:
+    """That whoever asks would decide what is protected."""
+    return (
+        f"dataset {dataset!r} was registered without its table: its curator names it with whosin "
+        "ledger amend"
+    )
 
 
 def _answered(paid: Mapping[str, Any], stored: Any, noise: str, relation: str) -> Answer:

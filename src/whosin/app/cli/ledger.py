@@ -81,10 +81,10 @@ def create(
         assert scenario is not None
         made = _scenario(scenario).plan
     with _open(ledger, create=True) as opened:
-        others = [] if bound is None else opened.copies(dataset, bound)
+        same = [] if bound is None else opened.copies(dataset, bound)
         standing = opened.register(dataset, made, bound)
-        if others:
-            warn(copied(dataset, others[0]))
+        if same:
+            warn(copied(dataset, same[0]))
         _show(opened, [standing.dataset], json=json)
 
 

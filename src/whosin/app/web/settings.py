@@ -20,8 +20,8 @@ class Settings:
         ledger: a file, or a database URL.
         users: the file with the hashed tokens; once it names anyone, everyone needs a token.
         names: host names, besides loopback and plain addresses, under which the page is reached.
-        register: whether users may bring files and open budgets for datasets that the ledger does
-            not know; otherwise the curator does both beforehand.
+        register: whether curators may bring files and open budgets for datasets that the ledger
+            does not know; otherwise both are done beforehand, on the command.
         largest_upload: in bytes.
         scan_seconds: how long a release may take.
         scan_memory: how many bytes it may hold; the engine spills beyond half of it.

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from whosin.app.web import folder, work
 from whosin.app.web.failures import Refused, at
 from whosin.app.web.settings import Settings
+from whosin.app.web.visitors import visitor_of
 from whosin.release import DuckDB
 
 router = APIRouter(tags=["files"])
@@ -100,7 +101,7 @@ BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "b
 async def upload_file(request: Request, name: FileName) -> File:
     """Bring a table into the folder: the body is the file. No file is replaced."""
     settings = settings_of(request)
-    if not settings.register:
+    if not settings.register or not visitor_of(request, settings).curator:
         raise Refused(409, "this server takes no files; ask whoever runs it", "name")
     with at("name"):
         most = settings.largest_upload
