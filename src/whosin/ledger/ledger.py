@@ -183,7 +183,9 @@ class Ledger:
         Raises:
             BudgetRefused: it would exceed the budget, or the request was used for another question.
         """
-        return self.debits(dataset, {request: charge})[0]
+        if not isinstance(charge, Charge):
+            raise InvalidInput("charge", "a Charge", repr(charge))
+        return self.debits(dataset, {read_name(request, "request"): charge})[0]
 
     def debits(self, dataset: str, charges: Mapping[str, Charge]) -> list[Debit]:
         """Pay for questions by request, all of them in one transaction or none.
