@@ -95,13 +95,13 @@ by = "ward"
 where = "age >= 65 and ward in ('north', 'south')"
 [[queries]]
 kind = "mean"
-of = "days"
+column = "days"
 weight = 2
 name = "stay"
 [[queries]]
 kind = "quantile"
-of = "age"
-q = 0.5
+column = "age"
+quantile = 0.5
 """
 
 
