@@ -129,7 +129,8 @@ def block_prior(data: dict[str, Any]) -> tuple[Blocks, int]:
         if not isinstance(block, dict):
             raise InvalidInput(f"block {number}", "an object", repr(block))
         check_keys(block, {"size", "copies", "sets"}, "block")
-        size, copies = block.get("size"), block.get("copies", 1)
+        size: Any = block.get("size")
+        copies: Any = block.get("copies", 1)
         if not _count(size) or not _count(copies):
             got = f"{size} and {copies}"
             raise InvalidInput(f"size and copies of block {number}", "whole numbers", got)
