@@ -252,9 +252,9 @@ def test_a_ledger_of_a_newer_version(tmp_path):
     path = tmp_path / "ledger.db"
     wi.Ledger(path).dispose()
     base = sqlite3.connect(path)
-    base.execute("UPDATE whosin_ledger SET version = 2")
+    base.execute("UPDATE whosin_ledger SET version = 7")
     base.commit()
-    with pytest.raises(StoreFailed, match=r"format 2, written by a newer whosin; .* upgrade"):
+    with pytest.raises(StoreFailed, match=r"format 7, written by a newer whosin; .* upgrade"):
         wi.Ledger(path)
     for version in (0, "new"):
         base.execute("UPDATE whosin_ledger SET version = ?", (version,))
