@@ -475,3 +475,30 @@ def test_what_nobody_foresaw_is_not_a_refuted_claim(run, monkeypatch, coin):
     monkeypatch.setattr(Channel, "from_dict", fails)
     code, out, err = run("verify", coin)
     assert (code, out) == (3, "") and "internal error" in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("plan --posterior 0.6 --prior 0.1 --posterior 0.7", ["--posterior", "given once"]),
+        ("plan --rho 0.3 -m 5 -m 6", ["-m", "given once"]),
+        ("gwas simulate x --seed 1 --seed=2", ["--seed", "given once"]),
+        ("verify --notion dp -m 3 --mechanism except-first --entities 3", ["-m must be left out"]),
+    ],
+)
+def test_an_option_given_twice_is_not_lost_silently(run, line, words):
+    refused(run(*line.split()), *words)
+
+
+def test_a_missing_extra_is_said_before_an_address(run, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "whosin.app.web.server", None)
+    refused(run("serve", "--folder", str(tmp_path), "--port", "0"), "whosin[web]", code=3)
+
+
+def test_a_missing_folder_is_said_to_be_missing(run, tmp_path):
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(
+        "target = {epsilon = 1}\ntable = {source = 'visits', entity = 'a'}\n"
+        "[[queries]]\nkind = 'count'\n"
+    )
+    refused(run("release", str(scenario), "--dry-run"), "visits: no such file or folder")
