@@ -76,7 +76,7 @@ BEGIN
   END IF;
   IF said->>'terms' IS DISTINCT FROM whosin_digest(
       concat_ws(' ', d.relation, d.alone, d.epsilon, d.rho, d.delta)
-      || E'\\n' || d.plan || E'\\n' || coalesce(d.binding, '')) THEN
+      || E'\\n' || d.plan || E'\\n' || coalesce('bound ' || d.binding, 'none')) THEN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'the terms of the entry are wrong';
   END IF;
   linked := '{"body":' || p_body || ',"dataset":' || whosin_json(d.name)

@@ -34,7 +34,8 @@ def sums(row: Any) -> dict[str, object]:
 def terms(row: Any) -> str:
     """The digest of what is fixed about a dataset. PostgreSQL computes the same (`functions`)."""
     numbers = f"{row.relation} {row.alone} {row.epsilon} {row.rho} {row.delta}"
-    return chain.digest(f"{numbers}\n{row.plan}\n{row.binding or ''}")
+    binding = "none" if row.binding is None else f"bound {row.binding}"
+    return chain.digest(f"{numbers}\n{row.plan}\n{binding}")
 
 
 def following(
