@@ -9,32 +9,22 @@ Contract:
 
 from __future__ import annotations
 
-import getpass
 import json
 import unicodedata
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from sqlalchemy import Connection, insert, select, update
-
-from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, UnknownName
-from whosin.ledger import chain, clock, refusal, registration, rows
-from whosin.ledger.binding import Binding, Bound, read_binding
-from whosin.ledger.budget import Budget
+from whosin.errors import BudgetRefused, InvalidInput
+from whosin.ledger import chain, refusal, rows, running
 from whosin.ledger.charge import Charge
 from whosin.ledger.entries import Debit, Entry
 from whosin.ledger.names import read_name
-from whosin.ledger.schema import datasets, entries
+from whosin.ledger.registry import Registry
 from whosin.ledger.standing import Standing
-from whosin.ledger.store import WAIT, Store
-from whosin.ledger.turn import Turn
 
 
-class Ledger:
+class Ledger(Registry):
     """A ledger in a file (SQLite) or on a server (`postgresql://…`).
 
     Args:
@@ -43,128 +33,6 @@ class Ledger:
         wait: how many seconds to wait for other writers.
         own: whether answers to requests that others paid for are refused.
     """
-
-    def __init__(
-        self,
-        url: object,
-        *,
-        who: str | None = None,
-        create: bool = True,
-        wait: float = WAIT,
-        own: bool = False,
-    ) -> None:
-        self.who = read_name(who if who is not None else _user(), "who")
-        self._only = self.who if own else None
-        self._store = Store(url, wait, create)
-
-    @property
-    def name(self) -> str:
-        """Where it is, without a password."""
-        return self._store.name
-
-    def __enter__(self) -> Ledger:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.dispose()
-
-    def dispose(self) -> None:
-        """Close the connections."""
-        self._store.dispose()
-
-    def datasets(self) -> list[str]:
-        """The names of all datasets."""
-        with self._store.reading() as connection:
-            return sorted(map(str, connection.scalars(select(datasets.c.name))))
-
-    def register(
-        self, dataset: str, plan: Plan, binding: Binding | None = None, *, copies: str = "warn"
-    ) -> Standing:
-        """Set a dataset's budget, once: the plan's ε is the total.
-
-        Args:
-            binding: the table that the budget is for, as `release.registration.binding_of` says it:
-                whose rows they are is then fixed too.
-            copies: whether rows that have a budget under another name are refused ("refuse").
-
-        Raises:
-            BudgetRefused: it is registered already.
-        """
-        name, budget = read_name(dataset, "dataset"), _budget(plan)
-        with self._store.writing() as connection:
-            if not self._register(connection, name, plan, budget, read_binding(binding), copies):
-                raise BudgetRefused(
-                    f"dataset {name!r} is registered already; its budget is set once and for all"
-                )
-            return rows.standing(rows.dataset_row(connection, name))
-
-    def admit(
-        self,
-        dataset: str,
-        plan: Plan,
-        *,
-        resume: bool = False,
-        share: object = None,
-        binding: Binding | None = None,
-        copies: str = "warn",
-    ) -> Standing:
-        """Open a session: register a new dataset, or see that the plan fits what is left.
-
-        Args:
-            resume: admit the plan that the dataset was registered with whatever has been spent, to
-                go on, or to retry after a crash; each debit is still checked.
-            share: the part of the plan that the session will spend; all of it by default.
-            binding: the table that will be asked; one without a table is bound to it.
-            copies: as for `register`.
-
-        Raises:
-            BudgetRefused: the plan does not fit the remainder, is for another relation, or the
-                table is not the registered one.
-        """
-        name, budget = read_name(dataset, "dataset"), _budget(plan)
-        with self._store.writing() as connection:
-            self._register(connection, name, plan, budget, read_binding(binding), copies)
-            standing = rows.standing(rows.dataset_row(connection, name))
-        if binding is not None:
-            if standing.bound is None:
-                standing = self.amend(name, binding)
-            elif standing.bound.binding.universe is None and binding.universe is not None:
-                standing.bound.check(name, replace(binding, universe=None))
-                standing = self.amend(name, binding)
-            assert standing.bound is not None
-            standing.bound.check(name, binding)
-        if not (resume and standing.plan.to_dict() == plan.to_dict()):
-            refusal.session(standing, plan, budget, share)
-        return standing
-
-    def amend(self, dataset: str, binding: Binding) -> Standing:
-        """Record that a dataset goes on with another table, other domains or bounds, under the same
-        budget: next month's file, a column that was not declared before.
-
-        Raises:
-            BudgetRefused: the entity or the universe would change, and with it the promise.
-        """
-        read_binding(binding)
-        with self._turn(dataset) as turn:
-            before = rows.standing(turn.row).bound
-            bound = Bound.of(binding) if before is None else before.amended(turn.row.name, binding)
-            if before is None or before.difference(binding) is not None:
-                body = {"binding": bound.entry()}
-                entry = self._entry(turn.row, "amended", None, body, turn.time)
-                turn.commit(entry, binding=bound.text())
-        return self.standing(dataset)
-
-    def copies(self, dataset: str, binding: Binding) -> list[str]:
-        """Other datasets with the same rows, as far as fingerprints tell. For curators only: to
-        whoever brings a table of guessed rows it would say whether the guess is right."""
-        name = read_name(dataset, "dataset")
-        with self._store.reading() as connection:
-            return registration.copies(connection, name, read_binding(binding))
-
-    def standing(self, dataset: str) -> Standing:
-        """Where a dataset stands."""
-        with self._store.reading() as connection:
-            return rows.standing(self._find(connection, dataset))
 
     def check(self, dataset: str, charges: Iterable[Charge]) -> Standing:
         """Whether these questions could all be paid now; nothing is spent.
@@ -185,7 +53,7 @@ class Ledger:
         """
         if not isinstance(charge, Charge):
             raise InvalidInput("charge", "a Charge", repr(charge))
-        return self.debits(dataset, {read_name(request, "request"): charge})[0]
+        return self.debits(dataset, {request: charge})[0]
 
     def debits(self, dataset: str, charges: Mapping[str, Charge]) -> list[Debit]:
         """Pay for questions by request, all of them in one transaction or none.
@@ -205,24 +73,21 @@ class Ledger:
             new = {key: charge for key, charge in asked.items() if key not in turn.debits}
             if new:
                 refusal.debits(standing, list(new.values()))
-                made, last = [], row
+                made, spent = [], standing.spent
                 for key, charge in new.items():
-                    body = {**charge.to_dict(), **refusal.bound(standing, charge)}
-                    made.append(self._entry(last, "debit", key, body, turn.time))
-                    last = last._replace(
-                        entries=made[-1].number, head=made[-1].head, last=made[-1].body["when"]
-                    )
-                costs = [charge.cost(row.relation) for charge in new.values()]
-                spent = sum(costs, standing.spent)
-                alone = row.alone or any(charge.alone for charge in new.values())
-                turn.commit(
-                    *made,
-                    spent_epsilon=spent.epsilon,
-                    spent_rho=spent.rho,
-                    spent_delta=spent.delta,
-                    debits=row.debits + len(new),
-                    state="complete" if alone else row.state,
-                )
+                    spent += charge.cost(row.relation)
+                    changes = {
+                        "spent_epsilon": spent.epsilon,
+                        "spent_rho": spent.rho,
+                        "spent_delta": spent.delta,
+                        "debits": row.debits + 1,
+                        "state": "complete" if charge.alone or row.alone else row.state,
+                    }
+                    said = {**charge.to_dict(), **refusal.bound(standing, charge)}
+                    body = self._signed(said, turn.time)
+                    entry, row = running.following(row, "debit", key, body, **changes)
+                    made.append(entry)
+                turn.commit(row, *made)
                 turn.debits.update({str(entry.request): entry for entry in made})
         return [
             Debit(row.name, key, key in new, turn.answers.get(key), turn.debits[key].body)
@@ -244,9 +109,9 @@ class Ledger:
                 raise BudgetRefused(f"request {key!r} has not been paid for")
             if key in turn.answers:
                 return json.loads(turn.answers[key])
-            body = {"digest": chain.digest(text)}
-            entry = self._entry(turn.row, "answer", key, body, turn.time)
-            turn.commit(entry, answer=text)
+            body = self._signed({"digest": chain.digest(text)}, turn.time)
+            entry, row = running.following(turn.row, "answer", key, body)
+            turn.commit(row, entry, answer=text)
         return json.loads(text)
 
     def answer(
@@ -265,14 +130,6 @@ class Ledger:
         if debit.answer is not None:
             return json.loads(debit.answer)
         return self.store(debit, draw())
-
-    def close(self, dataset: str) -> Standing:
-        """Allow no further debits, for good."""
-        with self._turn(dataset) as turn:
-            if turn.row.state == "closed":
-                raise BudgetRefused(f"dataset {turn.row.name!r} is closed already")
-            turn.commit(self._entry(turn.row, "closed", None, {}, turn.time), state="closed")
-        return self.standing(dataset)
 
     def history(self, dataset: str) -> list[Entry]:
         """All entries of a dataset, oldest first."""
@@ -297,76 +154,15 @@ class Ledger:
 
     def record(self, dataset: str) -> tuple[Standing, list[Entry], dict[str, str]]:
         """Everything about a dataset in one consistent view: standing, entries, stored answers."""
+        row, history, answers = self.evidence(dataset)
+        return rows.standing(row), history, answers
+
+    def evidence(self, dataset: str) -> tuple[Any, list[Entry], dict[str, str]]:
+        """The row, the entries and the answers of a dataset, as they are, in one view."""
         with self._store.reading() as connection:
             row = self._find(connection, dataset)
             history = rows.history(connection, row.name)
-            return rows.standing(row), history, rows.stored_answers(connection, row.name)
-
-    def _register(
-        self,
-        connection: Connection,
-        name: str,
-        plan: Plan,
-        budget: Budget,
-        binding: Binding | None,
-        copies: str,
-    ) -> bool:
-        """Make a dataset unless there is one of this name."""
-        if copies not in registration.COPIES:
-            raise UnknownName("copies", str(copies), registration.COPIES)
-        if rows.dataset_row(connection, name) is not None:
-            return False
-        others = registration.copies(connection, name, binding)
-        if others and copies == "refuse":
-            raise registration.same_rows(name, others)
-        bound = None if binding is None else Bound.of(binding)
-        if not registration.add(connection, name, plan, budget, bound, self._store.sqlite):
-            return False
-        row = rows.dataset_row(connection, name)
-        body = registration.first_entry(plan, budget, bound)
-        entry = self._entry(row, "registered", None, body, self._store.stamp(connection))
-        connection.execute(insert(entries).values(rows.entry_values(entry)))
-        changes = {"entries": entry.number, "head": entry.head, "last": entry.body["when"]}
-        connection.execute(update(datasets).where(datasets.c.name == name).values(changes))
-        return True
-
-    @contextmanager
-    def _turn(self, dataset: object, *requests: str) -> Iterator[Turn]:
-        name = read_name(dataset, "dataset")
-        with self._store.turn(name, requests) as turn:
-            if turn.row is not None:
-                yield turn
-                return
-        with self._store.reading() as connection:
-            raise _unknown(connection, name)
-
-    def _find(self, connection: Connection, dataset: object) -> Any:
-        name = read_name(dataset, "dataset")
-        row = rows.dataset_row(connection, name)
-        if row is None:
-            raise _unknown(connection, name)
-        return row
-
-    def _entry(
-        self, row: Any, kind: str, request: str | None, body: dict[str, Any], time: str
-    ) -> Entry:
-        """The entry that comes next."""
-        full = {"who": self.who, "when": clock.after(row.last, time), **body}
-        entry = Entry(row.name, row.entries + 1, kind, request, full, "")
-        return replace(entry, head=chain.link(row.head, entry.linked()))
-
-
-def _unknown(connection: Connection, name: str) -> InvalidInput:
-    known = [str(each) for each in connection.scalars(select(datasets.c.name))]
-    if not known:
-        return InvalidInput("dataset", "registered first; the ledger is empty", repr(name))
-    return UnknownName("dataset", name, known)
-
-
-def _budget(plan: object) -> Budget:
-    if not isinstance(plan, Plan):
-        raise InvalidInput("plan", "a Plan", repr(plan))
-    return Budget.of(plan)
+            return row, history, rows.stored_answers(connection, row.name)
 
 
 def _charges(charges: object) -> tuple[Charge, ...]:
@@ -376,10 +172,3 @@ def _charges(charges: object) -> tuple[Charge, ...]:
     if not all(isinstance(each, Charge) for each in found):
         raise InvalidInput("charges", "a list of Charges", repr(charges))
     return cast(tuple[Charge, ...], found)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
