@@ -93,9 +93,9 @@ class Bound:
         return {**self.public(), "source": _commitment(self.binding.source, self.key)}
 
     def asked(self, binding: Binding) -> dict[str, Any]:
-        """A question's binding, as its debit records it: the schema by its digest."""
-        source = _commitment(_sealed(binding.source, self.key), self.key)
-        data = {**binding.to_dict(), "source": source}
+        """A question's binding, once checked, as its debit records it: the schema by its digest,
+        and the source by that of the dataset, which it is."""
+        data = {**binding.to_dict(), "source": _commitment(self.binding.source, self.key)}
         data["schema"] = chain.digest(chain.canonical(data["schema"]))
         return data
 

@@ -137,6 +137,7 @@ def other_table(before: Entry, charge: Charge, standing: Standing) -> None:
     recorded = before.body.get("binding")
     if recorded is None or standing.bound is None or charge.binding is None:
         return
+    standing.bound.check(standing.dataset, charge.binding)
     if chain.canonical(recorded) != chain.canonical(standing.bound.asked(charge.binding)):
         raise BudgetRefused(
             f"request {before.request!r} was made for this question to another table, or with "
