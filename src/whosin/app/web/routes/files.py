@@ -8,11 +8,12 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
 from whosin.app.web import folder, work
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import Refused, at
 from whosin.app.web.settings import Settings
 from whosin.release import DuckDB
 
-router = APIRouter(tags=["files"])
+router = APIRouter(tags=["files"], route_class=BoundedRoute)
 FileName = Annotated[str, Query(max_length=200)]
 
 

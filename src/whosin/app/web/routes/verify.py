@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from whosin.app.cli import parsing
 from whosin.app.cli.output import plain
 from whosin.app.web import work
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import at
 from whosin.app.web.models import VerifyBody
 from whosin.documents import check_object, parse_json
@@ -23,7 +24,7 @@ from whosin.report import text
 from whosin.report.data import level_data
 from whosin.report.numbers import percent, short
 
-router = APIRouter(tags=["verify"])
+router = APIRouter(tags=["verify"], route_class=BoundedRoute)
 MOST_ENTRIES = 1 << 14
 MOST_UNCERTAIN = 6
 """Sizes that are measured in about a second; `whosin verify` takes larger ones."""
