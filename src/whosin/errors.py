@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+LONGEST_SHOWN = 200
+
 
 class WhosinError(Exception):
     """The root of all errors raised by whosin."""
@@ -17,7 +19,7 @@ class InvalidInput(WhosinError, ValueError):
     """A parameter is outside its accepted range."""
 
     def __init__(self, field: str, accepted: str, got: object) -> None:
-        super().__init__(f"{field} must be {accepted}; got {got}")
+        super().__init__(f"{field} must be {accepted}; got {_shown(got)}")
         self.field, self.accepted, self.got = field, accepted, got
 
 
@@ -100,6 +102,15 @@ class BrokenHistory(WhosinError):
 
 class Unsupported(WhosinError):
     """A combination of mechanism, space and notion that has no meaning or no known algorithm."""
+
+
+def _shown(got: object) -> str:
+    """What came, cut where it is long; Python refuses to print very long numbers."""
+    try:
+        text = str(got)
+    except ValueError:
+        return "a number of thousands of digits"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
 def _bytes(count: int) -> str:

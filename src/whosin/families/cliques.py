@@ -100,7 +100,7 @@ def _group(grid: Grid, column: Array, base: int, k: int, positive: bool) -> tupl
     """A group of one to k entities that leads from the base to the extreme likelihood."""
     frontier: dict[int, list[int]] = {base: []}
     seen: dict[int, list[int]] = {}
-    for _ in range(k):
+    for _ in range(min(k, grid.space.size)):
         further: dict[int, list[int]] = {}
         for world, kinds in frontier.items():
             present = grid.counts(world)

@@ -285,7 +285,8 @@ def _read(probabilities: object, rows: int, why: str) -> tuple[Array, Array | No
     if array.ndim != 2 or array.shape[1] == 0:
         raise InvalidInput("probabilities", "a table: worlds × outputs", f"shape {array.shape}")
     if array.shape[0] != rows:
-        raise InvalidInput("number of rows", f"{rows} ({why})", array.shape[0])
+        wanted = rows if rows < 1 << 64 else f"2^{rows.bit_length() - 1}"  # too long to print
+        raise InvalidInput("number of rows", f"{wanted} ({why})", array.shape[0])
     if array.dtype.kind == "f":
         return np.ascontiguousarray(array, dtype=np.float64), None
     if array.dtype.kind in "iu":
@@ -345,11 +346,18 @@ def output_names(outputs: Sequence[Hashable] | None, count: int) -> tuple[Hashab
         return tuple(range(count))
     if isinstance(outputs, str) or not isinstance(outputs, Sequence):
         raise InvalidInput("outputs", "a list of names", repr(outputs))
-    names = tuple(tuple(name) if isinstance(name, list) else name for name in outputs)
+    names = tuple(map(_output_name, outputs))
     if len(names) != count:
         raise InvalidInput("outputs", f"{count} names, one a column", len(names))
-    if not all(isinstance(name, Hashable) for name in names):
-        raise InvalidInput("outputs", "hashable names: text, numbers, tuples", "another object")
-    if len(set(names)) != count:
+    try:
+        distinct = len(set(names))
+    except TypeError:
+        accepted = "hashable names: text, numbers, tuples"
+        raise InvalidInput("outputs", accepted, "another object") from None
+    if distinct != count:
         raise InvalidInput("outputs", "distinct names", "a name twice")
     return names
+
+
+def _output_name(name: Any) -> Any:
+    return tuple(map(_output_name, name)) if isinstance(name, list) else name

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from whosin import beliefs, families
 from whosin.calibration import Plan, read_adversary
-from whosin.exact import rational
+from whosin.exact import log_up, rational
 from whosin.report.numbers import percent, short
 from whosin.report.plot import Curve
 
@@ -145,10 +145,10 @@ def _fallback(plan: Plan) -> list[str]:
 def curves(plan: Plan) -> list[Curve]:
     """Posterior against prior under this plan, under plain DP, and without protection."""
     adversary = read_adversary(plan.family)
-    ratio = float(plan.target.ratio(adversary.low, adversary.high))
+    ratio = plan.target.ratio(adversary.low, adversary.high)  # may be beyond any float
     found: list[Curve] = [("●", "with this plan", lambda p: float(beliefs.posterior(ratio, p)))]
     if plan.baseline_epsilon is not None and not math.isclose(
-        plan.baseline_epsilon, math.log(ratio), rel_tol=1e-9
+        plan.baseline_epsilon, log_up(ratio), rel_tol=1e-9
     ):
         plain = math.exp(plan.baseline_epsilon)
         name = f"with plain DP for the same target (ε = {plan.baseline_epsilon:.3g})"

@@ -19,6 +19,7 @@ from whosin import documents
 from whosin.errors import InvalidInput
 
 MOST_ENTRIES = 200_000
+MOST_KEYS = 5_000
 HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -57,6 +58,8 @@ def read_body(body: bytes) -> Any:
         if text.count(",") > MOST_ENTRIES:
             raise InvalidInput("the body", f"JSON with at most {MOST_ENTRIES:,} entries", "more")
         found = documents.parse_json(text, "the body")
+        if _keys(found) > MOST_KEYS:
+            raise InvalidInput("the body", f"JSON with at most {MOST_KEYS:,} keys", "more")
         if HALF.search(text):
             json.dumps(found, ensure_ascii=False).encode("utf-8")
         return found
@@ -64,3 +67,15 @@ def read_body(body: bytes) -> Any:
         raise HTTPException(422, "the body must be JSON in UTF-8, of whole letters") from None
     except InvalidInput as error:
         raise HTTPException(422, str(error)) from None
+
+
+def _keys(value: Any) -> int:
+    """How many keys all objects have."""
+    level, count = [value], 0
+    while level:
+        objects = [each for each in level if isinstance(each, dict)]
+        count += sum(map(len, objects))
+        inner = [part for each in level if isinstance(each, list) for part in each]
+        inner += [part for each in objects for part in each.values()]
+        level = [part for part in inner if isinstance(part, dict | list)]
+    return count

@@ -84,6 +84,7 @@ def _channel(spelled: str, notion: Notion) -> Channel:
     if isinstance(space, dict):
         for key in ("entities", "rows", "values"):
             number = space.get(key)
+            number = len(number) if isinstance(number, list | dict | str) else number
             if isinstance(number, int) and not 0 <= number <= MOST_ENTRIES.bit_length() * 2:
                 raise InvalidInput(key, "a small number here", number)
     if isinstance(getattr(notion, "family", None), AtMostKnown) and size > 1 << MOST_UNCERTAIN + 3:
