@@ -87,6 +87,9 @@ def _channel(spelled: str, notion: Notion) -> Channel:
             number = len(number) if isinstance(number, list | dict | str) else number
             if isinstance(number, int) and not 0 <= number <= MOST_ENTRIES.bit_length() * 2:
                 raise InvalidInput(key, "a small number here", number)
-    if isinstance(getattr(notion, "family", None), AtMostKnown) and size > 1 << MOST_UNCERTAIN + 3:
-        raise InvalidInput("channel", f"a small one, at most {1 << MOST_UNCERTAIN + 3}", f"{size}")
+    if isinstance(getattr(notion, "family", None), AtMostKnown):
+        worlds, most = len(rows) if isinstance(rows, list) else 0, 1 << MOST_UNCERTAIN
+        if worlds > most or size > most * 8:
+            accepted = f"at most {most} worlds and {most * 8} probabilities here"
+            raise InvalidInput("channel", accepted, f"{worlds} and {size}")
     return Channel.from_dict(found)
