@@ -46,9 +46,8 @@ def vcf() -> bytes:
     ]
     for place in range(1, 9):
         calls = "\t".join(("0/0", "0/1", "1/1", "./.")[(place * n) % 4] for n in range(PEOPLE))
-        lines.append(
-            f"1\t{place * 10}\trs{place}\tA\t{'C' if place % 4 else 'C,G'}\t.\t.\t.\tGT\t{calls}"
-        )
+        others = "C" if place % 4 else "C,G"
+        lines.append(f"1\t{place * 10}\trs{place}\tA\t{others}\t.\t.\t.\tGT\t{calls}")
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -85,12 +84,6 @@ def scan_unchecked(path: str) -> int:
     return scan(path)
 
 
-def scan_checked_here(path: str) -> int:
-    """The check and the scan in one process: a crash is a crash of either."""
-    readers.check_arrow(path)
-    return scan_unchecked(path)
-
-
 @pytest.fixture(scope="module")
 def nursery():
     found = Nursery(["test_foreign_files", "pyarrow.dataset", "ibis.backends.duckdb"])
@@ -115,8 +108,9 @@ def _survivors(nursery: Nursery, folder: Path, count: int) -> dict[str, int]:
             continue
         try:
             nursery.run(scan_unchecked, str(path), limits=LIMITS)
-        except Crashed as error:  # an error of the engine is one, a signal is not
-            assert "internal error" in str(error), path.read_bytes().hex()
+        except Crashed as error:
+            if "internal error" not in str(error):  # an error of the engine is none
+                pytest.fail(f"a scan crashed: {path.read_bytes().hex()}")
         except InvalidInput:
             pass
         ends["scanned"] += 1
@@ -151,9 +145,11 @@ def test_a_text_that_is_not_utf8_is_no_damage(tmp_path):
     """Whether rows hold one must not show."""
     letters = pa.array([b"ok", b"\xff\xfe"]).view(pa.string())
     table = pa.table({"patient": pa.array(["a", "b"]), "note": letters})
-    with pa.OSFile(str(tmp_path / "t.arrow"), "wb") as sink:
-        with pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
+    with (
+        pa.OSFile(str(tmp_path / "t.arrow"), "wb") as sink,
+        pa.ipc.new_file(sink, table.schema) as writer,
+    ):
+        writer.write_table(table)
     assert wi.Table(tmp_path / "t.arrow", "patient").columns == ("patient", "note")
 
 
@@ -186,10 +182,12 @@ def _mutants_of_vcf(folder: Path, count: int) -> None:
     for _ in range(count):
         path = folder / "mutant.vcf"
         path.write_bytes(mutated(whole, chance))
+        said = ""
         try:
             count_vcf(path, people)
         except InvalidInput as error:
-            assert "P1" not in str(error).removeprefix("mutant.vcf")
+            said = str(error)
+        assert "P1" not in said
 
 
 def test_damaged_vcf_files(tmp_path, capfd):
