@@ -8,18 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-LONGEST_SHOWN = 200
-
 
 class WhosinError(Exception):
     """The root of all errors raised by whosin."""
+
+
+LONGEST = 160
+
+
+def short(value: object) -> str:
+    """What came, in one line and not longer than a line."""
+    try:
+        text = str(value)
+    except (ValueError, RecursionError):  # a number of too many digits, a list of lists of lists …
+        return f"something too long to show ({type(value).__name__})"
+    text = "".join(each if each.isprintable() else " " for each in text[: LONGEST + 1])
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 class InvalidInput(WhosinError, ValueError):
     """A parameter is outside its accepted range."""
 
     def __init__(self, field: str, accepted: str, got: object) -> None:
-        super().__init__(f"{field} must be {accepted}; got {_shown(got)}")
+        super().__init__(f"{short(field)} must be {accepted}; got {short(got)}")
         self.field, self.accepted, self.got = field, accepted, got
 
 
@@ -102,15 +113,6 @@ class BrokenHistory(WhosinError):
 
 class Unsupported(WhosinError):
     """A combination of mechanism, space and notion that has no meaning or no known algorithm."""
-
-
-def _shown(got: object) -> str:
-    """What came, cut where it is long; Python refuses to print very long numbers."""
-    try:
-        text = str(got)
-    except ValueError:
-        return "a number of thousands of digits"
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
 def _bytes(count: int) -> str:
