@@ -41,6 +41,9 @@ def serve(
             "--curator", help="With --add-user: who sees all requests, and may open budgets."
         ),
     ] = False,
+    remove_user: Annotated[
+        str | None, typer.Option(help="Take a user's token back, and stop.")
+    ] = None,
     register: Annotated[
         bool | None,
         typer.Option(
@@ -70,6 +73,15 @@ def serve(
             print_json({"user": add_user, "token": token})
         else:
             print(f"{add_user}: {token}\nIt is not shown again; only a digest of it is kept.")
+        return
+    if remove_user is not None:
+        from whosin.app.web.users import remove_user as remove
+
+        remove(file, remove_user)
+        if json:
+            print_json({"removed": remove_user})
+        else:
+            print(f"{remove_user} has no token any longer.")
         return
     settings = _settings(folder, ledger, host, tuple(name or ()), file, register, upload_limit)
     make_server = _server()
@@ -111,7 +123,15 @@ def _settings(
             "--host", "this machine, until users have tokens (whosin serve --add-user NAME)", host
         )
     opens = register if register is not None else local and not known
-    return Settings(folder, where, users, names, opens, upload_limit * MEGABYTE)
+    return Settings(
+        folder,
+        where,
+        users,
+        names,
+        login=not local or bool(known),
+        register=opens,
+        largest_upload=upload_limit * MEGABYTE,
+    )
 
 
 def _listen(host: str, port: int) -> socket.socket:
