@@ -196,11 +196,15 @@ def _columns(mine: Mapping[str, str], other: Mapping[str, str]) -> str:
 
 def _shown(domain: Mapping[str, Any]) -> str:
     if "lower" in domain:
-        extra = [f"{key} {domain[key]}" for key in domain if key not in ("lower", "upper")]
+        extra = [f"{key} {_flat(domain[key])}" for key in domain if key not in ("lower", "upper")]
         text = ", ".join([f"{domain['lower']}..{domain['upper']}", *extra])
     else:
         text = ", ".join(map(str, domain.get("values", ())))
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
+
+
+def _flat(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _way(found: str) -> str:
