@@ -22,6 +22,7 @@ from whosin.ledger.entries import Debit, Entry
 from whosin.ledger.names import read_name
 from whosin.ledger.registry import Registry
 from whosin.ledger.standing import Standing
+from whosin.ledger.survey import survey
 
 
 class Ledger(Registry):
@@ -163,6 +164,20 @@ class Ledger(Registry):
             row = self._find(connection, dataset)
             history = rows.history(connection, row.name)
             return row, history, rows.stored_answers(connection, row.name)
+
+    def survey(self) -> None:
+        """See that the ledger as a whole is one that a ledger makes (see `survey`).
+
+        Raises:
+            BrokenHistory: something was added to it, or a dataset was taken away.
+        """
+        with self._store.reading() as connection:
+            survey(connection, self.name, self._store.heads)
+
+    def noted(self, dataset: str) -> tuple[int, str] | None:
+        """The number and head of the last entry that was noted beside the file, if any was."""
+        heads = self._store.heads
+        return None if heads is None else heads.read().get(read_name(dataset, "dataset"))
 
 
 def _charges(charges: object) -> tuple[Charge, ...]:
