@@ -1,4 +1,4 @@
-"""What an engine may reach, what it leaves behind, and sources that change or cannot be one table."""
+"""What an engine may reach and leaves behind; sources that change or cannot be one table."""
 
 from __future__ import annotations
 
@@ -273,7 +273,8 @@ KINDS = [
 ]
 CONDITIONS = [
     "x is null", "x = 1", "x > '2020-01-01'", "year(x) = 2020", "x = x", "cast(x as int) = 1",
-    "cast(x as varchar) = '1'", "cast(x as timestamp) > '2020-01-01'", "abs(x) > 1", "lower(x) = 'a'",
+    "cast(x as varchar) = '1'", "cast(x as timestamp) > '2020-01-01'", "abs(x) > 1",
+    "lower(x) = 'a'",
     "x in (1, 2)", "cast(x as double) > 1", "cast(x as date) = '2020-01-01'", "x is not true",
 ]  # fmt: skip
 

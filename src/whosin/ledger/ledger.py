@@ -9,101 +9,31 @@ Contract:
 
 from __future__ import annotations
 
-import getpass
 import json
 import unicodedata
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from sqlalchemy import Connection, insert, select, update
-
-from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, UnknownName
-from whosin.ledger import chain, clock, refusal, rows
-from whosin.ledger.budget import Budget
+from whosin.errors import BudgetRefused, InvalidInput
+from whosin.ledger import chain, refusal, rows, running
 from whosin.ledger.charge import Charge
 from whosin.ledger.entries import Debit, Entry
 from whosin.ledger.names import read_name
-from whosin.ledger.schema import datasets, entries
+from whosin.ledger.registry import Registry
 from whosin.ledger.standing import Standing
-from whosin.ledger.store import WAIT, Store
-from whosin.ledger.turn import Turn
+from whosin.ledger.survey import survey
 
 
-class Ledger:
+class Ledger(Registry):
     """A ledger in a file (SQLite) or on a server (`postgresql://…`).
 
     Args:
         url: a file, or a database URL. It is made if it does not exist and `create` is true.
         who: in whose name entries are made; by default the user of this process.
         wait: how many seconds to wait for other writers.
+        own: whether answers to requests that others paid for are refused.
     """
-
-    def __init__(
-        self, url: object, *, who: str | None = None, create: bool = True, wait: float = WAIT
-    ) -> None:
-        self.who = read_name(who if who is not None else _user(), "who")
-        self._store = Store(url, wait, create)
-
-    @property
-    def name(self) -> str:
-        """Where it is, without a password."""
-        return self._store.name
-
-    def __enter__(self) -> Ledger:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.dispose()
-
-    def dispose(self) -> None:
-        """Close the connections."""
-        self._store.dispose()
-
-    def datasets(self) -> list[str]:
-        """The names of all datasets."""
-        with self._store.reading() as connection:
-            return sorted(map(str, connection.scalars(select(datasets.c.name))))
-
-    def register(self, dataset: str, plan: Plan) -> Standing:
-        """Set a dataset's budget, once: the plan's ε is the total.
-
-        Raises:
-            BudgetRefused: it is registered already.
-        """
-        name, budget = read_name(dataset, "dataset"), _budget(plan)
-        with self._store.writing() as connection:
-            if not self._register(connection, name, plan, budget):
-                raise BudgetRefused(
-                    f"dataset {name!r} is registered already; its budget is set once and for all"
-                )
-            return rows.standing(rows.dataset_row(connection, name))
-
-    def admit(self, dataset: str, plan: Plan, *, resume: bool = False) -> Standing:
-        """Open a session: register a new dataset, or see that the plan fits what is left.
-
-        Args:
-            resume: admit the plan that the dataset was registered with whatever has been spent, to
-                go on, or to retry after a crash; each debit is still checked.
-
-        Raises:
-            BudgetRefused: the plan does not fit the remainder, or is for another relation.
-        """
-        name, budget = read_name(dataset, "dataset"), _budget(plan)
-        with self._store.writing() as connection:
-            self._register(connection, name, plan, budget)
-            standing = rows.standing(rows.dataset_row(connection, name))
-        if not (resume and standing.plan.to_dict() == plan.to_dict()):
-            refusal.session(standing, plan, budget)
-        return standing
-
-    def standing(self, dataset: str) -> Standing:
-        """Where a dataset stands."""
-        with self._store.reading() as connection:
-            return rows.standing(self._find(connection, dataset))
 
     def check(self, dataset: str, charges: Iterable[Charge]) -> Standing:
         """Whether these questions could all be paid now; nothing is spent.
@@ -122,26 +52,48 @@ class Ledger:
         Raises:
             BudgetRefused: it would exceed the budget, or the request was used for another question.
         """
-        key = read_name(request, "request")
         if not isinstance(charge, Charge):
             raise InvalidInput("charge", "a Charge", repr(charge))
-        with self._turn(dataset, key) as turn:
-            row = turn.row
-            if turn.debit is not None:
-                refusal.other_question(turn.debit, charge)
-                return Debit(row.name, key, False, turn.answer)
-            standing = rows.standing(row)
-            refusal.debits(standing, [charge])
-            spent = standing.spent + charge.cost(row.relation)
-            turn.commit(
-                self._entry(row, "debit", key, charge.to_dict(), turn.time),
-                spent_epsilon=spent.epsilon,
-                spent_rho=spent.rho,
-                spent_delta=spent.delta,
-                debits=row.debits + 1,
-                state="complete" if charge.alone or row.alone else row.state,
-            )
-        return Debit(row.name, key, True, None)
+        return self.debits(dataset, {request: charge})[0]
+
+    def debits(self, dataset: str, charges: Mapping[str, Charge]) -> list[Debit]:
+        """Pay for questions by request, all of them in one transaction or none.
+
+        Raises:
+            BudgetRefused: together they would exceed the budget, a request was used for another
+                question, or they are about another table than the dataset's.
+        """
+        asked = {read_name(key, "request"): charge for key, charge in charges.items()}
+        _charges(list(asked.values()))
+        with self._turn(dataset, *asked) as turn:
+            row, standing = turn.row, rows.standing(turn.row)
+            for key, paid in turn.debits.items():
+                refusal.other_question(paid, asked[key], self._only)
+                if key not in turn.answers:
+                    refusal.other_table(paid, asked[key], standing)
+            new = {key: charge for key, charge in asked.items() if key not in turn.debits}
+            if new:
+                refusal.debits(standing, list(new.values()))
+                made, spent = [], standing.spent
+                for key, charge in new.items():
+                    spent += charge.cost(row.relation)
+                    changes = {
+                        "spent_epsilon": spent.epsilon,
+                        "spent_rho": spent.rho,
+                        "spent_delta": spent.delta,
+                        "debits": row.debits + 1,
+                        "state": "complete" if charge.alone or row.alone else row.state,
+                    }
+                    said = {**charge.to_dict(), **refusal.bound(standing, charge)}
+                    body = self._signed(said, turn.time)
+                    entry, row = running.following(row, "debit", key, body, **changes)
+                    made.append(entry)
+                turn.commit(row, *made)
+                turn.debits.update({str(entry.request): entry for entry in made})
+        return [
+            Debit(row.name, key, key in new, turn.answers.get(key), turn.debits[key].body)
+            for key in asked
+        ]
 
     def store(self, debit: Debit, answer: object) -> Any:
         """Store the answer of a debit and return what may be shown.
@@ -154,13 +106,13 @@ class Ledger:
         key = read_name(debit.request, "request")
         text = chain.canonical(answer, "answer")
         with self._turn(debit.dataset, key) as turn:
-            if turn.debit is None:
+            if key not in turn.debits:
                 raise BudgetRefused(f"request {key!r} has not been paid for")
-            if turn.answer is not None:
-                return json.loads(turn.answer)
-            body = {"digest": chain.digest(text)}
-            entry = self._entry(turn.row, "answer", key, body, turn.time)
-            turn.commit(entry, answer=text)
+            if key in turn.answers:
+                return json.loads(turn.answers[key])
+            body = self._signed({"digest": chain.digest(text)}, turn.time)
+            entry, row = running.following(turn.row, "answer", key, body)
+            turn.commit(row, entry, answer=text)
         return json.loads(text)
 
     def answer(
@@ -180,14 +132,6 @@ class Ledger:
             return json.loads(debit.answer)
         return self.store(debit, draw())
 
-    def close(self, dataset: str) -> Standing:
-        """Allow no further debits, for good."""
-        with self._turn(dataset) as turn:
-            if turn.row.state == "closed":
-                raise BudgetRefused(f"dataset {turn.row.name!r} is closed already")
-            turn.commit(self._entry(turn.row, "closed", None, {}, turn.time), state="closed")
-        return self.standing(dataset)
-
     def history(self, dataset: str) -> list[Entry]:
         """All entries of a dataset, oldest first."""
         with self._store.reading() as connection:
@@ -204,89 +148,36 @@ class Ledger:
             raise InvalidInput("prefix", "the beginning of a request", repr(prefix))
         with self._store.reading() as connection:
             beginning = unicodedata.normalize("NFC", prefix)
-            return rows.requests(connection, name, beginning, answered=answered)
+            found = rows.requests(connection, name, beginning, answered=answered)
+            if self._only is not None:
+                found &= rows.requests_of(connection, name, beginning, self._only)
+            return found
 
     def record(self, dataset: str) -> tuple[Standing, list[Entry], dict[str, str]]:
         """Everything about a dataset in one consistent view: standing, entries, stored answers."""
+        row, history, answers = self.evidence(dataset)
+        return rows.standing(row), history, answers
+
+    def evidence(self, dataset: str) -> tuple[Any, list[Entry], dict[str, str]]:
+        """The row, the entries and the answers of a dataset, as they are, in one view."""
         with self._store.reading() as connection:
             row = self._find(connection, dataset)
             history = rows.history(connection, row.name)
-            return rows.standing(row), history, rows.stored_answers(connection, row.name)
+            return row, history, rows.stored_answers(connection, row.name)
 
-    def _register(self, connection: Connection, name: str, plan: Plan, budget: Budget) -> bool:
-        """Make a dataset unless there is one of this name."""
-        from sqlalchemy.dialects.postgresql import insert as postgres_insert
-        from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+    def survey(self) -> None:
+        """See that the ledger as a whole is one that a ledger makes (see `survey`).
 
-        adding = sqlite_insert if self._store.sqlite else postgres_insert
-        start = {
-            "name": name,
-            "state": "open",
-            "relation": budget.relation,
-            "alone": int(budget.alone),
-            "epsilon": budget.epsilon,
-            "rho": budget.rho,
-            "delta": budget.delta,
-            "spent_epsilon": 0,
-            "spent_rho": 0,
-            "spent_delta": 0,
-            "debits": 0,
-            "entries": 0,
-            "head": chain.START,
-            "last": "",
-            "plan": chain.canonical(plan.to_dict()),
-        }
-        made = connection.execute(
-            adding(datasets).values(start).on_conflict_do_nothing(),
-            execution_options={"preserve_rowcount": True},
-        )
-        if made.rowcount != 1:
-            return False
-        body = {"plan": plan.to_dict(), "budget": vars(budget)}
-        row = rows.dataset_row(connection, name)
-        entry = self._entry(row, "registered", None, body, self._store.stamp(connection))
-        connection.execute(insert(entries).values(rows.entry_values(entry)))
-        changes = {"entries": entry.number, "head": entry.head, "last": entry.body["when"]}
-        connection.execute(update(datasets).where(datasets.c.name == name).values(changes))
-        return True
-
-    @contextmanager
-    def _turn(self, dataset: object, request: str = "") -> Iterator[Turn]:
-        name = read_name(dataset, "dataset")
-        with self._store.turn(name, request) as turn:
-            if turn.row is not None:
-                yield turn
-                return
+        Raises:
+            BrokenHistory: something was added to it, or a dataset was taken away.
+        """
         with self._store.reading() as connection:
-            raise _unknown(connection, name)
+            survey(connection, self.name, self._store.heads)
 
-    def _find(self, connection: Connection, dataset: object) -> Any:
-        name = read_name(dataset, "dataset")
-        row = rows.dataset_row(connection, name)
-        if row is None:
-            raise _unknown(connection, name)
-        return row
-
-    def _entry(
-        self, row: Any, kind: str, request: str | None, body: dict[str, Any], time: str
-    ) -> Entry:
-        """The entry that comes next."""
-        full = {"who": self.who, "when": clock.after(row.last, time), **body}
-        entry = Entry(row.name, row.entries + 1, kind, request, full, "")
-        return replace(entry, head=chain.link(row.head, entry.linked()))
-
-
-def _unknown(connection: Connection, name: str) -> InvalidInput:
-    known = [str(each) for each in connection.scalars(select(datasets.c.name))]
-    if not known:
-        return InvalidInput("dataset", "registered first; the ledger is empty", repr(name))
-    return UnknownName("dataset", name, known)
-
-
-def _budget(plan: object) -> Budget:
-    if not isinstance(plan, Plan):
-        raise InvalidInput("plan", "a Plan", repr(plan))
-    return Budget.of(plan)
+    def noted(self, dataset: str) -> tuple[int, str] | None:
+        """The number and head of the last entry that was noted beside the file, if any was."""
+        heads = self._store.heads
+        return None if heads is None else heads.read().get(read_name(dataset, "dataset"))
 
 
 def _charges(charges: object) -> tuple[Charge, ...]:
@@ -296,10 +187,3 @@ def _charges(charges: object) -> tuple[Charge, ...]:
     if not all(isinstance(each, Charge) for each in found):
         raise InvalidInput("charges", "a list of Charges", repr(charges))
     return cast(tuple[Charge, ...], found)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"

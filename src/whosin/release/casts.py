@@ -19,7 +19,13 @@ DAY = "([0-9]{3}[1-9]|[0-9]{2}[1-9][0-9]|[0-9][1-9][0-9]{2}|[1-9][0-9]{3})-[0-9]
 CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?"
 MOMENT = f"{DAY}([ T]{CLOCK})?"
 TRUTH = r"^([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])\z"
-FORMS = {"whole": WHOLE, "float64": NUMBER, "date": rf"^{DAY}\z", "timestamp": rf"^{MOMENT}\z", "boolean": TRUTH}
+FORMS = {
+    "whole": WHOLE,
+    "float64": NUMBER,
+    "date": rf"^{DAY}\z",
+    "timestamp": rf"^{MOMENT}\z",
+    "boolean": TRUTH,
+}
 LARGEST = 2.0**62
 EXACT = 15
 """Digits that a double holds, whatever they are."""

@@ -67,7 +67,7 @@ def _arg_min(kind: str) -> Any:
     import ibis
     from ibis.expr import datatypes as dt
 
-    def arg_min(value, lot, most):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    def arg_min(value, lot, most):  # type: ignore[no-untyped-def]
         ...
 
     held = dt.dtype(kind)

@@ -21,9 +21,9 @@ def _pairs() -> tuple[str, str]:
     for place in (place for each in RANGES for place in each):
         small = chr(place)
         capital = small.upper()
-        if len(capital) == 1 and capital != small and capital.lower() == small:
-            if any(ord(capital) in each for each in RANGES):
-                found.append((small, capital))
+        alone = len(capital) == 1 and capital != small and capital.lower() == small
+        if alone and any(ord(capital) in each for each in RANGES):
+            found.append((small, capital))
     return "".join(small for small, _ in found), "".join(capital for _, capital in found)
 
 

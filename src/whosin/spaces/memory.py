@@ -41,7 +41,7 @@ def _groups() -> list[int]:
         return []
     left = []
     for line in lines:
-        number, names, path = (line.split(":", 2) + ["", ""])[:3]
+        number, names, path = [*line.split(":", 2), "", ""][:3]
         if number == "0" and not names:  # version 2
             home, limit, used, cache = GROUPS, "memory.max", "memory.current", "inactive_file"
         elif "memory" in names.split(","):

@@ -18,10 +18,11 @@ class Settings:
     Attributes:
         folder: the only place from which tables are read and to which uploads go.
         ledger: a file, or a database URL.
-        users: the file with the hashed tokens; once it names anyone, everyone needs a token.
+        users: the file with the hashed tokens; if it names anyone, everyone needs a token.
         names: host names, besides loopback and plain addresses, under which the page is reached.
-        register: whether users may bring files and open budgets for datasets that the ledger does
-            not know; otherwise the curator does both beforehand.
+        login: whether a token is needed even if the file names nobody; once it does, one is.
+        register: whether curators may bring files and open budgets for datasets that the ledger
+            does not know; otherwise both are done beforehand, on the command.
         largest_upload: in bytes.
         scan_seconds: how long a release may take.
         scan_memory: how many bytes it may hold; the engine spills beyond half of it.
@@ -31,6 +32,7 @@ class Settings:
     ledger: str
     users: Path
     names: tuple[str, ...] = ()
+    login: bool = False
     register: bool = True
     largest_upload: int = 64 * MEGABYTE
     scan_seconds: float = 600.0

@@ -20,7 +20,7 @@ from whosin.errors import InvalidInput, UnknownName
 from whosin.release.engines.base import Schema, unreadable
 from whosin.release.engines.frames import holds_text
 from whosin.release.engines.lines import csv_query, identifier, literal
-from whosin.release.engines.parquet import one_schema
+from whosin.release.engines.schemas import one_schema
 from whosin.release.engines.texts import read_header
 
 DATABASE = "whosin_data"

@@ -21,6 +21,7 @@ from whosin.release.engines.base import (
 )
 from whosin.release.engines.confined import Confined
 from whosin.release.engines.frames import arrow_table, require_plain
+from whosin.release.engines.sound import require_sound
 from whosin.release.engines.spilling import SpillFolder
 from whosin.release.engines.waiting import run_interruptibly
 
@@ -150,6 +151,7 @@ class DuckDB:
 
     def _read(self, home: Confined, source: str, files: list[str], kind: str) -> Any:
         if kind == "arrow":
+            require_sound(files)
             return home.arrow_files(files)
         if kind == "parquet":
             return home.parquet(files, folders=Path(source).is_dir())

@@ -1,4 +1,4 @@
-"""The lines of CSV files on Spark, by the rules of `texts`, and texts that are UTF-8 in every table."""
+"""The lines of CSV files on Spark, by the rules of `texts`; texts that are UTF-8 in all tables."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Folders for rows that do not fit into memory: our own, for our eyes, and gone afterwards.
 
-Contract: a folder has mode 700 and is locked by the process that uses it. One whose process is gone,
-killed with its rows on the disk, is removed when the next one is made in the same place.
+Contract: a folder has mode 700 and is locked by the process that uses it. One whose process is
+gone, killed with its rows on the disk, is removed when the next one is made in the same place.
 """
 
 from __future__ import annotations
