@@ -312,7 +312,8 @@ i between symmetric 3 and 1 | trim(leading 'A' from s) = '' | trim(s, 'A') = '' 
 cast(i as date) = '2020-01-01' | cast(i as decimal(3, 1)) = 1 | cast(f as varchar) = '1.0'
 cast(i as integer[]) = [1] | cast(i as blob) = 'x' | interval '1 day' > 1 | i = 0x10
 1 < i < 3 | b = 1 | b > i | b and i | not i | i is true | i | 1 | s | 'x' | i + 1 | -i
-i = 9223372036854775808 | i is distinct from 1 | i <=> 1 | i in () | i = 1 limit 1 | (i = 1) limit 1 | i = 1 and | and | ( | )
+i = 9223372036854775808 | i is distinct from 1
+i <=> 1 | i in () | i = 1 limit 1 | (i = 1) limit 1 | i = 1 and | and | ( | )
 year(s) = 2020 | i > date '2020-01-01' | unnest([1]) = 1 | i = i + | "i | 'i | i = 1 union select 1
 """
 

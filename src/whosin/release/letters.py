@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 RANGES = (range(0x0530), range(0x1E00, 0x1F00))
-SPACES = " \t\n\r\v\f"
+SPACES = r" \t\n\r\x0b\x0c"
+"""As in a pattern: letters that are no signs are written differently in each engine's SQL."""
 ODD = "[^ -~]"
 """What is in a text that is more than plain ASCII."""
 
@@ -47,7 +48,7 @@ def lower_text(text: str) -> str:
 
 def trimmed(value: Any) -> Any:
     """A text without spaces, tabs and line ends at its ends."""
-    return value.re_replace(f"^[{SPACES}]+", "").re_replace(rf"[{SPACES}]+\z", "")
+    return value.re_replace(rf"^[{SPACES}]+", "").re_replace(rf"[{SPACES}]+\z", "")
 
 
 def _changed(value: Any, plain: Any, old: str, new: str) -> Any:

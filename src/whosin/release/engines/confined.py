@@ -128,7 +128,7 @@ class Confined:
         data = ds.dataset(list(files), format="ipc", schema=pa.schema(plain))
         texts = {each.name for each in given if holds_text(each.type)}
         name = self.register(data)
-        # DuckDB fails on a text that is not UTF-8, so texts are decoded here: such a one is missing.
+        # DuckDB fails on texts that are not UTF-8, so they are decoded here: those are missing.
         columns = (
             f"try(decode({identifier(each.name)})) AS {identifier(each.name)}"
             if each.name in texts

@@ -3,7 +3,7 @@
 Contract: what types the columns have, and whether a frame is accepted, depends on its own types and
 never on its values; no message quotes one. Where a frame does not say what a column holds (the type
 "object" of pandas), the column is text: numbers, truths and dates as Python writes them, other
-things missing. A text that is not UTF-8 is missing. Moments with a zone are read as they are in UTC.
+things missing. A text that is not UTF-8 is missing. Moments with a zone are as they are in UTC.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ def _from_pandas(frame: Any) -> Any:
         return pa.table(frame)
     names = [str(name) for name in frame.columns]
     arrays = []
-    for place, name in enumerate(names):
+    for place in range(len(names)):
         column = frame.iloc[:, place]
         kind = getattr(column.dtype, "categories", column).dtype
         # Texts that Python holds may have halves of letters, which Arrow cannot.
-        if kind == object or getattr(kind, "storage", None) == "python":
+        if str(kind) == "object" or getattr(kind, "storage", None) == "python":
             arrays.append(pa.array([_spelled(each) for each in column], pa.string()))
         else:
             arrays.append(pa.chunked_array(_chunks(pa.array(column, from_pandas=True))))

@@ -94,8 +94,9 @@ def _lines(files: Sequence[str], header: Header, *, kept: bool = False, above: b
     paths = ", ".join(literal(glob.escape(file)) for file in files)
     length = f"strlen(line) {'>' if above else '<='} {LONGEST}"
     return (
-        f"SELECT ltrim(mark_and_line, {literal(MARK)}) AS line FROM read_csv([{paths}], header = false, auto_detect = false, "
-        f"columns = {{'mark_and_line': 'VARCHAR'}}, delim = {literal(CUT)}, quote = '', escape = '', "
+        f"SELECT ltrim(whole, {literal(MARK)}) AS line FROM read_csv([{paths}], "
+        f"header = false, auto_detect = false, columns = {{'whole': 'VARCHAR'}}, "
+        f"delim = {literal(CUT)}, quote = '', escape = '', "
         f"comment = '', nullstr = '', new_line = '\\n', null_padding = true, "
         f"strict_mode = false, {'store_rejects' if kept else 'ignore_errors'} = true) "
         f"WHERE line NOT IN ('', {literal(header.line)}) AND {length}"
