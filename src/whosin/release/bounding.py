@@ -12,7 +12,8 @@ from typing import Any
 
 from whosin.exact import rational
 from whosin.release.cells import Cells
-from whosin.release.choosing import MOST_HELD, first
+from whosin.release.choosing import MOST_HELD
+from whosin.release.choosing import first as first
 from whosin.release.domains import Range
 from whosin.release.predicate import condition, double
 from whosin.release.table import Table
