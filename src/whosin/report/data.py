@@ -41,7 +41,11 @@ def level_data(
             "attained": case.attained,
         }
         if case.row is not None:
-            records: dict[str, object] = {"row": case.row, "known": case.known, "values": case.values}
+            records: dict[str, object] = {
+                "row": case.row,
+                "known": case.known,
+                "values": case.values,
+            }
             if case.rows_known is not None:
                 records["rows_known"] = list(case.rows_known)
             witness.update(records)

@@ -8,6 +8,7 @@ refused: a level that cannot be computed is an error, never a guess.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,45 @@ def is_narrow(array: Array) -> bool:
     return any(
         bool(((array[piece] > 0) & (array[piece] < least)).any()) for piece in blocks(array.shape)
     )
+
+
+def extended(value: Any) -> Any:
+    """A FLINT rational in the widest floats there are, however small it is."""
+    power = int(value.p).bit_length() - int(value.q).bit_length()
+    # Powers of two apart, the quotient is a double.
+    near = Fraction(int(value.p), int(value.q)) / Fraction(2) ** power
+    return np.ldexp(np.longdouble(float(near)), power)
+
+
+def products(weights: Array, array: Array) -> tuple[Array, Array]:
+    """FLINT rationals, one a row, and the array's columns, each scaled by a power of two, both in
+    floats so wide that no product of the two underflows.
+
+    Raises:
+        Unsupported: no float type is.
+    """
+    powers = np.frexp(array.max(axis=0, initial=0))[1]
+    scaled = np.ldexp(array, -powers)
+    positive = array > 0
+    least = np.min(scaled, where=positive, initial=1)
+    lowest = min((_exponent(w) for w in weights if w != 0), default=0) + int(np.frexp(least)[1])
+    for dtype in (np.dtype(np.float64), np.dtype(np.longdouble)):
+        if lowest - 4 > np.finfo(dtype).minexp and dtype.itemsize >= array.dtype.itemsize:
+            number: Any = _double if dtype == np.float64 else extended
+            rows = np.array([number(w) if w != 0 else 0 for w in weights], dtype=dtype)
+            return rows, scaled.astype(dtype, copy=False)
+    raise Unsupported(
+        f"a probability of about 2^{lowest} under this prior is below the smallest number there "
+        "is; give very unlikely worlds more probability, or none"
+    )
+
+
+def _exponent(value: Any) -> int:
+    return int(value.p).bit_length() - int(value.q).bit_length() - 1
+
+
+def _double(value: Any) -> float:
+    return int(value.p) / int(value.q)
 
 
 def widened(array: Array) -> Array:
