@@ -15,7 +15,7 @@ from whosin.report.notebook import html
 
 RESPONSE = wi.mechanisms.RandomizedResponse(keep=Fraction(3, 4))
 SURE = wi.families.FixedSize("0.1", "0.4")
-WORDS = "verify --mechanism randomized-response --keep 3/4 --family fixed-size=0.1..0.4".split()
+WORDS = "verify --mechanism randomized-response --keep 3/4 --family fixed-size=0.1..0.4"
 
 
 def test_a_claim_inside_the_bracket_is_undecided():
@@ -75,7 +75,7 @@ def test_the_command_has_an_exit_code_and_words_for_each(run):
         (3, "2", 1, "refuted", "is refuted by this case."),
         (3, "6", 0, "holds", "holds."),
     ):
-        line = [*WORDS, "--entities", str(entities), "--at-most", claim]
+        line = [WORDS, "--entities", entities, "--at-most", claim]
         found, out, err = run(*line)
         assert (found, err) == (code, "") and words in out.replace("\n", " "), out
         found, out, err = run(*line, "--json")

@@ -104,7 +104,7 @@ def _by_table(prior: Prior, channel: Channel) -> Level:
     def cost(case: tuple[int, dict[int, int], int]) -> int:
         return int(space.values ** (space.rows - len(case[1])))
 
-    ratio_at, shown_by, _ = near.certified(partial(_largest, certain), cost)
+    ratio_at, shown_by, _ = near.certified(partial(_largest, certain), cost, certain.budget)
     row, known, output, high, low, attained = shown_by
     exact = channel.exact is not None and is_exact(*prior.parameters)
     after = Fraction(1) if attained == math.inf else Fraction(attained) / (1 + Fraction(attained))

@@ -58,9 +58,9 @@ class BayesianSemanticPrivacy(Notion):
         mass = self.prior.on_records(records, flint_rational)
         note = _left_out(mass, records, self.default)
         near, sides = _search(channel, mass, self.default)
-        recompute = partial(_spread, Certain(channel, mass), self.default)
+        certain = Certain(channel, mass)
         upper, (row, pattern, output, reached), _ = near.certified(
-            recompute, lambda _case: records.worlds
+            partial(_spread, certain, self.default), lambda _case: records.worlds, certain.budget
         )
         name, exact = channel.outputs[output], True
         if channel.is_density:

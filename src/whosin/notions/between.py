@@ -28,7 +28,7 @@ from whosin.exact import Array, rational
 from whosin.mechanisms import Channel
 from whosin.mechanisms.noise import Axis
 from whosin.notions import known_rows
-from whosin.notions.certain import MOST, NEAR, Certain
+from whosin.notions.certain import BALLS, MOST, NEAR, Certain
 from whosin.spaces import Records
 
 Sides = tuple[Array, Array]
@@ -277,7 +277,7 @@ class _Search:
         cost = 0
         for pair in near:
             cost += self.space.worlds
-            if cost > MOST and found.attained:
+            if cost > BALLS and found.attained:
                 raised = max(found.upper, rational(top) * (1 + Fraction(NEAR)))
                 return Between(raised, found.attained, found.row, found.pattern, found.output)
             high, low = self._recomputed(pair)

@@ -8,7 +8,7 @@ the best is enlarged by `NEAR` instead, more than the rounding of the search.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -20,8 +20,11 @@ from whosin.spaces import Records
 
 NEAR = 2.0**-40
 """More than the relative error of a search in floats: cases this close are all recomputed."""
-MOST = 1 << 16
-"""How many entries may be recomputed for one level."""
+MOST = 1 << 12
+"""How many near cases are kept."""
+ENTRIES = 1 << 14
+"""How many entries may be recomputed for one level, and how many where they are balls."""
+BALLS = 1 << 11
 
 
 class Certain:
@@ -36,6 +39,8 @@ class Certain:
         self.channel, self.space, self.mass = channel, channel.space, mass
         shape = (self.space.values,) * self.space.rows
         self._worlds = np.arange(self.space.worlds).reshape(shape)
+        self._balls: dict[tuple[int, int], Any] = {}
+        self.budget = BALLS if channel.exact is None and channel.balls is not None else ENTRIES
 
     def worlds(self, known: Mapping[int, int]) -> list[int]:
         """The possible worlds in which these rows have these values."""
@@ -47,7 +52,9 @@ class Certain:
         if self.channel.exact is not None:
             return self.channel.exact[world, output]
         if self.channel.balls is not None:
-            return self.channel.balls(world, output)
+            if (world, output) not in self._balls:
+                self._balls[world, output] = self.channel.balls(world, output)
+            return self._balls[world, output]
         return flint_rational(self.channel.likelihoods[world, output])
 
     def given(self, known: Mapping[int, int], entry: Callable[[int], Any]) -> Any | None:
@@ -81,57 +88,58 @@ def quotient(top: Any, bottom: Any) -> Fraction | float:
     return rational(top / bottom)
 
 
-def nearly_largest(values: Array, best: Any) -> Iterator[tuple[Any, tuple[int, ...]]]:
-    """(value, place) of the entries within `NEAR` of the larger of `best` and their maximum; of
-    infinite ones the first."""
-    most = values.max()
-    if best is not None and not most >= best * (1 - NEAR):
-        return
-    if np.isinf(most):
-        yield most, tuple(map(int, np.unravel_index(int(values.argmax()), values.shape)))
-        return
-    floor = most if best is None else max(most, best)
-    for place in np.argwhere(values >= floor * (1 - NEAR))[:MOST]:
-        where = tuple(map(int, place))
-        yield values[where], where
-
-
 class Nearest:
-    """The cases of a search that are within `NEAR` of its best."""
+    """The cases of a search that are within `NEAR` of its best; of infinite ones the first."""
 
     def __init__(self) -> None:
         self.best: Any = None
-        self.cases: list[tuple[Any, Any]] = []
+        self.cases: list[tuple[Any, tuple[int, ...], Callable[[tuple[int, ...]], Any]]] = []
 
     def add(self, values: Array, name: Callable[[tuple[int, ...]], Any]) -> None:
         """Keep what is near the best so far; `name` turns a place into a case."""
-        for value, place in nearly_largest(values, self.best):
-            if len(self.cases) < MOST or value > self.best:
-                self.cases.append((value, name(place)))
-            self.best = value if self.best is None else max(self.best, value)
+        most = values.max()
+        if self.best is not None and not most >= self.best * (1 - NEAR):
+            return
+        if self.best is None or most > self.best:
+            self.best = most
+            self.cases = [case for case in self.cases if self._is_near(case[0])]
+        if np.isinf(most):
+            places = [np.unravel_index(int(values.argmax()), values.shape)]
+        else:
+            places = list(np.argwhere(values >= self.best * (1 - NEAR))[: MOST - len(self.cases)])
+        for found in places:
+            place = tuple(map(int, found))
+            self.cases.append((values[place], place, name))
+
+    def _is_near(self, value: Any) -> bool:
+        return bool(value >= self.best * (1 - NEAR))
 
     def certified(
-        self, recompute: Callable[[Any], tuple[Fraction | float, Any]], cost: Callable[[Any], int]
+        self,
+        recompute: Callable[[Any], tuple[Fraction | float, Any]],
+        cost: Callable[[Any], int],
+        budget: int,
     ) -> tuple[Fraction | float, Any, bool]:
         """(ratio, what came with it, whether every near case was recomputed).
 
         Args:
             recompute: the exact ratio of a case, or one just above, and what shows it.
             cost: how many entries that takes.
+            budget: how many there may be in all.
         """
-        near = [case for value, case in self.cases if value >= self.best * (1 - NEAR)]
-        if np.isinf(self.best):
-            near = [case for value, case in self.cases if np.isinf(value)][:1]
+        near = self.cases[:1] if np.isinf(self.best) else self.cases
         best: tuple[Fraction | float, Any] | None = None
         work = 0
-        for number, case in enumerate(near):
+        for _, place, name in near:
+            case = name(place)
             work += cost(case)
-            if number and work > MOST:
-                assert best is not None
+            if best is not None and work > budget:
                 above = rational(self.best) * (1 + Fraction(NEAR))
                 return max(best[0], above), best[1], False
             found = recompute(case)
             if best is None or found[0] > best[0]:
                 best = found
         assert best is not None
+        if len(self.cases) >= MOST:
+            return max(best[0], rational(self.best) * (1 + Fraction(NEAR))), best[1], False
         return *best, True

@@ -48,9 +48,9 @@ class Identifiability(Notion):
                 ratio = view.max(axis=1) / view.min(axis=1)
             ratio = np.where(np.isnan(ratio), 1.0, ratio)
             near.add(ratio, partial(_case, records, row, joint.shape[1]))
-        largest = partial(_largest, Certain(channel, mass))
+        certain = Certain(channel, mass)
         ratio_at, (row, worlds, values, output, attained), _ = near.certified(
-            largest, lambda _case: records.values
+            partial(_largest, certain), lambda _case: records.values, certain.budget
         )
         exact = channel.exact is not None and is_exact(*self.prior.parameters)
         known = dict(enumerate(records.world(worlds[0])))

@@ -57,9 +57,9 @@ class SemanticPrivacy(Notion):
             spread = spreads(found.reshape(records.worlds, -1), 0)
             near.add(spread, lambda place, row=row: (row, place[0]))  # type: ignore[misc]
         even = np.full(records.worlds, flint_rational(1))
-        recompute = partial(_spread, Certain(channel, even), self.default)
+        certain = Certain(channel, even)
         spread_at, (row, output, attained), _ = near.certified(
-            recompute, lambda _case: records.worlds
+            partial(_spread, certain, self.default), lambda _case: records.worlds, certain.budget
         )
         case = semantic_witness(attained, row, channel.outputs[output], None)
         return Level(quarter_tanh_up(spread_at), case, True, ("T15",), notion=self)
