@@ -168,6 +168,14 @@ class Channel(Mechanism):
             return self.exact
         return widened(self.likelihoods) if self._is_narrow else self.likelihoods
 
+    @property
+    def rationals(self) -> Array:
+        """The entries as FLINT rationals: the exact ones, or the binary fractions that the floats
+        are."""
+        if self.exact is not None:
+            return self.exact
+        return flint_array(self.likelihoods.ravel(), self.likelihoods.shape)
+
     @cached_property
     def wide(self) -> Array:
         """The likelihoods in floats that reach down to the smallest of them.

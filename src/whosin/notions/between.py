@@ -355,7 +355,7 @@ class _Search:
 
 def _at(lines: Array, w: Any) -> Array:
     """u w + d."""
-    return lines[..., 0] * w + lines[..., 1]
+    return np.asarray(lines[..., 0] * w + lines[..., 1])
 
 
 def _product(one: Array, two: Array) -> tuple[Array, Array, Array]:
