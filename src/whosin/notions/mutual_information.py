@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.exact import Array, ball_up, flint_array, flint_rational
+from whosin.exact import BALL_BITS, Array, ball_up, flint_array, flint_rational
 from whosin.mechanisms import Channel, as_channel
 from whosin.notions.base import Notion
 from whosin.notions.bayesian_differential_privacy import on_records
-from whosin.notions.certain import precisely
 from whosin.notions.level import Level
 from whosin.priors import Prior
 from whosin.spaces import Records, Space
@@ -20,6 +19,10 @@ from whosin.spaces.width import products
 
 FEW = 1 << 16
 """Up to this many entries are summed in balls, more in floats with a bound on their error."""
+
+PRECISIONS = (BALL_BITS, 4 * BALL_BITS, 16 * BALL_BITS)
+"""Bits of the balls, until the sum is known to `ENOUGH` of them: terms may nearly cancel."""
+ENOUGH = 64
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class MutualInformation(Notion):
 
 def _in_balls(mass: Array, channel: Channel) -> float:
     """Σ Pr[x,y] ln(Pr[y|x]/Pr[y]), each ratio an exact fraction and its logarithm a ball."""
-    from flint import arb
+    from flint import arb, ctx
 
     array = channel.exact
     if array is None:
@@ -59,9 +62,13 @@ def _in_balls(mass: Array, channel: Channel) -> float:
             if both != 0:
                 ratio = likelihood / total
                 weight[ratio] = weight.get(ratio, 0) + both
-    with precisely():
-        terms = [arb(ratio).log() * arb(both) for ratio, both in weight.items() if ratio != 1]
-        return max(ball_up(sum(terms, arb(0))), 0.0)
+    for bits in PRECISIONS:
+        with ctx.workprec(bits):
+            terms = [arb(ratio).log() * arb(both) for ratio, both in weight.items() if ratio != 1]
+            total = sum(terms, arb(0))
+            if total.rel_accuracy_bits() > ENOUGH:
+                break
+    return max(ball_up(total), 0.0)
 
 
 def _in_floats(mass: Array, channel: Channel) -> float:

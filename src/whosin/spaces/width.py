@@ -49,7 +49,7 @@ def trust(sums: Array, largest: Array, possible: Callable[[], Array]) -> None:
 
     Args:
         largest: the largest likelihood of each output.
-        possible: which sums are positive in truth; asked for only where some are suspiciously small.
+        possible: which sums are positive in truth; asked for only where some are small.
 
     Raises:
         Underflow: a positive sum is too small to be trusted.
