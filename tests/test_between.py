@@ -14,7 +14,7 @@ import record_oracle as records
 import whosin as wi
 from whosin import priors
 from whosin.mechanisms import Composed, Geometric, Laplace
-from whosin.notions import BayesianSemanticPrivacy, between
+from whosin.notions import BayesianSemanticPrivacy, between, critical
 
 LIMIT = {
     (0, 1, 1): 416,
@@ -258,7 +258,7 @@ def test_when_a_root_cannot_be_enclosed_the_gap_is_bounded(monkeypatch):
     notion = BayesianSemanticPrivacy(priors.Table(prior))
     noisy, space = Laplace(wi.Sum(WEIGHTS), 1), wi.Records(3, 4)
     exact = notion.measure(noisy, space)
-    monkeypatch.setattr(between, "_ball_roots", lambda *_: [None])
+    monkeypatch.setattr(critical, "_ball_roots", lambda *_: [None])
     found = notion.measure(noisy, space)
     assert not found.exact and found.value > exact.value
     assert found.lower == pytest.approx(exact.value, abs=1e-12) and found.lower <= exact.value

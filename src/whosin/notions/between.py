@@ -16,7 +16,7 @@ dimensions the bound over the corners of each cell is all there is, and the leve
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -29,6 +29,7 @@ from whosin.mechanisms import Channel
 from whosin.mechanisms.noise import Axis
 from whosin.notions import known_rows
 from whosin.notions.certain import BALLS, MOST, NEAR, Certain
+from whosin.notions.critical import Gap, Pair, Recomputed, derivative
 from whosin.spaces import Records
 
 Sides = tuple[Array, Array]
@@ -38,7 +39,6 @@ DEEP = 350.0
 PAIRS = 1 << 20
 """How many pairs are compared at a time, and `WORK` how many in all."""
 WORK = 1 << 26
-BITS = 320
 LARGEST = Fraction(2) ** 1000
 """From here on the level is 1 in floats."""
 
@@ -58,29 +58,6 @@ class Between:
     row: int = 0
     pattern: int = 0
     output: Hashable = None
-
-
-@dataclass(frozen=True)
-class _Gap:
-    """A row, a set of known rows and a pair of neighbouring centres."""
-
-    bound: float
-    row: int
-    pattern: int
-    place: int
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """Two cells whose quotient of r is large at some output in a gap; a cell is the values of row
-    i and of the known rows."""
-
-    value: Any
-    gap: _Gap
-    most: Mapping[int, int]
-    least: Mapping[int, int]
-    root: Any
-    output: Fraction | None
 
 
 def between_centres(
@@ -152,7 +129,7 @@ class _Search:
         self.places = np.array([order[centre] for centre in axis.centres])
         self.points = np.array([np.longdouble(float(point)) for point in axis.points])
         self.tables: dict[int, Array] = {}
-        self.pairs: list[_Pair] = []
+        self.pairs: list[Pair] = []
 
     def run(self, sides: Sequence[Sides], best: Fraction | float) -> Between:
         """Go through the gaps from the largest bound down, until no bound exceeds what is known."""
@@ -172,14 +149,14 @@ class _Search:
         """How far apart two neighbouring centres are, in scales."""
         return float(self.points[place + 1] - self.points[place]) * self.axis.rate
 
-    def _gaps(self, sides: Sequence[Sides], top: float) -> list[_Gap]:
+    def _gaps(self, sides: Sequence[Sides], top: float) -> list[Gap]:
         found = []
         open_ = np.array(self.axis.gaps())
         for row, (most, least) in enumerate(sides):
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 bound = np.fmax(most[:, :-1], most[:, 1:]) / np.fmin(least[:, :-1], least[:, 1:])
             for pattern, place in np.argwhere((bound > top * (1 + NEAR)) & open_):
-                found.append(_Gap(float(bound[pattern, place]), row, int(pattern), int(place)))
+                found.append(Gap(float(bound[pattern, place]), row, int(pattern), int(place)))
         return found
 
     def _table(self, place: int) -> Array:
@@ -195,7 +172,7 @@ class _Search:
             self.tables = {place: np.concatenate(parts, axis=1).reshape(shape)}
         return self.tables[place]
 
-    def _cells(self, gap: _Gap) -> tuple[list[dict[int, int]], Array, Array]:
+    def _cells(self, gap: Gap) -> tuple[list[dict[int, int]], Array, Array]:
         """The conditions of a gap's row and known rows: their values, (u, d) with those values and
         with the default in row i."""
         known = self.known_of(gap.pattern, gap.row)
@@ -211,7 +188,7 @@ class _Search:
         names = [dict(zip(rows, map(int, cell), strict=True)) for cell in np.argwhere(possible)]
         return names, table[possible], default[possible]
 
-    def _look(self, gap: _Gap, top: float) -> int:
+    def _look(self, gap: Gap, top: float) -> int:
         """Keep the pairs of one gap that are near the best, and say how many were compared."""
         names, with_row, without = self._cells(gap)
         depth = np.longdouble(self._depth(gap.place))
@@ -231,7 +208,7 @@ class _Search:
                 for one, two in np.argwhere(value >= top * (1 - NEAR))[:MOST]:
                     at = None if output is None else Fraction(int(output[one, two]))
                     self.pairs.append(
-                        _Pair(
+                        Pair(
                             value[one, two],
                             gap,
                             names[some[one]],
@@ -245,7 +222,7 @@ class _Search:
 
     def _critical(
         self,
-        gap: _Gap,
+        gap: Gap,
         with_row: Array,
         without: Array,
         high: Array,
@@ -257,7 +234,7 @@ class _Search:
         top = _product(with_row[high][:, None], without[low][None])
         bottom = _product(without[high][:, None], with_row[low][None])
         found: list[tuple[Array, Array | None]] = []
-        for root in _roots(*_derivative(top, bottom)):
+        for root in _roots(*derivative(top, bottom)):
             inside = np.where((root > ends[0]) & (root < ends[1]), root, np.nan)
             if not self.axis.whole:
                 found.append((inside, None))
@@ -280,7 +257,7 @@ class _Search:
             if cost > BALLS and found.attained:
                 raised = max(found.upper, rational(top) * (1 + Fraction(NEAR)))
                 return Between(raised, found.attained, found.row, found.pattern, found.output)
-            high, low = self._recomputed(pair)
+            high, low = Recomputed(self.certain, self.axis, self.default).ends(pair)
             upper = max(found.upper, high)
             if low > max(best, found.attained):
                 output = pair.output
@@ -290,67 +267,11 @@ class _Search:
                 found = Between(upper, found.attained, found.row, found.pattern, found.output)
         return found
 
-    def _output(self, pair: _Pair) -> float:
+    def _output(self, pair: Pair) -> float:
         """y = (c + c')/2 + (s/2) ln w."""
         place = pair.gap.place
         middle = (self.points[place] + self.points[place + 1]) / 2
         return float(middle + np.log(pair.root) / (2 * np.longdouble(self.axis.rate)))
-
-    def _recomputed(self, pair: _Pair) -> tuple[Fraction, Fraction]:
-        """(at least, at most what some output reaches): the spread of a pair, in exact numbers."""
-        from flint import arb, ctx
-
-        cells = [
-            pair.most,
-            {**pair.most, pair.gap.row: self.default},
-            {**pair.least, pair.gap.row: self.default},
-            pair.least,
-        ]
-        if pair.output is not None:
-            at = pair.output
-            p, q, other_q, other_p = (self._mixture(cell, at) for cell in cells)
-            with ctx.workprec(BITS):
-                exact = p * other_q / (q * other_p)
-                if hasattr(exact, "p"):
-                    return rational(exact), rational(exact)
-                return _end(exact.upper()), _end(exact.lower())
-        below, above = (self.axis.points[pair.gap.place + side] for side in (0, 1))
-        p, q, other_q, other_p = (self._lines(cell, below, above) for cell in cells)
-        with ctx.workprec(BITS):
-            near = arb(float(pair.root))
-            reached = _quotient(p, q, other_q, other_p, near)
-            top, bottom = _ball_product(p, other_q), _ball_product(q, other_p)
-            highest, fall = reached, self.axis.fall(above - below)
-            slope = _derivative(top, bottom)
-            for root in _ball_roots(*slope, fall):
-                value = None if root is None else _quotient(p, q, other_q, other_p, root)
-                if value is None or not value.is_finite():
-                    value = _over_gap((p, q, other_q, other_p), slope, fall, reached)
-                elif root.upper() < fall or root.lower() * fall > 1:
-                    continue
-                if value.upper() > highest.upper():
-                    highest = value
-            return _end(highest.upper()), _end(reached.lower())
-
-    def _mixture(self, cell: Mapping[int, int], output: Fraction) -> Any:
-        """Pr[output | these values]."""
-        centres = self.axis.centres
-        found = self.certain.given(cell, lambda w: self.axis.fall(abs(centres[w] - output)))
-        assert found is not None
-        return found
-
-    def _lines(self, cell: Mapping[int, int], below: Fraction, above: Fraction) -> tuple[Any, Any]:
-        """(u, d) of these values, in balls."""
-        from flint import arb
-
-        centres = self.axis.centres
-        up = self.certain.given(
-            cell, lambda w: self.axis.fall(centres[w] - above) if centres[w] >= above else arb(0)
-        )
-        down = self.certain.given(
-            cell, lambda w: self.axis.fall(below - centres[w]) if centres[w] <= below else arb(0)
-        )
-        return up, down
 
 
 def _at(lines: Array, w: Any) -> Array:
@@ -364,82 +285,8 @@ def _product(one: Array, two: Array) -> tuple[Array, Array, Array]:
     return up * up_, up * down_ + down * up_, down * down_
 
 
-def _derivative(top: Sequence[Any], bottom: Sequence[Any]) -> tuple[Any, Any, Any]:
-    """(a, b, c): the derivative of top/bottom has the sign of a w² + 2 b w + c."""
-    n2, n1, n0 = top
-    d2, d1, d0 = bottom
-    return n2 * d1 - n1 * d2, n2 * d0 - n0 * d2, n1 * d0 - n0 * d1
-
-
 def _roots(a: Array, b: Array, c: Array) -> list[Array]:
     """The real roots of a w² + 2 b w + c, NaN where there are none."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         half = -(b + np.copysign(np.sqrt(b * b - a * c), b))
         return [half / a, c / half]
-
-
-def _ball_product(one: tuple[Any, Any], two: tuple[Any, Any]) -> tuple[Any, Any, Any]:
-    return one[0] * two[0], one[0] * two[1] + one[1] * two[0], one[1] * two[1]
-
-
-def _ball_roots(a: Any, b: Any, c: Any, fall: Any) -> list[Any]:
-    """Balls around the real roots of a w² + 2 b w + c, but for those surely beyond 1/fall; None
-    where one could not be enclosed."""
-    inside = b * b - a * c
-    if inside.upper() < 0:
-        return []
-    root = inside.sqrt()
-    if not root.is_finite():
-        return [None]
-    half = -(b + root) if b > 0 else root - b
-    found = []
-    for top, bottom in ((half, a), (c, half)):
-        value = top / bottom
-        if value.is_finite():
-            found.append(value)
-        elif not top.abs_lower() * fall.lower() > bottom.abs_upper():
-            found.append(None)
-    return found
-
-
-def _over_gap(lines: Sequence[Any], slope: Sequence[Any], fall: Any, reached: Any) -> Any:
-    """A bound on a pair's spread over a whole gap, from what it reaches somewhere in it.
-
-    Both ratios are monotone, so their ends bound it. And where the spread hardly moves: with
-    top · bottom = Σ of positive terms, |d ln spread / d ln w| is at most the sum of what is left of
-    each coefficient of the slope relative to the terms that cancelled in it.
-    """
-    from flint import arb
-
-    p, q, other_q, other_p = lines
-    ends = [fall, 1 / fall]
-    ratios = [_line(p, w) / _line(q, w) for w in ends]
-    others = [_line(other_q, w) / _line(other_p, w) for w in ends]
-    corner = _largest(ratios) * _largest(others)
-    (n2, n1, n0), (d2, d1, d0) = _ball_product(p, other_q), _ball_product(q, other_p)
-    terms = (n2 * d1 + n1 * d2, n2 * d0 + n0 * d2, n1 * d0 + n0 * d1)
-    left = arb(0)
-    for coefficient, size, times in zip(slope, terms, (1, 2, 1), strict=True):
-        if size != 0:
-            left += times * coefficient.abs_upper() / size
-    flat = reached * (left * -2 * fall.log()).exp()
-    return flat if flat.is_finite() and flat.upper() < corner.upper() else corner
-
-
-def _line(line: tuple[Any, Any], w: Any) -> Any:
-    return line[0] * w + line[1]
-
-
-def _quotient(p: Any, q: Any, other_q: Any, other_p: Any, w: Any) -> Any:
-    """The spread of a pair at one output."""
-    return _line(p, w) * _line(other_q, w) / (_line(q, w) * _line(other_p, w))
-
-
-def _largest(balls: Sequence[Any]) -> Any:
-    return balls[0] if balls[0].upper() > balls[1].upper() else balls[1]
-
-
-def _end(number: Any) -> Fraction:
-    """The exact value of an end of a ball."""
-    mantissa, exponent = number.man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
