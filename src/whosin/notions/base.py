@@ -147,9 +147,10 @@ def _trusted(channel: Channel, search: Callable[[Array], list[Worst]]) -> list[W
         Unsupported: these would take too long.
     """
     array = channel.searchable
-    for attempt in (lambda: array, lambda: scaled(array)):
-        with contextlib.suppress(Underflow):
-            return search(attempt())
+    with contextlib.suppress(Underflow):
+        return search(array)
+    with contextlib.suppress(Underflow):
+        return search(scaled(array))
     if channel.likelihoods.size > EXACT_ENTRIES:
         raise Unsupported(
             "under these priors some outputs are less likely than the smallest number there is; "

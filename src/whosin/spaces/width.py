@@ -64,7 +64,7 @@ def trust(sums: Array, largest: Array, possible: Callable[[], Array]) -> None:
 
 def scaled(array: Array) -> Array:
     """The array with each column times a power of two, so that its largest entry is about 1."""
-    return np.ldexp(array, -np.frexp(array.max(axis=0))[1])
+    return np.asarray(np.ldexp(array, -np.frexp(array.max(axis=0))[1]))
 
 
 def extended(value: Any) -> Any:
