@@ -74,6 +74,10 @@ class ScanFailed(WhosinError):
     """The engine failed while it scanned a table, after the debit, which stands."""
 
 
+class MechanismFailed(WhosinError):
+    """The code under audit ended the program, or never returned anything to look at."""
+
+
 class Interrupted(WhosinError):
     """Someone stopped the work; the message says what stands."""
 
