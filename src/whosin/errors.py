@@ -75,7 +75,7 @@ class ScanFailed(WhosinError):
 
 
 class MechanismFailed(WhosinError):
-    """The code under audit ended the program, or never returned anything to look at."""
+    """The code under audit ended the program."""
 
 
 class Interrupted(WhosinError):

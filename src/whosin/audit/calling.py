@@ -63,7 +63,9 @@ def read_call(mechanism: object, *, one_draw: bool = False) -> Call:
         positional = (SIZE,)
     if one_draw and len(positional) == 2:
         raise _refused(mechanism)
-    others = [each.name for each in parameters if each.kind in _BY_NAME and each not in places[:needed]]
+    others = [
+        each.name for each in parameters if each.kind in _BY_NAME and each not in places[:needed]
+    ]
     allowed = (RNG,) if one_draw else (SIZE, RNG)
     named = tuple(name for name in allowed if name in others and name not in positional)
     return Call(mechanism, positional, named)

@@ -124,7 +124,9 @@ def separation(one: Array, two: Array, trials: tuple[int, int]) -> float:
         return 0.0
     edges = np.unique(np.quantile(both, LEVELS, method="inverted_cdf"))
     below = [np.searchsorted(np.sort(each), edges, side="left") for each in (one, two)]
-    hits = [np.concatenate([low, len(each) - low]) for low, each in zip(below, (one, two), strict=True)]
+    hits = [
+        np.concatenate([low, len(each) - low]) for low, each in zip(below, (one, two), strict=True)
+    ]
     hits = [np.append(count, len(each)) for count, each in zip(hits, (one, two), strict=True)]
     pooled = (hits[0] + hits[1] + 0.5) / (sum(trials) + 1)
     spread = np.sqrt(pooled * (1 - pooled) * sum(1 / size for size in trials))
@@ -139,7 +141,7 @@ def _tokens(with_: Outputs, without: Outputs) -> list[Token]:
         hits = counts[0][token], counts[1][token]
         share = sum(hits) / total
         spread = math.sqrt(share * (1 - share) * (1 / sizes[0] + 1 / sizes[1]))
-        return abs(hits[0] / sizes[0] - hits[1] / sizes[1]) / spread
+        return float(abs(hits[0] / sizes[0] - hits[1] / sizes[1]) / spread)
 
     known = dict.fromkeys([*counts[0], *counts[1]])
     some = [token for token in known if 3 <= counts[0][token] + counts[1][token] < total]

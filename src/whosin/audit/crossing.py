@@ -11,6 +11,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -192,7 +193,7 @@ def _cells(guesses: Guesses, canaries: int, rates: Rates) -> tuple[Rates, ...]:
     if low == high or guesses.inside == guesses.tried:
         return ((low, high),)
     edges = np.linspace(low, high, (CELLS if canaries <= LONG else FEW_CELLS) + 1)
-    return tuple((float(one), float(two)) for one, two in zip(edges[:-1], edges[1:], strict=True))
+    return tuple((float(one), float(two)) for one, two in pairwise(edges))
 
 
 def _mean(size: int, inside: int, rate: float, epsilon: float) -> float:

@@ -1,10 +1,10 @@
 """What can be said of one output: its numbers, each with its place, and its tokens.
 
-Contract: `describe` reads a frozen output (`freezing`) and nothing else knows how outputs are built.
-A *place* is a path of positions and keys. A *token* is something that an output has or lacks: a word
-or a key anywhere in it, a word or whole number at a place, a shape. Lists of pairs are read by their
-first entries, as a mapping is; text that holds JSON by what it spells; other text by the numbers and
-the words in it. So a histogram says the same as a mapping, as pairs and as text.
+Contract: `describe` reads a frozen output (`freezing`) and nothing else knows how outputs are
+built. A *place* is a path of positions and keys. A *token* is something that an output has or
+lacks: a word or a key anywhere in it, a word or whole number at a place, a shape. Lists of pairs
+are read by their first entries, as a mapping is; text that holds JSON by what it spells; other text
+by the numbers and the words in it. So a histogram says the same as a mapping, as pairs and as text.
 """
 
 from __future__ import annotations

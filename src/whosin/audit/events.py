@@ -24,6 +24,8 @@ MANY, SOME = 2000, 20
 where a classifier ordered them."""
 SCARCE = 12
 """Below so many counts their logarithm is too rough to judge an event by."""
+MODEST = math.log(2)
+"""What is promised at most where counts are scarce: too hopeful a slope costs the whole bound."""
 PLAIN = 0.05
 """What a less plain event must promise more, as a part, to be chosen."""
 FEW = 64
@@ -106,8 +108,8 @@ def trials_of(first: Pair, second: Pair) -> list[Trial]:
     the plainest first; at least one.
 
     Tables of counts are cheap to learn: each half judges what the other half learnt, and both
-    together order the outputs of the final event. What chooses places or learns from them does so on
-    the first half only.
+    together order the outputs of the final event. What chooses places or learns from them does so
+    on the first half only.
     """
     parts = alike([*first, *second])
     first, second = (parts[0], parts[1]), (parts[2], parts[3])
@@ -133,7 +135,7 @@ def distinct_outputs(both: Pair) -> int:
 
 def _of_parts(first: Pair, second: Pair, both: Pair, *, learned: bool) -> list[Trial]:
     """Orderings by the parts of outputs: tokens, the number that differs most, classifiers."""
-    table: Callable[[Outputs, Outputs, int], Ordering] = ByCell.learn
+    table: Callable[..., Ordering] = ByCell.learn
     if both[0].kind == FORMS:
         table = ByToken.learn
         for part in (*first, *second):
@@ -222,7 +224,7 @@ def _threshold(
     doubt = math.sqrt(z * z / draws + caution**2 / len(scores))
     promise = estimate - spread * doubt
     rare = _rare(excess * len(scores), q * len(scores), doubt * math.sqrt(len(scores)))
-    promise = np.where(counts < SCARCE, np.maximum(promise, rare), promise)
+    promise = np.where(counts < SCARCE, np.maximum(promise, np.minimum(rare, MODEST)), promise)
     # With a handful of hits to come no test says anything.
     promise = np.where(p * draws >= 3, promise, -np.inf)
     best = int(np.argmax(promise))

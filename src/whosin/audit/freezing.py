@@ -3,9 +3,9 @@
 Contract: `freeze` is the one place that reads an output. What it returns is hashable, equal for
 equal outputs, and holds nothing that the mechanism can change afterwards, such as a buffer that it
 fills again at each draw. Plain values stay what they are; sequences and arrays become tuples;
-mappings, frames, named tuples and objects with attributes become a `Record`; an exception, raised or
-returned, becomes `Raised`; NaN becomes a word, for it equals itself here. Only what holds nothing
-that can be read is refused.
+mappings, frames, named tuples and objects with attributes become a `Record`; an exception, raised
+or returned, becomes `Raised`; NaN becomes a word, for it equals itself here. Only what holds
+nothing that can be read is refused.
 """
 
 from __future__ import annotations
@@ -114,25 +114,31 @@ def as_array(value: Any) -> Any:
         hasattr(value, "__array__") or hasattr(value, "__dlpack__") or hasattr(value, "tolist")
     ):
         return None
-    ways = (np.array, lambda each: np.array(np.from_dlpack(each)), lambda each: each.tolist())
-    names = ("__array__", "__dlpack__", "tolist")
-    for name, way in zip(names, ways, strict=True):
+    for name in ("__array__", "__dlpack__", "tolist"):
         if not hasattr(value, name):
             continue
         try:
-            found = way(value)
+            found = _converted(value, name)
         except Exception:  # a tensor with a gradient, or on another device: try the next way
             continue
-        return found if isinstance(found, np.ndarray) else _listed(found)
+        return found
     return None
 
 
-def _listed(items: object) -> Any:
+def _converted(value: Any, name: str) -> Any:
+    if name == "__array__":
+        return np.array(value)
+    if name == "__dlpack__":
+        return np.array(np.from_dlpack(value))
+    return _listed(value.tolist())
+
+
+def _listed(items: Any) -> Any:
     """What `tolist` gave, as an array; of objects where its rows have several lengths."""
     try:
         return np.array(items)
     except ValueError:
-        array = np.empty(len(items), dtype=object)  # type: ignore[arg-type]
+        array = np.empty(len(items), dtype=object)
         array[:] = items
         return array
 
@@ -181,7 +187,7 @@ def _of_object(value: Any, depth: int) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = ((each.name, getattr(value, each.name)) for each in dataclasses.fields(value))
         return _record(fields, depth, kind.__name__)
-    if isinstance(value, Hashable) and kind.__eq__ is not object.__eq__:
+    if isinstance(value, Hashable) and _compares(kind):
         return value
     if isinstance(value, Iterable) and not isinstance(value, type):
         return tuple([freeze(each, depth + 1) for each in islice(value, LONGEST)])
@@ -189,3 +195,8 @@ def _of_object(value: Any, depth: int) -> Any:
     if attributes and not isinstance(value, type) and not callable(value):
         return _record(attributes.items(), depth, kind.__name__)
     raise InvalidInput(FIELD, SUPPORTED, kind.__name__ + (" inside another" if depth else ""))
+
+
+def _compares(kind: Any) -> bool:
+    """Whether values of this type can equal one another."""
+    return kind.__eq__ is not object.__eq__

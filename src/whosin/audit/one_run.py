@@ -2,10 +2,10 @@
 
 Contract: m examples were each included with probability p, independently; scores come from the
 output of that one run (higher: more likely in). Guesses are made on the most extreme scores only
-(`guesses`). Under ε-DP the odds that an example was in, given the output and any other examples, are
-within e^{±ε} of p : (1 − p). So, given the output, "in" guesses are right like independent coins of
-probability q_in = p e^ε / (p e^ε + 1 − p) at most, and "out" guesses with 1 − p in place of p: the
-whole sequence, from the surest guess on.
+(`guesses`). Under ε-DP the odds that an example was in, given the output and any other examples,
+are within e^{±ε} of p : (1 − p). So, given the output, "in" guesses are right like independent
+coins of probability q_in = p e^ε / (p e^ε + 1 − p) at most, and "out" guesses with 1 − p in place
+of p: the whole sequence, from the surest guess on.
 
 *How many to guess.* Each number of guesses implies an ε at which so many right ones would be as
 unlikely as `LOOK` of the error; the statistic is the largest of these. The p-value at an ε is the
@@ -20,9 +20,9 @@ take cells of rates, "in" at the upper end of each and "out" at the lower.
 
 *With δ.* Pr[in | output, others] exceeds q_in by a function of the output and the others whose
 expectation is at most p (1 − q_in) δ, and so for "out"; averaging over unknown examples only makes
-it smaller. So some guess of m is right beyond its coin with probability at most
-m δ (p (1 − q_in) + (1 − p)(1 − q_out)), which is added to the p-value; for fair coins, where it is
-less, what their Theorem 5.2 says, 2mδ · max over i of (g(i) − g(0))/i.
+it smaller. So some guess of m is right beyond its coin with probability at most m δ (p (1 − q_in) +
+(1 − p)(1 − q_out)), which is added to the p-value; for fair coins, where it is less, what their
+Theorem 5.2 says, 2mδ · max over i of (g(i) − g(0))/i.
 
 The rest of the error goes in halves to guesses on both sides and to "in" guesses alone, which bound
 r and so γ and posteriors (THEORY 10); ε is the better of the two. All bounds hold together.

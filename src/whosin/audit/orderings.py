@@ -2,9 +2,9 @@
 
 Contract: an ordering gives every output a score; the events that are tried are {score ≥ t} and
 {score ≤ t}. It is learnt on samples that are used for nothing else, so it may be as clever, or as
-wrong, as it likes: a poor ordering finds less, and never invents anything. An output of another kind
-than it was learnt on has the score NaN, which is in no event. `about` puts an event in words, `data`
-as plain data.
+wrong, as it likes: a poor ordering finds less, and never invents anything. An output of another
+kind than it was learnt on has the score NaN, which is in no event. `about` puts an event in words,
+`data` as plain data.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Contract: outputs are `numbers` (one a draw), `vectors` (a row of numbers of one length a draw) or
 `forms`: anything else, frozen (`freezing`). Everything here is a copy. Outputs of several kinds
-together are forms, so that a kind or a length that changes from draw to draw, or between the worlds,
-is a difference like any other.
+together are forms, so that a kind or a length that changes from draw to draw, or between the
+worlds, is a difference like any other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from whosin.audit.describing import Description, describe
-from whosin.audit.freezing import FIELD, NAN, SUPPORTED, as_array, freeze
+from whosin.audit.freezing import FIELD, SUPPORTED, as_array, freeze
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 
@@ -153,11 +153,11 @@ def of_items(items: list[Any]) -> Outputs:
         if array.dtype != object:
             return Outputs(NUMBERS, array)
     widths = {len(item) if isinstance(item, tuple) else 0 for item in items}
-    if len(widths) == 1 and 0 not in widths:
-        if all(_is_number(value) for item in items for value in item):
-            array = np.asarray(items)
-            if array.dtype != object:
-                return Outputs(VECTORS, array)
+    rows = len(widths) == 1 and 0 not in widths
+    if rows and all(_is_number(value) for item in items for value in item):
+        array = np.asarray(items)
+        if array.dtype != object:
+            return Outputs(VECTORS, array)
     return Outputs(FORMS, _objects(items))
 
 
@@ -182,7 +182,7 @@ def _one_kind(parts: Sequence[Outputs]) -> bool:
 
 
 def _is_number(item: object) -> bool:
-    return isinstance(item, int | float) and item is not NAN
+    return isinstance(item, int | float)
 
 
 def _objects(items: Sequence[Any]) -> Array:

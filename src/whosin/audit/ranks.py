@@ -2,12 +2,13 @@
 
 Contract: y_1 … y_m and x_1 … x_n are independent draws of two distributions Q and P. The event is
 {value > t}, where t is the (r+1)-th largest y: a choice that depends on the y alone, so the x that
-are above it are Binomial(n, P(> t)) given the y. And Q(> t) is at most a Beta(r + 1, m − r) variable,
-exactly one where Q has no ties (they only make it smaller). So if P(> t) ≤ e^ε Q(> t) + δ, then
+are above it are Binomial(n, P(> t)) given the y. And Q(> t) is at most a Beta(r + 1, m − r)
+variable, exactly one where Q has no ties (they only make it smaller). So if P(> t) ≤ e^ε Q(> t) +
+δ, then
 
-    Pr[at least k of the x are above t] ≤ E Pr[Binomial(n, min(1, e^ε B + δ)) ≥ k],  B ~ Beta(r + 1, m − r),
+    Pr[at least k of the x are above t] ≤ E Pr[Binomial(n, min(1, e^ε B + δ)) ≥ k]
 
-whatever P and Q are: no nuisance is left. The right side grows with ε; the largest ε at which it is
+with B ~ Beta(r + 1, m − r), whatever P and Q are: no nuisance is left. The right side grows with ε; the largest ε at which it is
 at most the error is the bound. The expectation is a sum over cells of B, each counted at its upper
 end.
 """

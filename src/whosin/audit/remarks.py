@@ -15,7 +15,7 @@ from whosin.audit.freezing import Raised
 from whosin.audit.outputs import FORMS, NUMBERS, Outputs, alike, join
 from whosin.audit.sampling import is_constant, raised
 from whosin.audit.tokens import count_tokens
-from whosin.errors import MechanismFailed
+from whosin.errors import InvalidInput
 
 BLIND = (
     "every output was distinct, without a number and without a part that comes again, so nothing "
@@ -74,4 +74,6 @@ def check_returns(parts: Sequence[Outputs]) -> None:
     if all(part.kind != NUMBERS for part in parts) and is_constant(*parts):
         first = parts[0].as_forms().values[0]
         if isinstance(first, Raised):
-            raise MechanismFailed(f"the mechanism {first!r} in every draw of both worlds")
+            accepted = "a function that returns an output in some draw"
+            got = f"{first.name}: {first.text} in every draw of both worlds"
+            raise InvalidInput("mechanism on the input “with”", accepted, got)

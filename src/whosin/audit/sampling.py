@@ -6,13 +6,14 @@ calls and names (`TypeError`, `NameError`, `AttributeError`, `ImportError`, `Not
 exhausted memory or recursion; they are refused by name. `sys.exit` is a failing environment. A call
 for many draws that raises cannot say which draw did: if that happens in the search, every draw of
 that world is made by a call of its own from then on; if it happens first in the count, the audit is
-refused, for a sample that leaves out what raised would be biased. What the caller must ensure: draws
-are independent of each other and of earlier ones.
+refused, for a sample that leaves out what raised would be biased. What the caller must ensure:
+draws are independent of each other and of earlier ones.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,24 +96,22 @@ class World:
         return join([self._read(count) for count in chunks(size)])
 
     def _read(self, count: int) -> Outputs:
-        return read(self._call(count), count)
+        found: Outputs = self._call(count, lambda raw: read(raw, count))
+        return found
 
     def _one_by_one(self, size: int) -> Outputs:
         found = []
         for _ in range(size):
             try:
-                result = self._call(1)
+                found.append(self._call(1, _only if self.mechanism.many else freeze))
             except _Failed as failure:
                 found.append(Raised.of(failure.error))
-                continue
-            if self.mechanism.many:
-                result = read(result, 1).as_forms().values[0]
-            found.append(freeze(result))
         return of_items(found)
 
-    def _call(self, size: int) -> Any:
+    def _call(self, size: int, receive: Callable[[Any], Any]) -> Any:
+        """What the mechanism returned, received at once: an iterator may raise later."""
         try:
-            return self.mechanism(self.value, size, self.rng)
+            return receive(self.mechanism(self.value, size, self.rng))
         except (WhosinError, KeyboardInterrupt):
             raise
         except BROKEN as error:
@@ -131,6 +130,11 @@ class World:
         words = " ".join(str(error).split())[:200]
         got = f"{type(error).__name__}: {words}"
         return InvalidInput(f"mechanism on the input {self.name}", accepted or usual, got)
+
+
+def _only(raw: Any) -> Any:
+    """The one output of a call for one."""
+    return read(raw, 1).as_forms().values[0]
 
 
 class _Failed(Exception):

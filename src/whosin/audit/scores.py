@@ -2,9 +2,10 @@
 
 Contract: scores are independent draws, members' from one distribution and non-members' from another
 (higher: more likely a member). Nothing is chosen: the events are fixed ranks of the other side's
-scores, from the median to the most extreme one, and each takes an equal part of the error (`ranks`).
-So bounds reach low false positive rates, ties never help, and no score is spent on a search. True
-positive rates at a false positive rate rest on ranks too (order statistics; Clopper and Pearson).
+scores, from the median to the most extreme one, and each takes an equal part of the error
+(`ranks`). So bounds reach low false positive rates, ties never help, and no score is spent on a
+search. True positive rates at a false positive rate rest on ranks too (order statistics; Clopper
+and Pearson).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from whosin.audit.events import WITH, WITHOUT, Event
 from whosin.audit.orderings import ByValue
 from whosin.audit.ranks import RankTest, ranks
 from whosin.audit.result import Bounds, Count
-from whosin.audit.terms import read_delta
+from whosin.audit.terms import read_delta, read_seed
 from whosin.errors import InvalidInput
 from whosin.exact import Array, rational
 
@@ -117,7 +118,12 @@ def _false_positives(count: int, fpr: float, error: float) -> int:
 
 
 def scores(
-    members: object, non_members: object, confidence: object = 0.95, *, delta: object = 0
+    members: object,
+    non_members: object,
+    confidence: object = 0.95,
+    *,
+    delta: object = 0,
+    seed: int | None = None,
 ) -> Scores:
     """Bound from below what an attack's scores tell about membership.
 
@@ -125,7 +131,9 @@ def scores(
         members, non_members: scores of people in the training data and of others like them; lists,
             arrays, or mappings from a person to a score (then nobody may be in both).
         delta: granted to the mechanism.
+        seed: of no effect, because nothing is drawn; for scripts that name it.
     """
+    read_seed(seed)
     (level, error), granted = exact.read_confidence(confidence), read_delta(delta)
     _check_people(members, non_members)
     inside, outside = read_scores(members, "members"), read_scores(non_members, "non_members")
@@ -153,9 +161,7 @@ def scores(
     )
 
 
-def _counts(
-    inside: Array, outside: Array, favours: str, error: float, delta: float
-) -> list[Count]:
+def _counts(inside: Array, outside: Array, favours: str, error: float, delta: float) -> list[Count]:
     """What the members above each rank of the others show, or the others below each of theirs."""
     sign = 1 if favours == WITH else -1
     favoured, other = (sign * inside, sign * outside)[::sign]
@@ -165,7 +171,8 @@ def _counts(
         hits = int((favoured > beyond).sum()), int((other > beyond).sum())
         bound = RankTest(hits[0], len(favoured), rank, len(other), delta).bound(error)
         event = Event(ByValue(), sign * math.nextafter(beyond, math.inf), favours)
-        found.append(Count(event, *hits[::sign], len(inside), len(outside), bound))
+        with_hits, without_hits = hits[::sign]
+        found.append(Count(event, with_hits, without_hits, len(inside), len(outside), bound))
     return found
 
 

@@ -1,8 +1,8 @@
 """Orderings by what an output contains or lacks: rare words, keys, values at a place.
 
 Contract: an output is judged by its most telling token alone, so the events are unions, "contains
-this word or that one", and reach what one draw in a thousand shows inside outputs that are otherwise
-all different. Tokens are counted on samples that are not counted afterwards.
+this word or that one", and reach what one draw in a thousand shows inside outputs that are
+otherwise all different. Tokens are counted on samples that are not counted afterwards.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ class ByToken(Ordering):
     @classmethod
     def learn(cls, with_: Outputs, without: Outputs, sign: int) -> ByToken:
         """Count tokens in both worlds."""
-        counts, trials = [count_tokens(each) for each in (with_, without)], (len(with_), len(without))
+        counts, trials = (
+            [count_tokens(each) for each in (with_, without)],
+            (len(with_), len(without)),
+        )
         tokens = [
             token
             for token in dict.fromkeys([*counts[0], *counts[1]])

@@ -1,7 +1,8 @@
 """Code of other people's, run inside the command.
 
 Contract: whatever it prints, by Python or below it, goes to standard error, so that standard output
-holds the command's own result and nothing else.
+holds the command's own result and nothing else; and `sys.exit` in it is a failing environment,
+never the command's own exit.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ def user_code() -> Iterator[None]:
         kept = _redirect()
         try:
             yield
+        except SystemExit as error:
+            from whosin.errors import MechanismFailed
+
+            words = f"the code under audit ended the program (sys.exit({error.code!r}))"
+            raise MechanismFailed(words) from error
         finally:
             sys.stderr.flush()
             if kept is not None:
