@@ -151,7 +151,7 @@ def _number(form: Any, place: Place, found: Description) -> Any:
     try:
         value = float(form)
     except (OverflowError, ValueError):
-        value = math.copysign(math.inf, form)
+        value = math.inf if form > 0 else -math.inf
     if isinstance(form, int):
         found.tokens[At(place, form)] = None
     found.numbers[place] = value

@@ -8,9 +8,9 @@ variable, exactly one where Q has no ties (they only make it smaller). So if P(>
 
     Pr[at least k of the x are above t] ≤ E Pr[Binomial(n, min(1, e^ε B + δ)) ≥ k]
 
-with B ~ Beta(r + 1, m − r), whatever P and Q are: no nuisance is left. The right side grows with ε; the largest ε at which it is
-at most the error is the bound. The expectation is a sum over cells of B, each counted at its upper
-end.
+with B ~ Beta(r + 1, m − r), whatever P and Q are: no nuisance is left. The right side grows with ε;
+the largest ε at which it is at most the error is the bound. The expectation is a sum over cells of
+B, each counted at its upper end.
 """
 
 from __future__ import annotations

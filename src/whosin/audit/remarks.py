@@ -52,7 +52,7 @@ def is_blind(parts: Sequence[Outputs]) -> bool:
     numbered = sum(bool(_numbers(each)) for each in _descriptions(both))
     counts: Counter[Token] = count_tokens(both[0]) + count_tokens(both[1])
     least = max(3, SHARE * draws)
-    again = any(least <= count < draws for count in counts.values())
+    again = any(least <= count <= draws - least for count in counts.values())
     return not again and numbered < NUMBERED * draws
 
 
