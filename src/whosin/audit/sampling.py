@@ -4,8 +4,8 @@ Contract: each draw is frozen as soon as it is made. An exception that a draw ra
 an observer would see it. Only these are never outputs, for they tell of a broken program: wrong
 calls and names (`TypeError`, `NameError`, `AttributeError`, `ImportError`, `NotImplementedError`),
 exhausted memory or recursion; they are refused by name. `sys.exit` is a failing environment. A call
-for many draws that raises cannot say which draw did: if that happens in the search, every draw of
-that world is made by a call of its own from then on; if it happens first in the count, the audit is
+for many draws that raises cannot say which draw did: if that happens in the search, every draw is
+made by a call of its own from then on; if it happens first in the count, the audit is
 refused, for a sample that leaves out what raised would be biased. What the caller must ensure:
 draws are independent of each other and of earlier ones.
 """

@@ -7,12 +7,13 @@ otherwise all different. Tokens are counted on samples that are not counted afte
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from whosin.audit.describing import At, Token
+from whosin.audit.describing import At, Has, Shape, Token
 from whosin.audit.orderings import Ordering, listed, log_ratios
 from whosin.audit.outputs import FORMS, VECTORS, Outputs
 from whosin.exact import Array
@@ -25,6 +26,7 @@ KEPT = 5000
 """Tokens that are kept."""
 
 WITH, WITHOUT = 1, -1
+PLAINNESS = {Has: 0, At: 1, Shape: 2}
 
 
 def count_tokens(outputs: Outputs) -> Counter[Token]:
@@ -33,6 +35,23 @@ def count_tokens(outputs: Outputs) -> Counter[Token]:
     for each in outputs.descriptions:
         found.update(each.tokens.keys())
     return found
+
+
+def _marked(
+    with_: Outputs, without: Outputs
+) -> tuple[dict[Token, list[int]], dict[Token | None, int]]:
+    """In how many draws of each world a token is, and a mark of these draws (of all, for None)."""
+    bits = random.Random(2023)
+    counts: dict[Token, list[int]] = {}
+    marks: dict[Token | None, int] = {None: 0}
+    for world, outputs in enumerate((with_, without)):
+        for about in outputs.descriptions:
+            mark = bits.getrandbits(64)
+            marks[None] ^= mark
+            for token in about.tokens:
+                counts.setdefault(token, [0, 0])[world] += 1
+                marks[token] = marks.get(token, 0) ^ mark
+    return counts, marks
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,20 +70,19 @@ class ByToken(Ordering):
 
     @classmethod
     def learn(cls, with_: Outputs, without: Outputs, sign: int) -> ByToken:
-        """Count tokens in both worlds."""
-        counts, trials = (
-            [count_tokens(each) for each in (with_, without)],
-            (len(with_), len(without)),
-        )
-        tokens = [
-            token
-            for token in dict.fromkeys([*counts[0], *counts[1]])
-            if 1 < counts[0][token] + counts[1][token] < sum(trials)
-        ]
-        table = np.array([[count[token] for token in tokens] for count in counts])
+        """Count tokens in both worlds; of tokens that are in the same draws the plainest stays."""
+        counts, marks = _marked(with_, without)
+        trials = len(with_), len(without)
+        by_draws: dict[int, Token] = {}
+        for token in sorted(counts, key=lambda token: PLAINNESS[type(token)]):
+            if 1 < sum(counts[token]) < sum(trials):
+                by_draws.setdefault(marks[token], token)
+        tokens = list(by_draws.values())
+        other = [marks[None] ^ mark not in by_draws for mark in by_draws]
+        table = np.array([counts[token] for token in tokens]).reshape(-1, 2).T
         here = sign * log_ratios(table[0], table[1], *trials)
         gone = sign * log_ratios(trials[0] - table[0], trials[1] - table[1], *trials)
-        common = table.sum(axis=0) >= COMMON * sum(trials)
+        common = (table.sum(axis=0) >= COMMON * sum(trials)) & np.array(other, dtype=bool)
         return cls(sign, _best(tokens, here), _best(tokens, np.where(common, gone, 0.0)))
 
     def _score(self, outputs: Outputs) -> Array:

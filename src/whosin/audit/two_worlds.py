@@ -109,8 +109,10 @@ def explore(worlds: tuple[World, World], size: int, terms: Terms) -> Seen:
     for part in (size // 2, size - size // 2):
         halves.append((worlds[0].explore(part), worlds[1].explore(part)))
         terms.tell(part)
-    for world in (0, 1):
-        check_fresh(halves[0][world], halves[1][world])
+    for world in worlds:  # where one world raises, the other may
+        world.singly = worlds[0].singly or worlds[1].singly
+    for place in (0, 1):
+        check_fresh(halves[0][place], halves[1][place])
     check_fresh(halves[0][0], halves[1][1])
     seen = Seen(halves[0], halves[1])
     check_returns(seen.parts)
