@@ -146,10 +146,9 @@ def request(chance: random.Random) -> dict[str, Any]:
     if content and chance.random() < 0.05:
         cut = chance.randrange(len(content))
         content = content[:cut] + chance.randbytes(3) + content[cut + chance.randrange(9) :]
+    odd_texts = [str(each).encode("utf-8", "surrogatepass") for each in ODD[:40]]
     parameters = {
-        key: chance.choice([value, value, *map(str, ODD[:40])]).encode("utf-8", "surrogatepass")
-        if chance.random() < 0.4
-        else value
+        key: chance.choice(odd_texts) if chance.random() < 0.4 else value
         for key, value in parameters.items()
     }
     if chance.random() < 0.05:
