@@ -67,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         BrokenHistory,
         BudgetRefused,
         Interrupted,
+        MechanismFailed,
         ScanFailed,
         StoreFailed,
         WhosinError,
@@ -84,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), 130)
     except (BrokenHistory, BudgetRefused) as error:
         return _fail(str(error), 1)
-    except (ScanFailed, StoreFailed) as error:
+    except (MechanismFailed, ScanFailed, StoreFailed) as error:
         return _fail(str(error), 3)
     except WhosinError as error:
         return _fail(str(error), 2)
