@@ -103,6 +103,10 @@ class SourceChanged(ScanFailed):
     """The files of a table were replaced by others with other columns since it was opened."""
 
 
+class MechanismFailed(WhosinError):
+    """The code under audit ended the program."""
+
+
 class Interrupted(WhosinError):
     """Someone stopped the work; the message says what stands."""
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
-from whosin.release.engines.base import Schema, unreadable
+from whosin.release.engines.base import Schema, listed_names, split_name, unreadable
 from whosin.release.engines.frames import holds_text
 from whosin.release.engines.lines import csv_query, identifier, literal
 from whosin.release.engines.schemas import one_schema
@@ -155,15 +155,14 @@ class Confined:
         if not views:
             listed += f" AND table_type = 'BASE TABLE' EXCEPT {computed}"
         rows = self.connection.execute(f"{listed} ORDER BY ALL").fetchall()
-        return [name if schema == "main" else f"{schema}.{name}" for schema, name in rows]
+        return listed_names(rows)
 
     def database(self, path: Path, name: str, *, views: bool) -> Any:
         """A table of a DuckDB database, which is never written."""
         known = self.tables(path, views=views)
         if name not in known:
             raise UnknownName("table", name, known)
-        schema, _, table = name.rpartition(".")
-        home = (DATABASE, schema or "main", table)
+        home = (DATABASE, *split_name(name))
         return self.view("SELECT * FROM " + ".".join(map(identifier, home)))
 
     def view(self, sql: str) -> Any:
