@@ -19,6 +19,11 @@ from whosin.release.pricing import Offer, Share
 from whosin.release.table import Table
 
 LONGEST_NAME = 120
+STATISTICS = (
+    *("average", "avg", "deviation", "max", "median", "min", "minimum", "mode", "percentile"),
+    *("quartile", "range", "std", "stddev", "var"),
+)
+"""Other statistics: whoever asks for one of them did not mean one with a similar name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +85,7 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
         raise InvalidInput("query", "a table of keys", repr(data))
     kind = data.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
-        raise UnknownName("kind of a query", str(kind), kinds)
+        raise UnknownName("kind of a query", str(kind), kinds, STATISTICS)
     known = {field.name: field for field in fields(kinds[kind])}
     for key in data:
         if key != "kind" and key not in known:
