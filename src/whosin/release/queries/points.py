@@ -1,8 +1,8 @@
 """The points that a quantile can come out at, and where a value lies among them.
 
 Contract: the points are public: they come from the declared range, its step and the column's type.
-A value's place is three times its nearest point's, plus 0 below it, 1 on it, 2 above it, so that one
-scan rounds to the nearest point, down and up. A value within a millionth of a step of a point is on
+A value's place is three times that of the point below it, plus 0 on that point, 1 beyond it and
+nearer to it, 2 nearer to the next, so that one scan rounds down, to the nearest point, and up. A value within a millionth of a step of a point is on
 it: doubles do not hold 0.15, and 31 is to be 31.
 """
 
@@ -51,30 +51,22 @@ class Points:
 
     def place(self, value: Any) -> Any:
         """The place of a number, as an expression; a missing one has none."""
-        import ibis
-
         low, high = (float(end) for end in self.ends)
         above = value.clip(low, high) - float(self.origin)
         steps = above * float(self.step.denominator) / float(self.step.numerator)
-        nearest = (steps + 0.5).floor()
-        beside = steps - nearest
-        side = ibis.cases((beside < -TOLERANCE, 0), (beside > TOLERANCE, 2), else_=1)
-        last = 3 * self.count - 1
-        return (nearest.cast("int64") * 3 + side).cast("int64").clip(0, last)
+        place = (steps + 0.5).floor() + (steps - TOLERANCE).ceil() + (steps + TOLERANCE).floor()
+        return place.cast("int64").clip(0, 3 * self.count - 3)
 
     def rounded(self, places: Array, rows: Array) -> tuple[Array, Array, Array]:
         """From the number of rows at each place to the number at each point, where values are
         rounded down, to the nearest, and up."""
         counts = np.zeros(3 * self.count, np.int64)
         counts[places] = rows
-        below, on, above = counts.reshape(self.count, 3).T
-        down = on + above
-        down[:-1] += below[1:]
-        down[0] += below[0]
-        up = on + below
-        up[1:] += above[:-1]
-        up[-1] += above[-1]
-        return down, below + on + above, up
+        on, nearer, farther = counts.reshape(self.count, 3).T
+        down, nearest, up = on + nearer + farther, on + nearer, on.copy()
+        nearest[1:] += farther[:-1]
+        up[1:] += nearer[:-1] + farther[:-1]
+        return down, nearest, up
 
     def value(self, place: int) -> Fraction:
         """The number at a point; before the first and after the last come the ends."""

@@ -59,7 +59,7 @@ class Ranked(Query):
 
     def offer(self, table: Table, share: Share) -> Offer:
         points = self.grid(table)
-        expression = table.check(self._expression(table, points))
+        expression = table.check(self._expression(table))
         unit = 2 * self.reach(table, share.relation) / share.epsilon * SLIGHTLY_MORE
         value, end = unit / VALUE, unit / END
         if end > LARGEST_SCALE:
@@ -116,11 +116,11 @@ class Ranked(Query):
     def _rows(self, table: Table) -> int:
         return table.rows if self.rows is None else positive(self.rows, "rows")
 
-    def _expression(self, table: Table, points: Points) -> Any:
+    def _expression(self, table: Table) -> Any:
         rows = eligible(table, self.where)
-        rows = rows.filter(number(rows[self.column]).notnull())
-        place = points.place(number(rows[self.column]))
-        base = rows.select(**{bounding.ENTITY: rows[table.entity], "place": place})
+        base = rows.select(**{bounding.ENTITY: rows[table.entity], "x": number(rows[self.column])})
+        base = base.filter(base["x"].notnull())
+        base = base.mutate(place=self.grid(table).place(base["x"]))
         chosen = bounding.first(base, [bounding.ENTITY], self._rows(table))
         return chosen.group_by("place").aggregate(rows=chosen.count())
 
