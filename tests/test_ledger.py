@@ -892,6 +892,43 @@ def test_entries_say_who_when_what_and_how_much(ledger):
     assert json.loads(json.dumps(answer.to_dict()))["head"] == ledger.standing("d").head
 
 
+# What is looked up
+
+
+def test_requests_are_found_by_how_they_begin(ledger):
+    assert ledger.requests("d") == set()
+    ledger.register("d", PLAIN)
+    ledger.register("other", PLAIN)
+    names = ["a/0", "a/1", "a", "a0", "A/0", "a/é", "a/\U0001f600", "b/0", "e\u0301/0"]
+    for name in names:
+        ledger.debit("d", name, pure("0.01"))
+    ledger.debit("other", "a/7", pure("0.01"))
+    ledger.answer("d", pure("0.01"), lambda: 1, "a/answered")
+    assert ledger.requests("d", "a/") == {"a/0", "a/1", "a/é", "a/answered"} | {"a/\U0001f600"}
+    assert ledger.requests("d", "a/", answered=True) == {"a/answered"}
+    assert ledger.requests("d", "e\u0301/") == {"é/0"} == ledger.requests("d", "é/")
+    assert len(ledger.requests("d")) == len(names) + 1
+    assert ledger.requests("d", "a/%") == ledger.requests("d", "zzz") == set()
+
+
+def test_looking_up_a_request_does_not_read_the_history(ledger):
+    """Whatever the number of entries: every statement of a question goes through an index."""
+    ledger.register("d", PLAIN)
+    seen: list[str] = []
+    with ledger._store.reading() as connection:
+        driver = connection.connection.driver_connection
+    driver.set_trace_callback(seen.append)
+    ledger.requests("d", "r/")
+    ledger.answer("d", pure("0.01"), lambda: 1, "r/0")
+    ledger.standing("d")
+    driver.set_trace_callback(None)
+    asked = [each for each in seen if each.lstrip().startswith("SELECT")]
+    assert len(asked) > 5
+    for each in asked:
+        plan = [row[3] for row in driver.execute(f"EXPLAIN QUERY PLAN {each}")]
+        assert plan and all(step.startswith("SEARCH") for step in plan), (each, plan)
+
+
 # The clock
 
 

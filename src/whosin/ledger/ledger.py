@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import unicodedata
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -191,6 +192,19 @@ class Ledger:
         """All entries of a dataset, oldest first."""
         with self._store.reading() as connection:
             return rows.history(connection, self._find(connection, dataset).name)
+
+    def requests(self, dataset: str, prefix: str = "", *, answered: bool = False) -> set[str]:
+        """The requests that were paid for and begin with a text; none for an unknown dataset.
+
+        Args:
+            answered: only those whose answer is stored.
+        """
+        name = read_name(dataset, "dataset")
+        if not isinstance(prefix, str):
+            raise InvalidInput("prefix", "the beginning of a request", repr(prefix))
+        with self._store.reading() as connection:
+            beginning = unicodedata.normalize("NFC", prefix)
+            return rows.requests(connection, name, beginning, answered=answered)
 
     def record(self, dataset: str) -> tuple[Standing, list[Entry], dict[str, str]]:
         """Everything about a dataset in one consistent view: standing, entries, stored answers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import fields
 from functools import lru_cache
 from typing import Any
@@ -72,6 +73,22 @@ def history(connection: Connection, dataset: str) -> list[Entry]:
     """All entries of a dataset, oldest first."""
     query = select(entries).where(entries.c.dataset == dataset).order_by(entries.c.number)
     return [read_entry(row) for row in connection.execute(query)]
+
+
+def requests(connection: Connection, dataset: str, prefix: str, *, answered: bool) -> set[str]:
+    """The requests of debits, or of answers, that begin with a text; found through an index.
+
+    No request contains the last code point, which is not printable: what begins with the text is
+    what sorts between it and it with that code point.
+    """
+    kind = "answer" if answered else "debit"
+    found = select(entries.c.request).where(
+        entries.c.dataset == dataset,
+        entries.c.request >= prefix,
+        entries.c.request < prefix + chr(sys.maxunicode),
+        entries.c.kind == kind,
+    )
+    return {str(request) for request in connection.scalars(found)}
 
 
 def stored_answers(connection: Connection, dataset: str) -> dict[str, str]:

@@ -13,11 +13,15 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
+from sqlalchemy.dialects import postgresql
 
 VERSION = 1
 KIND = "whosin ledger"
 
 metadata = MetaData()
+
+_BYTEWISE = String(200).with_variant(postgresql.VARCHAR(200, collation="C"), "postgresql")
+"""Sorted by bytes whatever the database's language, so that an index finds a beginning."""
 
 about = Table(
     "whosin_ledger",
@@ -52,7 +56,7 @@ entries = Table(
     Column("dataset", String(200), ForeignKey("whosin_datasets.name"), primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("kind", String(16), nullable=False),
-    Column("request", String(200)),
+    Column("request", _BYTEWISE),
     Column("body", Text, nullable=False),
     Column("head", String(64), nullable=False),
     # At most one debit and one answer for a request, whatever two processes do at once.

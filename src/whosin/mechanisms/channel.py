@@ -9,7 +9,6 @@ rows share one normaliser, which cancels in every ratio.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from whosin.arguments import path_of, shown
+from whosin.documents import read_json
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import (
     Array,
@@ -31,7 +31,7 @@ from whosin.exact import (
     rational,
 )
 from whosin.mechanisms.base import Mechanism, need_space
-from whosin.mechanisms.channel_file import decimals, space_from, unique
+from whosin.mechanisms.channel_file import decimals, space_from
 from whosin.spaces import Grid, Lattice, Records, Space, Subsets
 from whosin.spaces.memory import require_table
 from whosin.spaces.width import is_narrow, smallest, widened
@@ -121,17 +121,9 @@ class Channel(Mechanism):
 
     @classmethod
     def load(cls, path: str | Path) -> Channel:
-        """Read a channel file; decimals and "a/b" strings are exact."""
-        try:
-            text = path_of(path).read_text(encoding="utf-8")
-            data = json.loads(text, object_pairs_hook=unique)
-        except UnicodeDecodeError:
-            raise InvalidInput("channel file", "JSON text", "something else") from None
-        except (json.JSONDecodeError, RecursionError) as error:
-            if not isinstance(error, json.JSONDecodeError):
-                raise InvalidInput("channel file", "JSON without deep nesting", "that") from None
-            where = f"line {error.lineno}: {error.msg}"
-            raise InvalidInput("channel file", "JSON", where) from None
+        """Read a channel file. "a/b" strings are exact; decimals too, up to `MOST_SPELLED`
+        entries, beyond which they are the floats nearest to them."""
+        data = read_json(path_of(path), "channel file", spelled=True)
         return cls.from_dict(data)
 
     @classmethod

@@ -6,7 +6,6 @@ a row is read. Paths in a scenario are relative to its file.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,6 +14,7 @@ from typing import Any
 
 from whosin import calibration, families
 from whosin.calibration import Plan, Target, calibrate
+from whosin.documents import read_toml
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
 from whosin.release.batch import price
@@ -75,11 +75,7 @@ class Scenario:
 def load_scenario(path: str | Path) -> Scenario:
     """Read a scenario file."""
     file = Path(path)
-    try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "not text"
-        raise InvalidInput(file.name, "a TOML file", reason) from None
+    data = read_toml(file, file.name)
     return read_scenario(data, file.parent, title=file.stem)
 
 

@@ -27,8 +27,13 @@ table { border-collapse: collapse; margin: .5rem 0; font-variant-numeric: tabula
 th, td { text-align: left; padding: .25rem 1rem .25rem 0; border-bottom: 1px solid var(--line); }
 td.number, th.number { text-align: right; } code { font-size: .8rem; word-break: break-all; }
 svg { max-width: 100%; height: auto; } .wide { overflow-x: auto; }
+.many { font-size: .75rem; width: max-content; max-width: calc(100vw - 2.5rem); position: relative;
+  left: 50%; transform: translateX(-50%); }
+.many th, .many td { padding-right: .6rem; }
+@media print { .many { font-size: .5rem; overflow: visible; } .many td { padding-right: .3rem; } }
 """
 MOST_ROWS = 200
+MANY_COLUMNS = 8
 
 
 def check_path(path: Path | None) -> None:
@@ -112,7 +117,8 @@ def rows_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     ]
     more = f"<p class=soft>… {len(rows) - MOST_ROWS} more</p>" if len(rows) > MOST_ROWS else ""
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<div class=wide><table><tr>{head}</tr>{body}</table></div>{more}"
+    wide = "wide many" if len(columns) > MANY_COLUMNS else "wide"
+    return f"<div class='{wide}'><table><tr>{head}</tr>{body}</table></div>{more}"
 
 
 def drawing(chart: Any) -> str:

@@ -11,15 +11,14 @@ Numbers are read as they are spelled.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from whosin.documents import check_object, read_json
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
 from whosin.mechanisms import Composed, Laplace
-from whosin.mechanisms.channel_file import unique
 from whosin.priors import Blocks, Exchangeable, Independent, MarkovChain, Prior, Table, Uniform
 from whosin.spaces import Count, Histogram, Records, Statistic, Subsets, Sum
 
@@ -53,17 +52,8 @@ class BlockFile:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """The object in a JSON file, decimals as the strings they are spelled with."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        data = json.loads(text, parse_float=str, object_pairs_hook=unique)
-    except UnicodeDecodeError:
-        raise InvalidInput("file", "JSON text", "something else") from None
-    except json.JSONDecodeError as error:
-        raise InvalidInput("file", "JSON", f"line {error.lineno}: {error.msg}") from None
-    if not isinstance(data, dict):
-        raise InvalidInput("file", "a JSON object", type(data).__name__)
-    return data
+    """The object in a JSON file, decimals as they are spelled."""
+    return check_object(read_json(path, "file", spelled=True), "file")
 
 
 def check_keys(data: dict[str, Any], known: set[str], what: str) -> None:

@@ -62,6 +62,7 @@ def _options(version: bool = typer.Option(False, "--version", help="Print the ve
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
+    from whosin.app.cli.repeated import refuse_repeated
     from whosin.errors import (
         BrokenHistory,
         BudgetRefused,
@@ -72,7 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
 
     try:
-        result = app(args=arguments, prog_name="whosin", standalone_mode=False)
+        command = typer.main.get_command(app)
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        refuse_repeated(command, words)
+        result = command(args=words, prog_name="whosin", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except (typer.Abort, KeyboardInterrupt):
         return _fail("interrupted", 130)

@@ -10,6 +10,9 @@ import typer
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable
+
+    from uvicorn import Server
 
     from whosin.app.web.settings import Settings
 
@@ -63,6 +66,7 @@ def serve(
             print(f"{add_user}: {token}\nIt is not shown again; only a digest of it is kept.")
         return
     settings = _settings(folder, ledger, host, tuple(name or ()), file, register, upload_limit)
+    make_server = _server()
     with _listen(host, port) as listening:
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{listening.getsockname()[1]}/"
@@ -71,7 +75,7 @@ def serve(
         else:
             print(f"whosin is at {url}   Ctrl-C stops it")
         sys.stdout.flush()
-        _run(settings, listening)
+        make_server(settings).run(sockets=[listening])
 
 
 def _settings(
@@ -131,9 +135,10 @@ def _other(port: int) -> int:
     return port + 1 if 1024 <= port < 65535 else 8321
 
 
-def _run(settings: Settings, listening: socket.socket) -> None:
+def _server() -> Callable[[Settings], Server]:
+    """What makes the server; a missing extra is said before an address is."""
     try:
         from whosin.app.web.server import make_server
     except ImportError:
         raise OSError("the page needs more packages: pip install 'whosin[web]'") from None
-    make_server(settings).run(sockets=[listening])
+    return make_server

@@ -207,19 +207,17 @@ def release(
 
 def _paid(ledger: Ledger, dataset: str, request: str, count: int) -> list[int]:
     """The queries of a request that were debited before."""
-    if dataset not in ledger.datasets():
-        return []
-    debited = {entry.request for entry in ledger.history(dataset) if entry.kind == "debit"}
+    debited = ledger.requests(dataset, f"{request}/")
     return [place for place in range(count) if f"{request}/{place}" in debited]
 
 
 def stored(settings: Settings, body: ScenarioBody, request: str) -> tuple[Scenario, Release]:
     """A release that was made before; nothing is paid, nothing is drawn."""
     dataset = dataset_name(body.table.source)
-    standing, texts = standing_of(settings, dataset), {}
-    if standing is not None:
+    answered: set[str] = set()
+    if standing_of(settings, dataset) is not None:
         with Ledger(settings.ledger, create=False) as ledger:
-            texts = ledger.record(dataset)[2]
-    if not all(f"{request}/{place}" in texts for place in range(len(body.queries))):
+            answered = ledger.requests(dataset, f"{request}/", answered=True)
+    if not all(f"{request}/{place}" in answered for place in range(len(body.queries))):
         raise Refused(404, "no release of this id has been answered", "request")
     return release(settings, body, request, None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
 from pydantic import BaseModel, ValidationError
 
+from whosin import documents
 from whosin.app.cli.output import plain
 from whosin.app.web import folder, lane, outputs, scenarios, shapes, writing
 from whosin.app.web.failures import Refused, at
@@ -170,20 +170,11 @@ def read_file(request: Request, file: FileName) -> ScenarioView:
     """Read a scenario file of the served folder."""
     with at("file"):
         path = folder.find(settings_of(request).folder, file, scenario=True)
-        if path.stat().st_size > 1_000_000:
-            raise InvalidInput("file", "a scenario of at most 1 MB", path.name)
-        try:
-            return _read(path.read_text(encoding="utf-8"))
-        except UnicodeDecodeError:
-            raise InvalidInput("file", "a TOML file", "not text") from None
+        return _read(documents.read_text(path, "file", documents.MOST_TOML))
 
 
 def _read(text: str) -> ScenarioView:
-    try:
-        found = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "too deep"
-        raise InvalidInput("scenario", "a TOML file", reason) from None
+    found = documents.parse_toml(text, "scenario")
     notes = []
     if found.pop("ledger", None):
         notes.append("The ledger of this server is used, and datasets are named after their files.")

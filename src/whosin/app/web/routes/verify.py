@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from fastapi import APIRouter
@@ -13,11 +12,11 @@ from whosin.app.cli.output import plain
 from whosin.app.web import lane
 from whosin.app.web.failures import at
 from whosin.app.web.models import VerifyBody
+from whosin.documents import check_object, parse_json
 from whosin.errors import InvalidInput
 from whosin.exact import rational
 from whosin.families import AtMostKnown
 from whosin.mechanisms import Channel
-from whosin.mechanisms.channel_file import unique
 from whosin.notions import Notion
 from whosin.references import THEOREMS
 from whosin.report import text
@@ -70,13 +69,7 @@ def verify_channel(body: VerifyBody) -> Measured:
 
 
 def _channel(spelled: str, notion: Notion) -> Channel:
-    try:
-        found = json.loads(spelled, object_pairs_hook=unique)
-    except (json.JSONDecodeError, RecursionError) as error:
-        reason = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else "too deep"
-        raise InvalidInput("channel", "JSON", f"something else at {reason}") from None
-    if not isinstance(found, dict):
-        raise InvalidInput("channel", "a JSON object", type(found).__name__)
+    found = check_object(parse_json(spelled, "channel", spelled=True), "channel")
     rows = found.get("probabilities")
     size = sum(len(row) for row in rows if isinstance(row, list)) if isinstance(rows, list) else 0
     if size > MOST_ENTRIES:
