@@ -1,4 +1,4 @@
-"""Quantiles: scores with ties, how far one entity moves them, and intervals in the column's unit."""
+"""Quantiles: scores with ties, how far one entity moves them, intervals in the column's unit."""
 
 from __future__ import annotations
 

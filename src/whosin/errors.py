@@ -109,13 +109,14 @@ def _nearest(got: str, names: Iterable[str]) -> str | None:
     near = [
         (slips, -SequenceMatcher(None, got, name).ratio(), name)
         for name in names
-        if abs(len(name) - len(got)) <= most and (slips := _slips(got.lower(), name.lower())) <= most
+        if abs(len(name) - len(got)) <= most
+        and (slips := _slips(got.lower(), name.lower())) <= most
     ]
     return min(near)[2] if near else None
 
 
 def _slips(one: str, other: str) -> int:
-    """How many letters to add, drop, change, or swap with the next, to get from one to the other."""
+    """How many letters to add, drop, change, or swap with the next, to make one the other."""
     before: list[int] = []
     last = list(range(len(other) + 1))
     for i, a in enumerate(one, 1):

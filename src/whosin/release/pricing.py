@@ -15,6 +15,7 @@ from whosin.exact import Array, round_up
 from whosin.ledger.charge import RELATIONS, Charge, Cost
 from whosin.noise import discrete_gaussian, discrete_laplace
 from whosin.release.bounding import Bounds, Part
+from whosin.release.counted import Caution
 
 CONFIDENCE = 0.95
 LARGEST_SCALE = 2**52
@@ -94,6 +95,7 @@ class Offer:
         parts: the noise of each summed part.
         details: what the query itself needs to answer, such as a threshold.
         expression: what will be scanned, as the engine has checked it.
+        cautions: what to decide before asking.
     """
 
     query: Any
@@ -105,6 +107,7 @@ class Offer:
     parts: tuple[NoisyPart, ...] = ()
     details: Mapping[str, Any] | None = None
     expression: Any = field(default=None, compare=False, repr=False)
+    cautions: tuple[Caution, ...] = ()
 
 
 def noisy_parts(

@@ -55,8 +55,8 @@ class Scenario:
             data["source"],
             data["entity"],
             self.domains,
-            rows=data.get("rows", 1),
-            groups=data.get("groups", 1),
+            rows=data.get("rows"),
+            groups=data.get("groups"),
             name=data.get("name"),
             engine=_engine(data),
         )

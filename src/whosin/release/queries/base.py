@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
+from whosin.release.counted import Caution, Counted
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer, Share
 from whosin.release.table import Table
@@ -64,10 +65,22 @@ class Query(ABC):
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         """Scan, add noise, and return JSON data: {"columns": […], "rows": [[…], …], …}."""
 
+    @abstractmethod
+    def counted(self, table: Table) -> Counted:
+        """What of an entity's rows counts in the answer."""
+
+    def cautions(self, table: Table) -> tuple[Caution, ...]:
+        """What to decide before asking, from what was declared."""
+        return ()
+
     @property
     def title(self) -> str:
         """What to call the answer."""
         return self.name or self.kind
+
+    def asked(self, table: Table) -> dict[str, Any]:
+        """The question to a table, with what counts in its answer: what the ledger keeps."""
+        return self.question() | {"counted": self.counted(table).to_dict()}
 
     def question(self) -> dict[str, Any]:
         """The query as JSON data: what was asked."""

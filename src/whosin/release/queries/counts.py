@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from whosin.release import bounding
 from whosin.release.bounding import PEOPLE, ROWS, Bounds, Part, eligible
 from whosin.release.cells import Cells
+from whosin.release.counted import Caution, Counted
 from whosin.release.queries.linear import Linear
 from whosin.release.table import Table
 
@@ -24,6 +25,9 @@ class Count(Linear):
     def bounds(self, table: Table) -> Bounds:
         return Bounds(1, super().bounds(table).groups)
 
+    def counted(self, table: Table) -> Counted:
+        return replace(super().counted(table), rows=None)
+
     def exact(self, table: Table, cells: Cells) -> Any:
         return bounding.people(eligible(table, self.where), table, cells, self.bounds(table))
 
@@ -36,6 +40,10 @@ class Rows(Linear):
 
     def parts(self, table: Table) -> tuple[Part, ...]:
         return (ROWS,)
+
+    def cautions(self, table: Table) -> tuple[Caution, ...]:
+        found = super().cautions(table)
+        return (Caution("rows"), *found) if table.at_default("rows", self.rows) else found
 
     def exact(self, table: Table, cells: Cells) -> Any:
         rows = eligible(table, self.where)

@@ -17,6 +17,7 @@ from whosin.exact import rational
 from whosin.ledger.charge import Charge
 from whosin.noise import uniform
 from whosin.release.bounding import eligible
+from whosin.release.counted import Counted
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
@@ -39,6 +40,9 @@ class Maximum(Query):
         if not isinstance(share.plan.family, families.Uninformed):
             accepted = "asked under a plan against uninformed adversaries only"
             raise InvalidInput("maximum", accepted, share.plan.family.symbol)
+        if table.by_row:
+            accepted = "asked of a table with a column that says whose row it is"
+            raise InvalidInput("maximum", accepted, "one where each row is one person")
         if self.where is not None:
             # Whoever knows who cannot meet a condition has a smaller universe to look at.
             raise InvalidInput("where", "left out: the promise is for the whole universe", "one")
@@ -51,7 +55,7 @@ class Maximum(Query):
         return Offer(
             self,
             share,
-            Charge(self.question(), {}, f"repaired k-Max, k = {k}: {gamma}", alone=True),
+            Charge(self.asked(table), {}, f"repaired k-Max, k = {k}: {gamma}", alone=True),
             f"one of {k} places",
             None,
             None,
@@ -67,6 +71,9 @@ class Maximum(Query):
         place = lowest + uniform(k)
         value = plain(float(ranked[place - 1][1]))
         return {"columns": ["value", "places"], "rows": [[value, k]]}
+
+    def counted(self, table: Table) -> Counted:
+        return Counted(table.entity)
 
     def _ranked(self) -> list[tuple[Any, Fraction]]:
         """Everyone by value, the smallest first; ties by name, so that ranks are public."""

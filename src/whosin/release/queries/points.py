@@ -2,8 +2,8 @@
 
 Contract: the points are public: they come from the declared range, its step and the column's type.
 A value's place is three times that of the point below it, plus 0 on that point, 1 beyond it and
-nearer to it, 2 nearer to the next, so that one scan rounds down, to the nearest point, and up. A value within a millionth of a step of a point is on
-it: doubles do not hold 0.15, and 31 is to be 31.
+nearer to it, 2 nearer to the next, so that one scan rounds down, to the nearest point, and up. A
+value within a millionth of a step of a point is on it: doubles do not hold 0.15, and 31 is 31.
 """
 
 from __future__ import annotations
@@ -106,4 +106,5 @@ def score(counts: Array, share: Fraction, shift: int) -> Array:
     upto = np.cumsum(counts) * share.denominator
     under = upto - counts * share.denominator
     rank = share.numerator * int(counts.sum()) + shift
-    return -np.maximum(np.maximum(under - rank, rank - upto), 0)
+    found: Array = -np.maximum(np.maximum(under - rank, rank - upto), 0)
+    return found

@@ -1,14 +1,16 @@
 """Quantiles of a column: points of a public grid, chosen by how many rows lie below and on them.
 
-Half of the ε selects the value, a quarter each end of its interval. Let b·ε be in the units of the
-scores, p points, and E = scale·ln((p+1)/2.5%), which the largest of p+1 exponential noises exceeds
-with probability at most 2.5%. The lower end is selected for the rank a·n − S, S just above E, from
-values rounded down, with one candidate more: the range's lower end, with the score of S rows below
-all points, so that some candidate always has the score 0.
+Half of the ε selects the value, a quarter each end of its interval. Scores are whole numbers, b
+times those of THEORY 15 for the quantile a/b. With p points let E = scale·ln((p+1)/2.5%), which the
+largest of p+1 exponential noises exceeds with probability at most 2.5%. The lower end is selected
+for the rank a·n − S, S just above E, from values rounded down, with one candidate more: the range's
+lower end, with the score of S/b rows below all points, so that some candidate always has the score
+0.
 
-*Coverage.* The chosen score is within E of 0, so a chosen point c has b·#{v < c} ≤ a·n − S + E < a·n,
-while any quantile Q, rounded down, has b·#{v ≤ Q} ≥ a·n: so c ≤ Q. The range's end is below every Q.
-The upper end likewise, from values rounded up: together they cover Q with 95%.
+*Coverage.* The chosen score is within E of 0, so a chosen point c has b·#{v < c} ≤ a·n − S + E,
+which is below a·n, while any quantile Q, rounded down, has b·#{v ≤ Q} ≥ a·n: so c ≤ Q. The range's
+end is below every Q. The upper end likewise, from values rounded up: together they cover Q with
+95%.
 """
 
 from __future__ import annotations
@@ -26,13 +28,14 @@ from whosin.ledger.charge import RELATIONS, Charge, Cost
 from whosin.noise import noisy_max, selection_epsilon
 from whosin.release import bounding
 from whosin.release.bounding import eligible
+from whosin.release.counted import Caution, Counted, clamp, may_vary
 from whosin.release.engines.base import Progress
 from whosin.release.predicate import number
 from whosin.release.pricing import CONFIDENCE, LARGEST_SCALE, SLIGHTLY_MORE, Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.linear import plain
 from whosin.release.queries.points import Points, score
-from whosin.release.table import Table, positive
+from whosin.release.table import Table
 
 VALUE, END = Fraction(1, 2), Fraction(1, 4)
 
@@ -63,7 +66,9 @@ class Ranked(Query):
         unit = 2 * self.reach(table, share.relation) / share.epsilon * SLIGHTLY_MORE
         value, end = unit / VALUE, unit / END
         if end > LARGEST_SCALE:
-            raise InvalidInput("noise", "of a scale of at most 2^52: more budget, fewer rows", "more")
+            raise InvalidInput(
+                "noise", "of a scale of at most 2^52: more budget, fewer rows", "more"
+            )
         costs = {
             relation: Cost.pure(
                 rational(selection_epsilon(self.reach(table, relation), value))
@@ -76,7 +81,7 @@ class Ranked(Query):
         return Offer(
             self,
             share,
-            Charge(self.question(), costs),
+            Charge(self.asked(table), costs),
             f"selection among {points.count} points",
             None,
             None,
@@ -113,12 +118,21 @@ class Ranked(Query):
         domain = table.range(self.column)
         return Points.of(domain, bool(table.type(self.column).is_integer()), self.points)
 
+    def counted(self, table: Table) -> Counted:
+        ranges = {self.column: clamp(table.range(self.column))}
+        return Counted(table.entity, self._rows(table), ranges=ranges, by_row=table.by_row)
+
+    def cautions(self, table: Table) -> tuple[Caution, ...]:
+        varying = may_vary(table.domains, (self.column,))
+        alone = varying and table.at_default("rows", self.rows)
+        return (Caution("rows", varying),) if alone else ()
+
     def _rows(self, table: Table) -> int:
-        return table.rows if self.rows is None else positive(self.rows, "rows")
+        return table.bound("rows", self.rows)
 
     def _expression(self, table: Table) -> Any:
         rows = eligible(table, self.where)
-        base = rows.select(**{bounding.ENTITY: rows[table.entity], "x": number(rows[self.column])})
+        base = rows.select(**bounding.owner(rows, table), x=number(rows[self.column]))
         base = base.filter(base["x"].notnull())
         base = base.mutate(place=self.grid(table).place(base["x"]))
         chosen = bounding.first(base, [bounding.ENTITY], self._rows(table))

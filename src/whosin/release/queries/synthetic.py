@@ -20,6 +20,7 @@ from whosin.ledger.charge import Charge, Cost
 from whosin.release import bounding
 from whosin.release.bounding import eligible
 from whosin.release.cells import Cells
+from whosin.release.counted import Counted
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
@@ -59,7 +60,7 @@ class Synthetic(Query):
         return Offer(
             self,
             share,
-            Charge(self.question(), {"replace": Cost.pure(response.epsilon)}),
+            Charge(self.asked(table), {"replace": Cost.pure(response.epsilon)}),
             f"{response.name} over {cells.count} cells, keeps {float(response.kept):.1%}",
             None,
             None,
@@ -78,6 +79,9 @@ class Synthetic(Query):
             "columns": ["file", "rows", "digest"],
             "rows": [[Path(self.path).name, written.rows, written.digest]],
         }
+
+    def counted(self, table: Table) -> Counted:
+        return Counted(table.entity, 1, others=self._cells(table).columns, by_row=table.by_row)
 
     def question(self) -> dict[str, Any]:
         """As every query's; the file by its name, so that a ledger does not depend on folders."""
@@ -101,7 +105,7 @@ class Synthetic(Query):
 
     def _expression(self, table: Table, cells: Cells) -> Any:
         rows = eligible(table, None)
-        base = cells.coded(rows, **{bounding.ENTITY: rows[table.entity]})
+        base = cells.coded(rows, **bounding.owner(rows, table))
         one = bounding.first(base, [bounding.ENTITY], 1)
         sizes = [len(domain.labels) for domain in cells.domains]
         code = one[cells.names[0]]
