@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "references": set(),
     "showing": set(),
     "arguments": {"errors"},
+    "isolation": {"errors"},
     "documents": {"errors"},
     "exact": {"errors"},
     "beliefs": {"arguments", "errors", "exact"},
@@ -62,6 +63,7 @@ MAY_IMPORT = {
     "release": {
         "documents",
         "errors",
+        "isolation",
         "exact",
         "showing",
         "spaces",
@@ -80,6 +82,7 @@ MAY_IMPORT = {
         "errors",
         "exact",
         "families",
+        "isolation",
         "ledger",
         "noise",
     },

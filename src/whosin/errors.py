@@ -47,6 +47,18 @@ class TooLarge(WhosinError):
         self.needed, self.limit = needed, limit
 
 
+class TookTooLong(WhosinError):
+    """A process was stopped at its deadline."""
+
+
+class OutOfMemory(WhosinError):
+    """A process was stopped because it needed more memory than it may have."""
+
+
+class Crashed(WhosinError):
+    """A process ended without an answer, or with an error that no message describes."""
+
+
 class NoPureLevel(WhosinError):
     """The likelihood ratio of the mechanism is unbounded by construction (Gaussian noise)."""
 

@@ -74,8 +74,9 @@ class Guard:
         except Exception as error:  # whatever it says may be about rows
             failures.log_unexpected(error)
             if not started:
-                words = "internal error, please report it; nothing about the data is shown here"
-                await JSONResponse(failures.body(None, words), 500)(scope, receive, guarded)
+                await JSONResponse(failures.body(None, failures.INTERNAL), 500)(
+                    scope, receive, guarded
+                )
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         headers, path = Headers(scope=scope), str(scope["path"])

@@ -14,7 +14,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from whosin.app.web import folder, lane, outputs
+from whosin.app.web import folder, outputs
 from whosin.app.web.failures import Refused, at
 from whosin.app.web.models import ScenarioBody, data
 from whosin.app.web.settings import Settings
@@ -91,7 +91,7 @@ def full_data(settings: Settings, body: ScenarioBody) -> dict[str, Any]:
 
 @contextmanager
 def opened(settings: Settings, body: ScenarioBody) -> Iterator[tuple[Scenario, Table]]:
-    """A scenario and its table, checked by its schema; inside the lane."""
+    """A scenario and its table, checked by its schema."""
     given = data(body)
     with at("table.source"):
         folder.find_table(settings.folder, body.table.source)
@@ -101,9 +101,9 @@ def opened(settings: Settings, body: ScenarioBody) -> Iterator[tuple[Scenario, T
             read_query(query, QUERIES)
             if query["kind"] == "synthetic":
                 outputs.plain_name(query["path"])
+    given["table"]["memory"] = f"{settings.scan_memory // 2}B"  # beyond it the engine spills
     scenario = read_scenario(given, settings.folder)
     table = _open_table(scenario)
-    table.engine = lane.Aside(table.engine)
     try:
         yield scenario, table
     finally:
@@ -189,8 +189,7 @@ def release(
     settings: Settings, body: ScenarioBody, request: str, who: str | None
 ) -> tuple[Scenario, Release]:
     """Answer a scenario; every debit is on disk before its noise is drawn."""
-    with lane.exact(), opened(settings, body) as (scenario, table):
-        offers_for(scenario, table)
+    with opened(settings, body) as (scenario, table):
         if not settings.register and standing_of(settings, table.name) is None:
             raise Refused(
                 409,
@@ -200,9 +199,9 @@ def release(
             )
         with Ledger(settings.ledger, who=who) as ledger:
             own = _paid(ledger, table.name, request, len(body.queries))
-            with outputs.reserved(settings.folder, body, own):
-                session = Session(table, scenario.plan, ledger, request=request)
-                return scenario, session.release(scenario.queries, **scenario.budget)
+            outputs.check(settings.folder, body, own)
+            session = Session(table, scenario.plan, ledger, request=request)
+            return scenario, session.release(scenario.queries, **scenario.budget)
 
 
 def _paid(ledger: Ledger, dataset: str, request: str, count: int) -> list[int]:

@@ -19,6 +19,8 @@ from whosin.app.web.guard import Guard
 from whosin.app.web.models import Refusal
 from whosin.app.web.routes import files, ledger, notions, plan, release, session, tradeoff, verify
 from whosin.app.web.settings import Settings
+from whosin.app.web.work import SHARED, Work
+from whosin.isolation import Nursery
 
 STATIC = Path(__file__).parent / "static"
 REFUSALS = {
@@ -40,7 +42,7 @@ Whatever is refused comes as `{"error": {"field", "message"}}`. Answers are paid
 ledger; a retry under the same `request` id returns the same answer and pays nothing."""
 
 
-def make_app(settings: Settings) -> FastAPI:
+def make_app(settings: Settings, nursery: Nursery = SHARED) -> FastAPI:
     """The page and the routes of one served folder."""
     app = FastAPI(
         title="whosin",
@@ -53,6 +55,7 @@ def make_app(settings: Settings) -> FastAPI:
         responses={code: {"model": Refusal, "description": why} for code, why in REFUSALS.items()},
     )
     app.state.settings = settings
+    app.state.work = Work(settings, nursery)
     failures.install(app)
     for group in (session, plan, files, release, verify, notions, tradeoff, ledger):
         app.include_router(group.router)
@@ -70,10 +73,11 @@ def make_app(settings: Settings) -> FastAPI:
     return app
 
 
-def make_server(settings: Settings) -> uvicorn.Server:
+def make_server(settings: Settings, nursery: Nursery = SHARED) -> uvicorn.Server:
     """A server; `run(sockets=[…])` starts it on a socket that listens already."""
+    nursery.start()
     config = uvicorn.Config(
-        make_app(settings),
+        make_app(settings, nursery),
         log_config=None,  # its own would close everybody else's handlers
         log_level="critical",  # `failures` logs what goes wrong, without its words
         access_log=False,  # addresses may hold names of files and datasets
@@ -85,10 +89,10 @@ def make_server(settings: Settings) -> uvicorn.Server:
 
 
 @contextmanager
-def running(settings: Settings) -> Iterator[str]:
+def running(settings: Settings, nursery: Nursery = SHARED) -> Iterator[str]:
     """A server on a free port of this machine while the block lasts; gives its address."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = make_server(settings)
+        server = make_server(settings, nursery)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:

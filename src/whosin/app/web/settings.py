@@ -23,6 +23,8 @@ class Settings:
         register: whether users may bring files and open budgets for datasets that the ledger does
             not know; otherwise the curator does both beforehand.
         largest_upload: in bytes.
+        scan_seconds: how long a release may take.
+        scan_memory: how many bytes it may hold; the engine spills beyond half of it.
     """
 
     folder: Path
@@ -31,6 +33,8 @@ class Settings:
     names: tuple[str, ...] = ()
     register: bool = True
     largest_upload: int = 64 * MEGABYTE
+    scan_seconds: float = 600.0
+    scan_memory: int = 4096 * MEGABYTE
 
 
 def is_loopback(host: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
-from whosin.app.web import folder
+from whosin.app.web import folder, work
 from whosin.app.web.failures import Refused, at
 from whosin.app.web.settings import Settings
 from whosin.release import DuckDB
@@ -55,7 +55,12 @@ def settings_of(request: Request) -> Settings:
 @router.get("/api/files")
 def list_files(request: Request) -> Files:
     """The tables and scenarios in the served folder."""
-    home = settings_of(request).folder
+    return work.quick(request, listed, settings_of(request))  # type: ignore[no-any-return]
+
+
+def listed(settings: Settings) -> Files:
+    """The task."""
+    home = settings.folder
     found = {path.name: path for path in folder.tables(home)} | folder.databases(home)
     return Files(
         tables=[File(name=name, bytes=path.stat().st_size) for name, path in found.items()],
@@ -66,8 +71,13 @@ def list_files(request: Request) -> Files:
 @router.get("/api/columns")
 def list_columns(request: Request, file: FileName) -> Columns:
     """The columns of a table, from its schema alone."""
+    return work.quick(request, columns_of, settings_of(request), file)  # type: ignore[no-any-return]
+
+
+def columns_of(settings: Settings, file: str) -> Columns:
+    """The task."""
     with at("table.source"):
-        source = folder.find_table(settings_of(request).folder, file)
+        source = folder.find_table(settings.folder, file)
         with DuckDB() as engine:
             schema = engine.open(source).schema()
     return Columns(
