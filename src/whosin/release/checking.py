@@ -17,6 +17,7 @@ from whosin.release.engines.lines import broken
 from whosin.release.predicate import condition, number
 from whosin.release.table import Table
 
+PRIVATE = "Exact figures about the rows: for the curator alone, not for publication."
 SIZES = (1, 2, 5, 10, 100)
 """How many rows an entity has: where one class ends."""
 

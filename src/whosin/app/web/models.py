@@ -53,7 +53,7 @@ class Source(Body):
     """The table: a file of the served folder."""
 
     source: Short
-    entity: Short
+    entity: Short = Field(description='The column that says whose row it is; "row" for each row')
     rows: int = Field(default=1, description="How many rows of an entity count, at most")
     groups: int = Field(default=1, description="How many cells of a group-by an entity may be in")
 
@@ -79,6 +79,15 @@ class ScenarioBody(Body):
     budget: Budget = Budget()
     queries: list[dict[str, Any]] = Field(
         min_length=1, max_length=100, description="As [[queries]] of a scenario file"
+    )
+
+
+class LookBody(Body):
+    """A table, and what its columns may hold."""
+
+    table: Source
+    domains: dict[Short, Any] = Field(
+        default={}, max_length=500, description="By column: a list of values, or {lower, upper}"
     )
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from whosin.app.web.failures import Refused
 from whosin.app.web.guard import COOKIE
 from whosin.app.web.models import TokenBody
+from whosin.app.web.routes.check import may_look
 from whosin.app.web.routes.files import settings_of
 from whosin.app.web.users import read_users, user_of
 
@@ -17,12 +18,13 @@ router = APIRouter(tags=["session"])
 
 
 class Hello(BaseModel):
-    """The server, and in whose name requests are made."""
+    """The server, in whose name requests are made, and whether they may look at the rows."""
 
     version: str
     user: str | None
     login: bool
     register_datasets: bool
+    curator: bool
     largest_upload: int
 
 
@@ -35,6 +37,7 @@ def hello(request: Request) -> Hello:
         user=getattr(request.state, "user", None),
         login=bool(getattr(request.state, "login", False)),
         register_datasets=settings.register,
+        curator=may_look(request),
         largest_upload=settings.largest_upload,
     )
 

@@ -3,9 +3,10 @@
 import { ApiError, download, get, latest, lost, post } from "./api.js";
 import { answers } from "./answers.js";
 import { beliefChart } from "./charts.js";
-import { columns, domains, loadDomains, tableKeys, useTable } from "./data.js";
+import { columns, domains, entityChosen, loadDomains, loadTable, problemOfTable, tableKeys, useTable } from "./data.js";
 import { $, clearErrors, debounce, h, number, reasons, sections, showError } from "./dom.js";
-import { loadQueries, queries, queriesReady, renderQueries, showPrice } from "./questions.js";
+import { allFinished, loadQueries, places, queries, renderQueries, showPrice } from "./questions.js";
+import { inPageWords } from "./words.js";
 
 const PENDING = "whosin-pending";
 const plan = latest();
@@ -206,7 +207,7 @@ async function needs() {
     planned = null;
     panel.classList.add("stale");
     $("needs-words").textContent = lost(error) ? "Waiting for the server." : "Something above needs another look.";
-    showError(error, "target");
+    showError(inPageWords(error), "target");
     return;
   }
   panel.classList.remove("stale");
@@ -224,24 +225,26 @@ async function cost() {
   clearErrors("domains");
   clearErrors("queries");
   for (const place of ["budget", "noise", "share", "release"]) clearErrors(place);
-  const ready = columns().length > 0 && queriesReady() && !problem();
+  if (problemOfTable()) showError(problemOfTable(), "table.source");
+  const ready = columns().length > 0 && entityChosen() && places().length > 0 && !problem();
   $("go").disabled = true;
   $("save-scenario").disabled = !ready;
   if (!ready) {
     showPrice(null);
     return;
   }
+  const asking = places();
   try {
     const found = await price("/api/price", scenario());
     showPrice(found);
-    $("go").disabled = Boolean(found.refusal);
+    $("go").disabled = Boolean(found.refusal) || !allFinished();
     if (found.refusal) {
       showError({ field: "budget", message: `The ledger would refuse this: ${found.refusal}.` }, "budget");
     }
   } catch (error) {
     if (error.name === "AbortError") return;
     showPrice(null);
-    showError(error, "budget");
+    showError(inPageWords(error, asking), "budget");
   }
 }
 
@@ -295,7 +298,7 @@ async function release(body) {
     const certain = !lost(error) && error.status < 500;
     if (certain) remember(null); // refused before anything was paid for
     $("pending").hidden = certain;
-    showError({ field: error.field, message: error.message }, "release");
+    showError(inPageWords(error, places()), "release");
     $("go").disabled = !certain;
   }
 }
@@ -348,9 +351,7 @@ async function load(view) {
   $("share").value = share === undefined ? "100" : asPercent(share);
   keptBudget = rest;
   if (await useTable(found.table.source)) {
-    $("entity").value = found.table.entity;
-    $("rows").value = found.table.rows ?? 1;
-    $("groups").value = found.table.groups ?? 1;
+    loadTable(found.table);
     loadDomains(found.domains ?? {});
     loadQueries(found.queries);
   }
@@ -408,7 +409,7 @@ export async function start() {
     try {
       await download("/api/scenario/toml", scenario(), "scenario.toml");
     } catch (error) {
-      showError(error, "release");
+      showError(inPageWords(error, places()), "release");
     }
   });
   $("scenario-pick").addEventListener("change", () => {
