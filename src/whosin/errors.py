@@ -24,7 +24,8 @@ class InvalidInput(WhosinError, ValueError):
 class UnknownName(InvalidInput):
     """A name that is not in its list; the message names one that was probably meant.
 
-    That is one a slip of the fingers away: one letter, or two in a long name.
+    That is one a slip of the fingers away, one letter or two in a long name, or the only one that
+    it is half of.
 
     Args:
         apart: names of other things, for which nothing is suggested however alike they look.
@@ -111,7 +112,7 @@ LONG = 8
 LONGEST = 200
 
 
-def _nearest(got: str, names: Iterable[str]) -> str | None:
+def _nearest(got: str, names: list[str]) -> str | None:
     """The name with the fewest slips between, if they are few; among those the one most alike."""
     from difflib import SequenceMatcher  # slow to import, and seldom needed
 
@@ -124,7 +125,10 @@ def _nearest(got: str, names: Iterable[str]) -> str | None:
         if abs(len(name) - len(got)) <= most
         and (slips := _slips(got.lower(), name.lower())) <= most
     ]
-    return min(near)[2] if near else None
+    if near:
+        return min(near)[2]
+    begun = [name for name in names if name.startswith(got) and len(name) <= 2 * len(got)]
+    return begun[0] if len(begun) == 1 else None
 
 
 def _slips(one: str, other: str) -> int:
