@@ -613,7 +613,7 @@ def test_defaults_that_nobody_chose_are_warned_of(
     page.get_by_text("Look at the rows, as their curator").click()
     page.get_by_role("button", name="Look", exact=True).click()
     expect(page.locator("#look")).to_contain_text("not for publication")
-    expect(page.locator("#look")).to_contain_text("the most rows of one entity")
+    expect(page.locator("#look")).to_contain_text("the most rows of one person")
     shoot(page, album, f"look-{size}-{theme}")
     page.get_by_label("ward is the same in all rows of a person").check()
     expect(cautions).not_to_contain_text("one cell only")

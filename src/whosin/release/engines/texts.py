@@ -51,7 +51,7 @@ def header_of(line: str) -> Header:
     for name in columns:
         if name.lower() in seen:
             got = f"{name[:80]!r} twice"
-            raise InvalidInput("header of the CSV file", "names that differ", got)
+            raise InvalidInput("header of the CSV file", "made of names that differ", got)
         seen.add(name.lower())
     return Header(columns, separator)
 

@@ -241,8 +241,9 @@ async function look() {
   $("look").replaceChildren(h("p", { class: "note" }, "Looking at the rows …"));
   try {
     const seen = await post("/api/check", { table: tableKeys(), domains: domains() });
+    const words = (what) => what.replace(/\bentities\b/g, "people").replace(/\bentity\b/g, "person");
     const line = ({ what, rows }) =>
-      h("tr", {}, h("td", { class: "r" }, rows.toLocaleString("en")), h("td", {}, what));
+      h("tr", {}, h("td", { class: "r" }, rows.toLocaleString("en")), h("td", {}, words(what)));
     $("look").replaceChildren(
       h("p", { class: "caution" }, seen.warning),
       h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Figures about the rows" },

@@ -65,7 +65,7 @@ function missing(query) {
   if (open) return `say in step 3 what ${open} may hold`;
   if (shape.column && !query.column) {
     return {
-      numbers: "declare a column of numbers in step 3, from … to …",
+      numbers: "declare a column of numbers in step 3, with both ends",
       cells: "declare a column in step 3, as a list of values or with bins",
       any: "the table needs another column",
     }[shape.column];

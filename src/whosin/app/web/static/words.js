@@ -1,7 +1,6 @@
 // Refusals in the words of this page: routes speak those of scenario files.
 
 const LABELS = {
-  "table.source": "The table",
   "table.entity": "Whose row it is",
   "table.rows": "Rows of a person that count",
   "table.groups": "Cells a person may be in",
