@@ -171,5 +171,5 @@ def _agree(given: object, found: object) -> bool:
     if isinstance(found, list) and isinstance(given, list):
         return len(found) == len(given) and all(map(_agree, given, found))
     if isinstance(found, float) and isinstance(given, int | float) and not isinstance(given, bool):
-        return math.isclose(given, found, rel_tol=1e-9)
+        return abs(given) < 1e300 and math.isclose(given, found, rel_tol=1e-9)
     return type(given) is type(found) and given == found

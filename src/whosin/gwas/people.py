@@ -17,6 +17,7 @@ from whosin.documents import MOST_STUDY, read_rows
 from whosin.errors import InvalidInput
 from whosin.gwas.kernel import Groups
 from whosin.gwas.reading import path_of, whole
+from whosin.gwas.tables import LARGEST
 
 if TYPE_CHECKING:
     from whosin.exact import Array
@@ -56,6 +57,8 @@ def check_sizes(cases: int, controls: int, source: str = "the study") -> None:
     for name, size in (("cases", cases), ("controls", controls)):
         if whole(size, f"{name} in {source}", 0) < SMALLEST:
             raise InvalidInput(f"{name} in {source}", f"at least {SMALLEST}", size)
+        if size > LARGEST:
+            raise InvalidInput(f"{name} in {source}", f"at most {LARGEST:,}", size)
 
 
 def sample_groups(samples: list[str], phenotypes: str | Path) -> Groups:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import namedtuple
 from dataclasses import fields
 from functools import lru_cache
 from typing import Any
@@ -19,6 +20,9 @@ from whosin.ledger.entries import Entry
 from whosin.ledger.schema import answers, datasets, entries
 from whosin.ledger.standing import Standing
 
+DatasetRow = namedtuple("DatasetRow", [column.name for column in datasets.columns])  # type: ignore[misc]
+EntryRow = namedtuple("EntryRow", [column.name for column in entries.columns])  # type: ignore[misc]
+
 COUNTS = ("alone", "epsilon", "rho", "delta", "debits", "entries")
 STATES = ("open", "closed", "complete")
 TEXTS = ("name", "state", "relation", "head", "last", "plan")
@@ -26,7 +30,8 @@ TEXTS = ("name", "state", "relation", "head", "last", "plan")
 
 def dataset_row(connection: Connection, name: str) -> Any:
     """The row of a dataset; None where there is none."""
-    return connection.execute(select(datasets).where(datasets.c.name == name)).first()
+    found = connection.execute(select(datasets).where(datasets.c.name == name)).first()
+    return None if found is None else DatasetRow._make(found)
 
 
 def standing(row: Any) -> Standing:

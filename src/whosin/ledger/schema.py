@@ -1,4 +1,8 @@
-"""The tables of a ledger. `entries` is only ever appended to; `datasets` holds the running sums."""
+"""The tables of a ledger. `entries` is only ever appended to; `datasets` repeats its last sums.
+
+Format 2: every entry holds the sums after it and the digest of the dataset's terms (see `running`).
+Format 1 held neither; `upgrade` brings it here.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql
 
-VERSION = 1
+VERSION = 2
 KIND = "whosin ledger"
 
 metadata = MetaData()
@@ -48,6 +52,7 @@ datasets = Table(
     Column("head", String(64), nullable=False),
     Column("last", String(32), nullable=False),
     Column("plan", Text, nullable=False),
+    Column("binding", Text),
 )
 
 entries = Table(

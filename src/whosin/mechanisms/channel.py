@@ -37,6 +37,7 @@ from whosin.spaces.memory import require_table
 from whosin.spaces.width import is_narrow, smallest, widened
 
 TOLERANCE = 1e-9
+MOST_NAMED = 10**18
 EXACT_WORK = 1 << 21
 """Above this many element operations an exact channel is searched in floats, then certified."""
 
@@ -285,7 +286,8 @@ def _read(probabilities: object, rows: int, why: str) -> tuple[Array, Array | No
     if array.ndim != 2 or array.shape[1] == 0:
         raise InvalidInput("probabilities", "a table: worlds × outputs", f"shape {array.shape}")
     if array.shape[0] != rows:
-        raise InvalidInput("number of rows", f"{rows} ({why})", array.shape[0])
+        wanted = f"{rows} ({why})" if rows < MOST_NAMED else why
+        raise InvalidInput("number of rows", wanted, array.shape[0])
     if array.dtype.kind == "f":
         return np.ascontiguousarray(array, dtype=np.float64), None
     if array.dtype.kind in "iu":
@@ -301,7 +303,10 @@ def _read(probabilities: object, rows: int, why: str) -> tuple[Array, Array | No
             row, column = divmod(number, array.shape[1])
             raise InvalidInput(f"probability in row {row}, column {column}", "a number", entry)
     exact = flint_array(entries, array.shape)
-    floats = np.array([float(rational(value)) for value in exact.ravel()]).reshape(array.shape)
+    try:
+        floats = np.array([float(rational(value)) for value in exact.ravel()]).reshape(array.shape)
+    except OverflowError:
+        raise InvalidInput("probabilities", "between 0 and 1", "a number above 10^300") from None
     return floats, exact if is_exact(*entries) else None
 
 
@@ -348,8 +353,11 @@ def output_names(outputs: Sequence[Hashable] | None, count: int) -> tuple[Hashab
     names = tuple(tuple(name) if isinstance(name, list) else name for name in outputs)
     if len(names) != count:
         raise InvalidInput("outputs", f"{count} names, one a column", len(names))
-    if not all(isinstance(name, Hashable) for name in names):
-        raise InvalidInput("outputs", "hashable names: text, numbers, tuples", "another object")
-    if len(set(names)) != count:
+    try:
+        distinct = len(set(names))
+    except TypeError:
+        accepted = "hashable names: text, numbers, tuples"
+        raise InvalidInput("outputs", accepted, "another object") from None
+    if distinct != count:
         raise InvalidInput("outputs", "distinct names", "a name twice")
     return names
