@@ -723,15 +723,16 @@ def test_refusals_use_the_words_of_the_page(hospital, opened, serving):
     assert words[-1]["message"] == "The server is busy."
 
 
-SAID_BY_ROUTES = [
-    {"field": "queries.1.by", "message": "domain of age must be one with edges, to group by it; got none"},
-    {"field": "queries.0.column", "message": "column must be one with a declared domain; got 'x'"},
-    {"field": "queries.0", "message": "domain of ward must be a range, for numbers; got a list of values"},
-    {"field": "noise", "message": "noise must be laplace, under a plan without a delta; got gaussian"},
-    {"field": "domains.x", "message": "edges must be at least two numbers, rising; got [3, 2]"},
-    {"field": "domains.x", "message": "domain of x must be an object with 'lower'; got none"},
-    {"field": "table.entity", "message": "entity must be one of a, b; got 'c'"},
-    {"field": "target.delta", "message": "delta must be below 1; got 2"},
-    {"field": "queries.0.rows", "message": "rows must be 1, or left out, where each row is one person; got 3"},
-    {"field": None, "message": "The server is busy"},
-]  # fmt: skip
+SAID = {
+    "queries.1.by": "domain of age must be one with edges, to group by it; got none",
+    "queries.0.column": "column must be one with a declared domain; got 'x'",
+    "queries.0": "domain of ward must be a range, for numbers; got a list of values",
+    "noise": "noise must be laplace, under a plan without a delta; got gaussian",
+    "domains.x": "edges must be at least two numbers, rising; got [3, 2]",
+    "domains.y": "domain of x must be an object with 'lower'; got none",
+    "table.entity": "entity must be one of a, b; got 'c'",
+    "target.delta": "delta must be below 1; got 2",
+    "queries.0.rows": "rows must be 1, or left out, where each row is one person; got 3",
+    "": "The server is busy",
+}
+SAID_BY_ROUTES = [{"field": field or None, "message": words} for field, words in SAID.items()]
