@@ -502,3 +502,11 @@ def test_a_missing_folder_is_said_to_be_missing(run, tmp_path):
         "[[queries]]\nkind = 'count'\n"
     )
     refused(run("release", str(scenario), "--dry-run"), "visits: no such file or folder")
+
+
+def test_the_shell_can_complete_commands(monkeypatch, run):
+    monkeypatch.setenv("_WHOSIN_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "whosin ver")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    code, out, err = run()
+    assert (code, out.split(), err) == (0, ["verify"], "")

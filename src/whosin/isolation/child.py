@@ -18,7 +18,7 @@ import sys
 import tempfile
 from importlib import import_module
 
-from whosin.isolation import messages
+from whosin.isolation import limits, messages
 
 JOB = struct.Struct("!cQ")
 """What a nursery is told: start or kill, and the number of the job."""
@@ -92,7 +92,7 @@ def _work(connection: socket.socket) -> None:
             return
         call += part
     given = bytes(call[messages.LENGTH.size :])
-    tempfile.tempdir = pickle.loads(given)[3]
+    *_, tempfile.tempdir, limits.own_memory = pickle.loads(given)
     with contextlib.suppress(BrokenPipeError, ConnectionError):
         connection.sendall(messages.perform(given))
 

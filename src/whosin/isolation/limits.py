@@ -7,7 +7,7 @@ import select
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -16,6 +16,10 @@ from whosin.isolation import messages
 
 POLL = 0.025
 """Seconds between two looks at the memory of a process."""
+
+
+own_memory: int | None = None
+"""What this process itself may hold, if it is one that works for another."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,12 @@ class Limits:
     memory: int
     hint: str = ""
     processor: float | None = None
+
+    def inside(self) -> Limits:
+        """The same, but within what this process may hold itself."""
+        if own_memory is None or own_memory >= self.memory:
+            return self
+        return replace(self, memory=own_memory)
 
     def too_long(self) -> TookTooLong:
         """The error at the deadline."""

@@ -21,20 +21,23 @@ LENGTH = struct.Struct("!Q")
 PLAIN = (type(None), bool, int, float, str, bytes)
 
 
-def task(function: Callable[..., Any], arguments: tuple[Any, ...], folder: str) -> bytes:
-    """A call, as bytes; `folder` is where the process keeps temporary files."""
-    return pickle.dumps((function.__module__, function.__qualname__, arguments, folder))
+def task(
+    function: Callable[..., Any], arguments: tuple[Any, ...], folder: str, memory: int
+) -> bytes:
+    """A call, as bytes; `folder` is where the process keeps temporary files, and `memory` what it
+    may hold."""
+    return pickle.dumps((function.__module__, function.__qualname__, arguments, folder, memory))
 
 
 def perform(call: bytes) -> bytes:
     """Make a call in this process; its answer or its error as a frame."""
     try:
-        module, name, arguments, _ = pickle.loads(call)
+        module, name, arguments, *_ = pickle.loads(call)
         return _frame(("answer", getattr(import_module(module), name)(*arguments)))
     except MemoryError:
         return _frame(("memory",))
     except errors.WhosinError as error:
-        known = {key: value for key, value in vars(error).items() if isinstance(value, PLAIN)}
+        known = {key: value for key, value in vars(error).items() if type(value) in PLAIN}
         return _frame(("refusal", type(error).__name__, str(error), known))
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else None
@@ -82,13 +85,24 @@ def place(error: BaseException) -> tuple[str, str]:
 
 def _frame(answer: tuple[Any, ...]) -> bytes:
     try:
-        data = pickle.dumps(answer)
+        data = pickle.dumps(_plain(answer))
         _Plain(io.BytesIO(data)).load()
     except MemoryError:
         data = pickle.dumps(("memory",))
     except Exception as error:
         data = pickle.dumps(("unexpected", *place(error)))
     return LENGTH.pack(len(data)) + data
+
+
+def _plain(value: Any) -> Any:
+    """A value without the classes that stand for a text or a number."""
+    if type(value) in PLAIN:
+        return value
+    if isinstance(value, list | tuple):
+        return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+    if type(value) is dict:
+        return {_plain(key): _plain(each) for key, each in value.items()}
+    return next((kind(value) for kind in (str, int, float) if isinstance(value, kind)), value)
 
 
 class _Plain(pickle.Unpickler):

@@ -61,7 +61,7 @@ class Nursery:
         """As `isolation.run`, at once."""
         folder = tempfile.mkdtemp(prefix="whosin-work-")
         try:
-            call = messages.task(function, arguments, folder)
+            call = messages.task(function, arguments, folder, limits.memory)
             connection, number = self._begin()
             try:
                 connection.settimeout(FIRST)

@@ -31,6 +31,7 @@ def run(function: Callable[..., Any], *arguments: Any, limits: Limits) -> Any:
         TookTooLong, OutOfMemory, Crashed: the process was stopped, or ended by itself.
         WhosinError, OSError: what the function raised.
     """
+    limits = limits.inside()
     ours, theirs = socket.socketpair()
     folder = tempfile.mkdtemp(prefix="whosin-work-")
     try:
@@ -41,7 +42,7 @@ def run(function: Callable[..., Any], *arguments: Any, limits: Limits) -> Any:
             process.kill()
             process.wait()
 
-        call = messages.task(function, arguments, folder)
+        call = messages.task(function, arguments, folder, limits.memory)
         with contextlib.suppress(ConnectionError):  # it ended already; the waiting says so
             ours.sendall(messages.LENGTH.pack(len(call)) + call)
         return wait(ours, process.pid, limits, stop)

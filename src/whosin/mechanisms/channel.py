@@ -350,7 +350,7 @@ def output_names(outputs: Sequence[Hashable] | None, count: int) -> tuple[Hashab
         return tuple(range(count))
     if isinstance(outputs, str) or not isinstance(outputs, Sequence):
         raise InvalidInput("outputs", "a list of names", repr(outputs))
-    names = tuple(tuple(name) if isinstance(name, list) else name for name in outputs)
+    names = tuple(map(_output_name, outputs))
     if len(names) != count:
         raise InvalidInput("outputs", f"{count} names, one a column", len(names))
     try:
@@ -361,3 +361,7 @@ def output_names(outputs: Sequence[Hashable] | None, count: int) -> tuple[Hashab
     if distinct != count:
         raise InvalidInput("outputs", "distinct names", "a name twice")
     return names
+
+
+def _output_name(name: Any) -> Any:
+    return tuple(map(_output_name, name)) if isinstance(name, list) else name

@@ -15,6 +15,7 @@ from whosin.release import Answer, Release
 from whosin.report import card, charts
 from whosin.report.answer_charts import answer_chart
 from whosin.report.budget import standing_card
+from whosin.report.policy import policy
 from whosin.report.releases import cost_words
 
 STYLE = """
@@ -82,7 +83,7 @@ def release_report(title: str, plan: Plan, release: Release) -> str:
 def page(title: str, body: Iterable[str]) -> str:
     """A whole page."""
     return (
-        "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
+        f"<!doctype html>\n<html lang=en>\n<head>\n{policy()}\n<meta charset=utf-8>\n"
         '<meta name=viewport content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
         f"<h1>{escape(title)}</h1>\n" + "\n".join(body) + "\n</body>\n</html>\n"

@@ -32,7 +32,6 @@ app = typer.Typer(
     name="whosin",
     help="How sure can anyone be that you are in the data?",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

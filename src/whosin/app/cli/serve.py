@@ -35,6 +35,9 @@ def serve(
     add_user: Annotated[
         str | None, typer.Option(help="Make a token for a user, print it once, and stop.")
     ] = None,
+    remove_user: Annotated[
+        str | None, typer.Option(help="Take a user's token back, and stop.")
+    ] = None,
     register: Annotated[
         bool | None,
         typer.Option(
@@ -64,6 +67,15 @@ def serve(
             print_json({"user": add_user, "token": token})
         else:
             print(f"{add_user}: {token}\nIt is not shown again; only a digest of it is kept.")
+        return
+    if remove_user is not None:
+        from whosin.app.web.users import remove_user as remove
+
+        remove(file, remove_user)
+        if json:
+            print_json({"removed": remove_user})
+        else:
+            print(f"{remove_user} has no token any longer.")
         return
     settings = _settings(folder, ledger, host, tuple(name or ()), file, register, upload_limit)
     make_server = _server()
@@ -105,7 +117,15 @@ def _settings(
             "--host", "this machine, until users have tokens (whosin serve --add-user NAME)", host
         )
     opens = register if register is not None else local and not known
-    return Settings(folder, where, users, names, opens, upload_limit * MEGABYTE)
+    return Settings(
+        folder,
+        where,
+        users,
+        names,
+        login=not local or bool(known),
+        register=opens,
+        largest_upload=upload_limit * MEGABYTE,
+    )
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -32,6 +32,8 @@ from whosin.release.table import dataset_name
 
 MOST_VALUES, MOST_CELLS, MOST_CANDIDATES = 2_000, 20_000, 5_000
 """What a page takes: values of a column, cells of an answer, candidates of a maximum."""
+MOST_WHERE = 4_000
+"""Letters of all conditions: an engine takes long to plan lists of thousands of numbers."""
 BELIEFS = ("prior", "low", "high", "low and high")
 ABOUT_COLUMN = re.compile(r"(?:key of the )?(?:column|domain of|values of|edges of) (.+)")
 QUERY_FIELDS = (
@@ -96,8 +98,14 @@ def opened(settings: Settings, body: ScenarioBody) -> Iterator[tuple[Scenario, T
     with at("table.source"):
         folder.find_table(settings.folder, body.table.source)
     plan_of(given.get("adversary", {}), given["target"])
+    letters = 0
     for place, query in enumerate(given["queries"]):
         with at(f"queries.{place}"), _query_field(place):
+            where = query.get("where")
+            letters += len(where) if isinstance(where, str) else 0
+            if letters > MOST_WHERE:
+                accepted = f"at most {MOST_WHERE:,} letters here, in all queries together"
+                raise InvalidInput("where", accepted, f"{letters:,}")
             read_query(query, QUERIES)
             if query["kind"] == "synthetic":
                 outputs.plain_name(query["path"])
@@ -143,11 +151,13 @@ def offers_for(scenario: Scenario, table: Table) -> list[Offer]:
 def _probe(query: Query, table: Table, plan: Plan) -> None:
     """Check a query alone against the schema, and its size against what a page can show."""
     by = getattr(query, "by", ())
-    names = {by} if isinstance(by, str) else {name for name in by if isinstance(name, str)}
+    listed = by if isinstance(by, list | tuple) else [by]  # what is no list, the offer refuses
+    names = {name for name in listed if isinstance(name, str)}
     known = [table.domains[name] for name in names & table.domains.keys()]
     if (count := prod(len(domain.labels) for domain in known)) > MOST_CELLS:
         raise InvalidInput("by", f"columns with at most {MOST_CELLS:,} cells in all", f"{count:,}")
-    if len(getattr(query, "universe", ())) > MOST_CANDIDATES:
+    universe = getattr(query, "universe", ())
+    if isinstance(universe, list | tuple) and len(universe) > MOST_CANDIDATES:
         raise InvalidInput("universe", f"at most {MOST_CANDIDATES:,} candidates here", "more")
     query.offer(table, Share(plan, Fraction(1, 1000), delta=Fraction(plan.dp_delta) / 8))
 

@@ -14,7 +14,8 @@ from fastapi import FastAPI
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
-from whosin.app.web import failures
+from whosin.app.web import connections, failures
+from whosin.app.web.access import Access
 from whosin.app.web.guard import Guard
 from whosin.app.web.models import Refusal
 from whosin.app.web.routes import (
@@ -65,6 +66,7 @@ def make_app(settings: Settings, nursery: Nursery = SHARED) -> FastAPI:
         responses={code: {"model": Refusal, "description": why} for code, why in REFUSALS.items()},
     )
     app.state.settings = settings
+    app.state.access = access = Access(settings.users, settings.login)
     app.state.work = Work(settings, nursery)
     failures.install(app)
     for group in (session, plan, files, check, release, verify, notions, tradeoff, ledger):
@@ -79,7 +81,7 @@ def make_app(settings: Settings, nursery: Nursery = SHARED) -> FastAPI:
         return FileResponse(STATIC / "api.html")
 
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(Guard, settings=settings, access=access)
     return app
 
 
@@ -94,6 +96,9 @@ def make_server(settings: Settings, nursery: Nursery = SHARED) -> uvicorn.Server
         server_header=False,
         timeout_graceful_shutdown=5,
         ws="none",
+        http=connections.Connection,
+        timeout_keep_alive=connections.KEPT_SECONDS,
+        h11_max_incomplete_event_size=connections.LARGEST_HEADER,
     )
     return uvicorn.Server(config)
 

@@ -18,8 +18,9 @@ class Settings:
     Attributes:
         folder: the only place from which tables are read and to which uploads go.
         ledger: a file, or a database URL.
-        users: the file with the hashed tokens; once it names anyone, everyone needs a token.
+        users: the file with the hashed tokens; if it names anyone, everyone needs a token.
         names: host names, besides loopback and plain addresses, under which the page is reached.
+        login: whether a token is needed even if the file names nobody; once it does, one is.
         register: whether users may bring files and open budgets for datasets that the ledger does
             not know; otherwise the curator does both beforehand.
         largest_upload: in bytes.
@@ -31,6 +32,7 @@ class Settings:
     ledger: str
     users: Path
     names: tuple[str, ...] = ()
+    login: bool = False
     register: bool = True
     largest_upload: int = 64 * MEGABYTE
     scan_seconds: float = 600.0

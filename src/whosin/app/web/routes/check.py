@@ -11,13 +11,14 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from whosin.app.web import scenarios, work
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import Refused
 from whosin.app.web.models import LookBody, ScenarioBody, Target
 from whosin.app.web.routes.files import settings_of
 from whosin.app.web.settings import Settings
 from whosin.release.checking import PRIVATE, check_table
 
-router = APIRouter(tags=["files"])
+router = APIRouter(tags=["files"], route_class=BoundedRoute)
 
 
 class Figure(BaseModel):

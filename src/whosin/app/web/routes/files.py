@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 
 from whosin.app.web import folder, work
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import Refused, at
 from whosin.app.web.settings import Settings
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong
 from whosin.release import DuckDB
 
-router = APIRouter(tags=["files"])
+router = APIRouter(tags=["files"], route_class=BoundedRoute)
 FileName = Annotated[str, Query(max_length=200)]
 
 
@@ -102,7 +105,14 @@ async def upload_file(request: Request, name: FileName) -> File:
     settings = settings_of(request)
     if not settings.register:
         raise Refused(409, "this server takes no files; ask whoever runs it", "name")
+
+    async def check(path: str, name: str) -> None:
+        try:
+            await run_in_threadpool(work.quick, request, folder.check_upload, path, name)
+        except (Crashed, OutOfMemory, TookTooLong):
+            raise InvalidInput("file", "one that can be read", name) from None
+
     with at("name"):
         most = settings.largest_upload
-        path = await folder.receive(settings.folder, name, request.stream(), most)
+        path = await folder.receive(settings.folder, name, request.stream(), most, check)
     return File(name=path.name, bytes=path.stat().st_size)

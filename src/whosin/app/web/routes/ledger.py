@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from whosin.app.cli.output import plain
 from whosin.app.web import work
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.routes.files import settings_of
 from whosin.app.web.routes.plan import Section, sections
 from whosin.app.web.settings import Settings
@@ -17,7 +18,7 @@ from whosin.errors import InvalidInput
 from whosin.ledger import Ledger, verify
 from whosin.report.budget import entry_row, standing_card
 
-router = APIRouter(tags=["ledger"])
+router = APIRouter(tags=["ledger"], route_class=BoundedRoute)
 MOST_ENTRIES = 500
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from whosin.app.cli.output import plain
 from whosin.app.web import work
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.models import PlanBody, data
 from whosin.app.web.scenarios import plan_of
 from whosin.calibration import Plan
@@ -16,7 +17,7 @@ from whosin.calibration.adversary import against
 from whosin.references import THEOREMS
 from whosin.report import card
 
-router = APIRouter(tags=["plan"])
+router = APIRouter(tags=["plan"], route_class=BoundedRoute)
 POINTS = 101
 
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from whosin import documents
 from whosin.app.cli.output import plain
 from whosin.app.web import folder, outputs, scenarios, shapes, work, writing
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import Refused, at
 from whosin.app.web.models import ReleaseBody, ScenarioBody, TextBody, data
 from whosin.app.web.routes.files import FileName, settings_of
@@ -30,7 +31,7 @@ from whosin.report.budget import standing_card
 from whosin.report.html import release_report
 from whosin.report.releases import cost_words, offer_data
 
-router = APIRouter(tags=["release"])
+router = APIRouter(tags=["release"], route_class=BoundedRoute)
 PARQUET = "application/vnd.apache.parquet"
 TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}}
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from whosin.app.cli.output import plain
 from whosin.app.web import work
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import at
 from whosin.app.web.models import TradeoffBody
 from whosin.distortion import NOTIONS, curves
@@ -17,7 +18,7 @@ from whosin.errors import InvalidInput
 from whosin.priors import Independent, Prior, Uniform
 from whosin.spaces import Records
 
-router = APIRouter(tags=["trade-off"])
+router = APIRouter(tags=["trade-off"], route_class=BoundedRoute)
 MOST_VARIABLES = 1000
 POINTS = 9
 KEYS = ("distortion", "epsilon", "mutual_information", "gap", "lower", "upper")

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from whosin.app.cli import parsing
 from whosin.app.cli.output import plain
 from whosin.app.web import work
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import at
 from whosin.app.web.models import VerifyBody
 from whosin.documents import check_object, parse_json
@@ -23,7 +24,7 @@ from whosin.report import text
 from whosin.report.data import level_data
 from whosin.report.numbers import percent, short
 
-router = APIRouter(tags=["verify"])
+router = APIRouter(tags=["verify"], route_class=BoundedRoute)
 MOST_ENTRIES = 1 << 14
 MOST_UNCERTAIN = 6
 """Sizes that are measured in about a second; `whosin verify` takes larger ones."""
@@ -83,8 +84,12 @@ def _channel(spelled: str, notion: Notion) -> Channel:
     if isinstance(space, dict):
         for key in ("entities", "rows", "values"):
             number = space.get(key)
+            number = len(number) if isinstance(number, list | dict | str) else number
             if isinstance(number, int) and not 0 <= number <= MOST_ENTRIES.bit_length() * 2:
                 raise InvalidInput(key, "a small number here", number)
-    if isinstance(getattr(notion, "family", None), AtMostKnown) and size > 1 << MOST_UNCERTAIN + 3:
-        raise InvalidInput("channel", f"a small one, at most {1 << MOST_UNCERTAIN + 3}", f"{size}")
+    if isinstance(getattr(notion, "family", None), AtMostKnown):
+        worlds, most = len(rows) if isinstance(rows, list) else 0, 1 << MOST_UNCERTAIN
+        if worlds > most or size > most * 8:
+            accepted = f"at most {most} worlds and {most * 8} probabilities here"
+            raise InvalidInput("channel", accepted, f"{worlds} and {size}")
     return Channel.from_dict(found)
