@@ -1,8 +1,9 @@
 """`/api/check`: the curator's private look at a table, where whoever asks may have it.
 
 Contract: it shows exact figures about the rows and goes past the ledger, as `whosin table check`
-does. On a page without users whoever uses it can read the served folder anyway, so they may look.
-On a shared server nobody may, whatever their token.
+does. On a page without users whoever uses it can read the served folder anyway, so they may look,
+unless the server is one where a curator opens all budgets beforehand. On a shared server nobody
+may, whatever their token.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Look(BaseModel):
 
 def may_look(request: Request) -> bool:
     """Whether whoever asks is the curator."""
-    return not getattr(request.state, "login", True)
+    return settings_of(request).register and not getattr(request.state, "login", True)
 
 
 @router.post("/api/check")
