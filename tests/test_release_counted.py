@@ -164,7 +164,8 @@ def test_each_row_can_be_one_person() -> None:
     assert oracle.exact(release.Histogram(column="x"), data) == [[4, 2, 1]]
     sharp = oracle.share(5000, delta="1/1000")
     ask = lambda query: query.answer(data, query.offer(data, sharp))["rows"]  # noqa: E731
-    assert ask(release.Median(column="x")) == [[4, 4, 4]]
+    ((value, low, high),) = ask(release.Median(column="x"))
+    assert value == 4 and 3 <= low <= 4 <= high <= 6, "the ranks beside it are half a row away"
     assert ask(release.Top(by="ward", k=2)) == [[1, "A"], [2, "B"]]
     assert ask(release.Keys(column="sex")) == [["f", 5, 5, 5], ["m", 2, 2, 2]]
 
