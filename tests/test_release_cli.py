@@ -93,7 +93,7 @@ def test_an_interrupted_release_goes_on_under_its_request(run, hospital, monkeyp
 
     def interrupted(self, expression, progress=None):
         calls.append(1)
-        if len(calls) == 2:
+        if len(calls) == 4:  # two are for the table's fingerprint
             raise KeyboardInterrupt
         return whole(self, expression, progress)
 

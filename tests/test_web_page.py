@@ -525,7 +525,7 @@ def test_two_browsers_race_for_the_last_budget(hospital, opened, serving):
 
 def test_a_shared_server_asks_who_is_there(tmp_path, opened, serving, album):
     hospital = served(tmp_path / "data")
-    token = add_user(hospital.users, "Ann")
+    token = add_user(hospital.users, "Ann", curator=True)
     url = serving(hospital)
     page = opened(url, quiet=False)
     page.get_by_label("Your token").fill("guess")
@@ -633,7 +633,7 @@ def test_defaults_that_nobody_chose_are_warned_of(
     shoot(page, album, f"statement-{size}-{theme}")
 
 
-def test_nobody_looks_at_rows_on_a_shared_server(tmp_path, opened, serving):
+def test_only_a_curator_looks_at_rows_on_a_shared_server(tmp_path, opened, serving):
     hospital = served(tmp_path / "data")
     token = add_user(hospital.users, "Ann")
     url = serving(hospital)
@@ -642,6 +642,10 @@ def test_nobody_looks_at_rows_on_a_shared_server(tmp_path, opened, serving):
         refused = client.post("/api/check", json=asked)
         assert refused.status_code == 403 and "only the curator" in refused.text
         assert client.get("/api/hello").json()["curator"] is False
+    chief = add_user(hospital.users, "Chief", curator=True)
+    with program(url, Authorization=f"Bearer {chief}") as client:
+        assert client.post("/api/check", json=asked).json()["figures"][0]["rows"] > 0
+        assert client.get("/api/hello").json()["curator"] is True
     with program(url) as client:
         assert client.post("/api/check", json=asked).status_code == 401
     page = opened(url, quiet=False)

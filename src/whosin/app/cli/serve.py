@@ -35,6 +35,12 @@ def serve(
     add_user: Annotated[
         str | None, typer.Option(help="Make a token for a user, print it once, and stop.")
     ] = None,
+    curator: Annotated[
+        bool,
+        typer.Option(
+            "--curator", help="With --add-user: who sees all requests, and may open budgets."
+        ),
+    ] = False,
     remove_user: Annotated[
         str | None, typer.Option(help="Take a user's token back, and stop.")
     ] = None,
@@ -42,7 +48,7 @@ def serve(
         bool | None,
         typer.Option(
             "--register/--no-register",
-            help="Whether users may bring files and open budgets; by default only locally.",
+            help="Whether curators may bring files and open budgets; by default only locally.",
         ),
     ] = None,
     upload_limit: Annotated[int, typer.Option(help="The largest upload, in MB.")] = 64,
@@ -62,7 +68,7 @@ def serve(
     if add_user is not None:
         from whosin.app.web.users import add_user as add
 
-        token = add(file, add_user)
+        token = add(file, add_user, curator)
         if json:
             print_json({"user": add_user, "token": token})
         else:

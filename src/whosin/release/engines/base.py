@@ -52,6 +52,11 @@ class Engine(Protocol):
         """Let go of what the engine holds."""
 
 
+def draft_name(name: str, digest: str) -> str:
+    """What a table is called until the ledger has stored its digest."""
+    return f".{name}.{digest[:32]}.draft"
+
+
 def kind_of(path: str) -> str:
     """The format of a file, by its name; a folder without an ending by the files in it."""
     name = path.rstrip("/*").removesuffix(".gz")

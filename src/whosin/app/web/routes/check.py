@@ -1,9 +1,8 @@
 """`/api/check`: the curator's private look at a table, where whoever asks may have it.
 
 Contract: it shows exact figures about the rows and goes past the ledger, as `whosin table check`
-does. On a page without users whoever uses it can read the served folder anyway, so they may look,
-unless the server is one where a curator opens all budgets beforehand. On a shared server nobody
-may, whatever their token.
+does. On a page without users whoever uses it is the curator (`visitors`); on a shared server those
+are whom the file of users names, and nobody else may look.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from whosin.app.web.failures import Refused
 from whosin.app.web.models import LookBody, ScenarioBody, Target
 from whosin.app.web.routes.files import settings_of
 from whosin.app.web.settings import Settings
+from whosin.app.web.visitors import visitor_of
 from whosin.release.checking import PRIVATE, check_table
 
 router = APIRouter(tags=["files"], route_class=BoundedRoute)
@@ -38,7 +38,7 @@ class Look(BaseModel):
 
 def may_look(request: Request) -> bool:
     """Whether whoever asks is the curator."""
-    return settings_of(request).register and not getattr(request.state, "login", True)
+    return visitor_of(request, settings_of(request)).curator
 
 
 @router.post("/api/check")
