@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import InvalidInput
 from whosin.release.domains import Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
 from whosin.release.engines.waiting import run_interruptibly
+from whosin.release.predicate import unknown_column
 
 PLANNING_PATIENCE = 1.0
 """Seconds to wait, after Ctrl-C, for an engine that is planning."""
@@ -70,7 +71,7 @@ class Table:
     def column(self, name: object, field: str = "column") -> str:
         """A column that exists."""
         if not isinstance(name, str) or name not in self.columns:
-            raise UnknownName(field, str(name), self.columns)
+            raise unknown_column(field, str(name), self.data)
         return name
 
     def type(self, column: str) -> Any:
