@@ -50,7 +50,8 @@ CELLS = [
     "import sys\nif {blocked}: sys.modules['ipywidgets'] = None",
     "import whosin as wi\ntable = wi.Table('wards.csv', 'who', {{'ward': ['x', 'y']}})",
     "plan = wi.calibrate(wi.Posterior('0.6'), wi.families.Independent('0.05', '0.5'))",
-    "session = wi.Session(table, plan, 'ledger.db')\nsession.release(wi.release.Count(by='ward'), share=1)",
+    "session = wi.Session(table, plan, 'ledger.db', share=1)",
+    "session.release(wi.release.Count(by='ward'))",
 ]
 
 
