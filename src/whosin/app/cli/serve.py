@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,6 +53,8 @@ def serve(
         ),
     ] = None,
     upload_limit: Annotated[int, typer.Option(help="The largest upload, in MB.")] = 64,
+    scan_minutes: Annotated[float, typer.Option(help="The longest that a release may take.")] = 10,
+    scan_memory: Annotated[int, typer.Option(help="The most memory of a release, in MB.")] = 4096,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Serve a web page for all of this: plan, release, verify, and the ledger.
@@ -83,7 +86,19 @@ def serve(
         else:
             print(f"{remove_user} has no token any longer.")
         return
-    settings = _settings(folder, ledger, host, tuple(name or ()), file, register, upload_limit)
+    for field, value, least, most in (
+        ("--upload-limit", upload_limit, 1, 100_000),
+        ("--scan-minutes", scan_minutes, 0.1, 10_000),
+        ("--scan-memory", scan_memory, 256, 10_000_000),
+    ):
+        if not least <= value <= most:
+            raise InvalidInput(field, f"from {least} to {most}", value)
+    settings = replace(
+        _settings(folder, ledger, host, tuple(name or ()), file, register),
+        largest_upload=upload_limit << 20,
+        scan_seconds=scan_minutes * 60,
+        scan_memory=scan_memory << 20,
+    )
     make_server = _server()
     with _listen(host, port) as listening:
         shown = f"[{host}]" if ":" in host else host
@@ -103,9 +118,8 @@ def _settings(
     names: tuple[str, ...],
     users: Path,
     register: bool | None,
-    upload_limit: int,
 ) -> Settings:
-    from whosin.app.web.settings import MEGABYTE, Settings, is_loopback
+    from whosin.app.web.settings import Settings, is_loopback
     from whosin.app.web.users import read_users
     from whosin.errors import InvalidInput
     from whosin.ledger import Ledger
@@ -115,8 +129,6 @@ def _settings(
     read_url(where)
     if "://" in where:  # a file is made with the first release, a shared ledger must be there now
         Ledger(where).dispose()
-    if not 1 <= upload_limit <= 100_000:
-        raise InvalidInput("--upload-limit", "from 1 to 100000", upload_limit)
     local, known = is_loopback(host), read_users(users)
     if not local and not known:
         raise InvalidInput(
@@ -130,7 +142,6 @@ def _settings(
         names,
         login=not local or bool(known),
         register=opens,
-        largest_upload=upload_limit * MEGABYTE,
     )
 
 
