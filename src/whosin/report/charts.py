@@ -9,6 +9,7 @@ from typing import Any
 
 from whosin.errors import InvalidInput
 from whosin.notions.chain_plans import ChainPlan
+from whosin.references import THEOREMS
 from whosin.report.plot import Curve
 from whosin.theorems.map import BARRIERS, EDGES
 
@@ -134,12 +135,16 @@ PLACES: dict[str, tuple[float, float]] = {
     "DP on records": (5.3, 3.0),
     "semantic privacy": (6.3, 2.2),
     "identifiability": (5.3, 1.4),
+    "PMP under D_K^k": (0.3, 1.9),
+    "PMP under {p_X}": (4.4, 0.8),
+    "mutual information": (6.3, 1.2),
+    "mean shift": (6.3, 0.4),
 }
 """Where each notion stands on the drawn map."""
 
 
-SPAN_X, SPAN_Y = (-0.4, 6.9), (0.7, 6.4)
-WIDTH, HEIGHT = 980, 620
+SPAN_X, SPAN_Y = (-0.4, 6.9), (0.2, 6.4)
+WIDTH, HEIGHT = 980, 660
 KINDS = {"both ways": COLOURS[0], "implies": COLOURS[2], "does not imply": COLOURS[1]}
 
 
@@ -157,7 +162,8 @@ def notion_chart() -> Any:
         middle = {"x": 0.45 * start[0] + 0.55 * end[0], "y": 0.45 * start[1] + 0.55 * end[1]}
         arrow = "⇔" if edge.both_ways else "⇒"
         tip = f"{edge.source} {arrow} {edge.target}: {edge.formula}"
-        text = edge.theorem if edge.theorem.startswith("T") else "⊇"
+        held = edge.theorem in ("definition", "subfamily")
+        text = edge.theorem if edge.theorem in THEOREMS else "⊇" if held else "⇒"
         labels.append({**middle, "text": text, "tip": tip})
     for barrier in BARRIERS:
         start, end = PLACES[barrier.source], PLACES[barrier.target]

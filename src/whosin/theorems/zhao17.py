@@ -19,38 +19,57 @@ itself, and r_x / r_x' = k. The best weights give tanh(¼ ln k), so tanh(¼ ln k
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 from whosin.arguments import of_numbers
 from whosin.errors import InvalidInput
+from whosin.exact import Number, exp_up, log_up, rational, round_up
+
+LARGEST = 700
 
 
 @of_numbers
-def membership_from_bayesian(epsilon: float) -> float:
+def membership_from_bayesian(epsilon: Number) -> float:
     """T14: ε-Bayesian DP ⇒ (D_*, e^ε)-PMP: D_* puts mass p on (x_i, x_K), 1 − p on (x_i', x_K)
     and lets the other rows follow the data; equivalent, since D_* is downward scalable in p."""
-    return math.exp(_epsilon(epsilon)) if epsilon < 700 else math.inf
+    return round_up(exp_up(_epsilon(epsilon))) if epsilon < LARGEST else math.inf
 
 
 @of_numbers
-def bayesian_from_membership(gamma: float) -> float:
+def bayesian_from_membership(gamma: Number) -> float:
     """T14, the other way: (D_*, γ)-PMP ⇒ ln γ-Bayesian DP."""
     if not gamma >= 1:
         raise InvalidInput("gamma", "at least 1", gamma)
-    return math.log(gamma)
+    return log_up(gamma if isinstance(gamma, float) else Fraction(gamma))
 
 
 @of_numbers
-def semantic_from_dp(epsilon: float) -> float:
-    """T15: ε-DP ⇒ tanh(ε/2)-semantic privacy; the same for Bayesian DP and Bayesian SP."""
-    return math.tanh(_epsilon(epsilon) / 2)
+def semantic_from_dp(epsilon: Number) -> float:
+    """T15: ε-DP ⇒ tanh(ε/2)-semantic privacy; the same for Bayesian DP and Bayesian SP.
+
+    tanh(ε/2) = (e^ε − 1)/(e^ε + 1), rounded up.
+    """
+    if _epsilon(epsilon) == 0:
+        return 0.0
+    if epsilon >= LARGEST:
+        return 1.0
+    growth = exp_up(epsilon)
+    return round_up((growth - 1) / (growth + 1))
 
 
 @of_numbers
-def dp_from_semantic(level: float) -> float:
-    """T15, the other way: level-semantic privacy ⇒ ε-DP with ε = 4 artanh(level)."""
+def dp_from_semantic(level: Number) -> float:
+    """T15, the other way: level-semantic privacy ⇒ ε-DP with ε = 4 artanh(level), rounded up.
+
+    4 artanh(s) = 2 ln((1+s)/(1−s)). The Bayesian form needs a default that is possible beside
+    everything that may be known of the other rows.
+    """
     if not 0 <= level <= 1:
         raise InvalidInput("level", "between 0 and 1", level)
-    return math.inf if level == 1 else 4 * math.atanh(level)
+    if level == 1:
+        return math.inf
+    exact = rational(level)
+    return 2 * log_up((1 + exact) / (1 - exact))
 
 
 @of_numbers
@@ -67,7 +86,7 @@ def dp_from_semantic_as_published(level: float) -> float:
     return 2 * math.atanh(2 * level)
 
 
-def _epsilon(value: float) -> float:
+def _epsilon(value: Number) -> Number:
     if not value >= 0:
         raise InvalidInput("epsilon", "at least 0", value)
     return value
