@@ -1,7 +1,9 @@
 """The largest public value among those present, by the repaired k-Max (Li13 5.3, erratum E1).
 
 Against someone who knows nothing (D_N) it raises no belief by more than (2^k−1)/(2^k−2). Against
-anyone else it promises nothing, and its level does not add: it is a release of its own.
+anyone else it promises nothing, and its level does not add: it is a release of its own. It bounds
+one direction only: someone may learn for certain that a person is out. So no ε holds, and an attack
+advantage is 1 − 1/r, not (r−1)/(r+1).
 """
 
 from __future__ import annotations
@@ -11,9 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from whosin import families
+from whosin import beliefs, families
 from whosin.errors import InvalidInput
-from whosin.exact import rational
+from whosin.exact import Number, rational
 from whosin.ledger.charge import Charge
 from whosin.noise import uniform
 from whosin.release.bounding import eligible
@@ -22,6 +24,8 @@ from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.linear import plain
 from whosin.release.table import Table
+
+HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +47,8 @@ class Maximum(Query):
             # Whoever knows who cannot meet a condition has a smaller universe to look at.
             raise InvalidInput("where", "left out: the promise is for the whole universe", "one")
         ranked = self._ranked()
-        k = _places(Fraction(share.plan.gamma))
+        ratio = share.plan.target.one_sided_ratio(HALF, HALF)
+        k = _places(beliefs.worst_belief(rational(ratio), HALF, HALF).gamma)
         if len(ranked) < 2 * k:
             raise InvalidInput("universe", f"at least {2 * k} entities for this γ", len(ranked))
         expression = table.check(self._expression(table))
@@ -106,7 +111,7 @@ class Maximum(Query):
         return present.aggregate(place=present["place"].max())
 
 
-def _places(gamma: Fraction) -> int:
+def _places(gamma: Number) -> int:
     """The least k with (2^k−1)/(2^k−2) ≤ γ."""
     for k in range(2, 64):
         if Fraction(2**k - 1, 2**k - 2) <= gamma:
