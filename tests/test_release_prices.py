@@ -8,7 +8,6 @@ import random
 from fractions import Fraction
 
 import pytest
-from scipy import stats
 
 import release_oracle as oracle
 import whosin as wi
@@ -371,7 +370,6 @@ def test_responses_follow_their_matrix() -> None:
             for count, chance in zip(counts, matrix[row], strict=True):
                 spread = (20_000 * float(chance * (1 - chance))) ** 0.5
                 assert abs(count - 20_000 * float(chance)) <= 6 * spread
-
 
 
 def test_synthetic_rows_are_charged_under_replace_only(data, tmp_path) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -229,7 +228,12 @@ def _least(
         return multiplier, bound(multiplier, grids[0]), grids[0]
     slope, value = -2.0, math.nan
     for grid in grids:
-        multiplier, value, slope = _carry(partial(bound, grid=grid), goal, multiplier, slope)
+        multiplier, value, slope = _carry(
+            lambda m, on=grid: bound(m, on),  # type: ignore[misc]
+            goal,
+            multiplier,
+            slope,
+        )
     return multiplier, value, grids[-1]
 
 

@@ -106,8 +106,8 @@ def _geometric(scale: float) -> Array:
 def least_scale(
     entities: int, family: AtMostKnown, epsilon: float, delta: float
 ) -> tuple[float, float, float]:
-    """(scale, ε, δ): the least geometric noise, possibly none, for which a count is (ε, δ)-DP against
-    the family: δ(ε) ≤ δ between a count with one person and without, in both directions.
+    """(scale, ε, δ): the least geometric noise, possibly none, for which a count is (ε, δ)-DP
+    against the family: δ(ε) ≤ δ between a count with one person and without, and the reverse.
 
     Exchanging in and out turns one direction into the other, and beliefs p into 1 − p.
     """

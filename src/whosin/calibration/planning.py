@@ -90,7 +90,7 @@ def calibrate(
     if not failing:
         fallback = fallbacks(epsilon, adversary)
     elif private or isinstance(family, AtMostKnown):
-        # (ε, δ)-DP bounds no belief at this δ; uncertainty about others is all that a count rests on.
+        # (ε, δ)-DP bounds no belief at this δ; a count that rests on uncertainty has nothing else.
         fallback = failing_fallbacks(math.inf, adversary)
     else:
         fallback = failing_fallbacks(round_up(rational(ratio)), adversary)
@@ -155,7 +155,7 @@ def _whole(value: object) -> bool:
 
 
 def _log(target: Target, ratio: Number) -> float:
-    """ln ratio, rounded down; ε itself, as a float that is not above it, where the target is one."""
+    """ln ratio, or the ε that the target is, rounded down."""
     if isinstance(target, Epsilon):
         return _down(rational(target.epsilon))
     return log_down(ratio if isinstance(ratio, float) else Fraction(ratio))

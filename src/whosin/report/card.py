@@ -128,7 +128,9 @@ def _through_a_ledger(plan: Plan) -> str:
     """What a release draws: a ledger adds in zCDP, so that more may be asked later."""
     rho = Budget.of(plan).rho / EPSILON_UNITS
     if not rho:
-        return "A ledger has no room for Gaussian noise under this plan: releases draw Laplace noise."
+        return (
+            "A ledger has no room for Gaussian noise under this plan: releases draw Laplace noise."
+        )
     assert plan.query is not None
     sigma = plan.query.euclidean(plan.relation) / math.sqrt(2 * rho)
     return (
@@ -176,7 +178,10 @@ def curves(plan: Plan) -> list[Curve]:
     adversary = read_adversary(plan.family)
     ratio, name = float(plan.target.ratio(adversary.low, adversary.high)), "with this plan"
     if is_dp(plan):  # F9 at the one point that is known: δ(ε)/(1 − e^ε/g) with g = e^ε · 10/9
-        ratio, name = ratio * 10 / 9, f"with this plan, but for a probability of {10 * plan.delta:g}"
+        ratio, name = (
+            ratio * 10 / 9,
+            f"with this plan, but for a probability of {10 * plan.delta:g}",
+        )
     found: list[Curve] = [("●", name, lambda p: float(beliefs.posterior(ratio, p)))]
     if plan.baseline_epsilon is not None and not math.isclose(
         plan.baseline_epsilon, math.log(ratio), rel_tol=1e-9
