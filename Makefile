@@ -6,7 +6,7 @@ CORE := .venv/.package
 STAMP := .venv/.installed
 EXTRAS := [test,docs]
 
-.PHONY: demo test soak bench docs reference format clean
+.PHONY: demo test soak system bench docs reference format clean
 
 demo: $(CORE)
 	@$(BIN)/whosin demo
@@ -22,6 +22,10 @@ test: $(STAMP)
 soak: $(STAMP)
 	@sh tests/system.sh
 	@$(BIN)/python -m pytest -m soak $(PYTEST)
+
+# Chromium, PostgreSQL, plink1.9 and Java from Debian's packages, for the tests that use them.
+system:
+	@sh tests/system.sh asked
 
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py $(BENCH)

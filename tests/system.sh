@@ -1,8 +1,10 @@
 #!/bin/sh
 # Programs that some tests use, from Debian's packages, each only where its command is missing.
-# Does nothing unless it runs as root on a machine with apt-get; silent when all is well. A package
-# that cannot be had is no failure here: the tests that need it say so.
+# Does nothing unless it is asked (`make system`, or CI=true) and runs as root on a machine with
+# apt-get; silent when all is well. A package that cannot be had is no failure here: the tests that
+# need it say so.
 
+[ "${CI:-}" = true ] || [ "${1:-}" = asked ] || exit 0
 [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 || exit 0
 
 missing=""

@@ -162,7 +162,7 @@ def test_rows_that_do_not_sum_to_one(run, tmp_path):
     ("rows", "words"),
     [
         ([[1.5, -0.5], [1, 0], [1, 0], [1, 0]], ["at least 0", "-0.5"]),
-        ([[float("nan"), 1], [1, 0], [1, 0], [1, 0]], ["a number", "nan"]),
+        ([[float("nan"), 1], [1, 0], [1, 0], [1, 0]], ["finite", "NaN"]),
         ([[1, 0], [1, 0], [1, 0]], ["4", "2^2", "got 3"]),
         ([[1, 0], [1], [1, 0], [1, 0]], ["equal length"]),
         ([["one", 0], [1, 0], [1, 0], [1, 0]], ["finite number", "'one'"]),
@@ -253,7 +253,9 @@ def test_not_json(run, tmp_path):
     path.write_text("{'a': 1}", encoding="utf-8")
     refused(run("verify", str(path)), "JSON", "line 1")
     path.write_bytes(b"\xff\xfe\x00")
-    refused(run("verify", str(path)), "JSON")
+    refused(run("verify", str(path)), "UTF-8 text")
+    path.write_text("[" * 100_000, encoding="utf-8")
+    refused(run("verify", str(path)), "deep")
     path.write_text("[1]", encoding="utf-8")
     refused(run("verify", str(path)), "JSON object")
 
@@ -470,6 +472,41 @@ def test_what_nobody_foresaw_is_not_a_refuted_claim(run, monkeypatch, coin):
     def fails(_path):
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setattr(Channel, "load", fails)
+    monkeypatch.setattr(Channel, "from_dict", fails)
     code, out, err = run("verify", coin)
     assert (code, out) == (3, "") and "internal error" in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("plan --posterior 0.6 --prior 0.1 --posterior 0.7", ["--posterior", "given once"]),
+        ("plan --rho 0.3 -m 5 -m 6", ["-m", "given once"]),
+        ("gwas simulate x --seed 1 --seed=2", ["--seed", "given once"]),
+        ("verify --notion dp -m 3 --mechanism except-first --entities 3", ["-m must be left out"]),
+    ],
+)
+def test_an_option_given_twice_is_not_lost_silently(run, line, words):
+    refused(run(*line.split()), *words)
+
+
+def test_a_missing_extra_is_said_before_an_address(run, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "whosin.app.web.server", None)
+    refused(run("serve", "--folder", str(tmp_path), "--port", "0"), "whosin[web]", code=3)
+
+
+def test_a_missing_folder_is_said_to_be_missing(run, tmp_path):
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(
+        "target = {epsilon = 1}\ntable = {source = 'visits', entity = 'a'}\n"
+        "[[queries]]\nkind = 'count'\n"
+    )
+    refused(run("release", str(scenario), "--dry-run"), "visits: no such file or folder")
+
+
+def test_the_shell_can_complete_commands(monkeypatch, run):
+    monkeypatch.setenv("_WHOSIN_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "whosin ver")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    code, out, err = run()
+    assert (code, out.split(), err) == (0, ["verify"], "")

@@ -62,7 +62,8 @@ def test_count_writes_tables_and_pictures(inside, capsys):
     header, first = (inside / "a.tsv").read_text().splitlines()[:2]
     assert header.split("\t") == ["CHR", "SNP", "BP", "A1", "A2", "F_A", "F_U", "CHISQ", "P", "OR"]
     assert len(first.split("\t")) == 10
-    assert main(["gwas", "count", "c.tsv", "--save", "m.svg"]) == 0
+    assert main(["gwas", "count", "c.tsv", "--save", "m.svg", "--save", "m.tsv"]) == 0
+    assert (inside / "m.svg").exists() and (inside / "m.tsv").exists()
     assert "not for publication" in (inside / "m.svg").read_text()
     assert "500 SNPs, 300 cases, 400 controls" in capsys.readouterr().out
 
@@ -119,7 +120,14 @@ def test_attack_tells_exact_from_released(inside, capsys):
     assert round(data["promised_power"], 6) == 0.03
     assert "the most that the plan allows" in (inside / "a.svg").read_text()
     assert main(run) == 0
-    assert "75.0% sure" in " ".join(capsys.readouterr().out.split())
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "75.0% sure" in shown and "95% interval" in shown
+    released = [point for point in data["points"] if point["source"] == "released"]
+    for point in released:
+        low, high = point["power_interval"]
+        assert low <= point["power"] <= high and low < high
+    above = any(point["power"] > data["promised_power"] for point in released)
+    assert ("Sampling explains" in shown) == above
 
 
 def test_experiment_draws_and_states_its_seeds(inside, capsys):

@@ -262,7 +262,7 @@ def test_homers_statistic_by_hand():
     np.testing.assert_allclose(ratio[0, 2], 2 * math.log(0.7 / 0.4))
     scores = attack._scores(np.stack([table, ratio]), np.array([[0, 1, 2, -1]], dtype=np.int8))
     np.testing.assert_allclose(scores[0], [-0.3, -0.1, 0.3, 0], atol=1e-6)
-    point = attack.Point(10, "homer", "exact", 0.3, 0.01)
+    point = attack.Point(10, "homer", "exact", 30, 100, 1, 100)
     assert math.isclose(point.posterior(0.5), 0.3 / 0.31)
 
 

@@ -159,7 +159,7 @@ def test_names_and_narrow_terminals(run, monkeypatch, name, width):
         ("create new.db d --prior 0.1..0.5", "and --epsilon; got none of them"),
         ("create new.db d --gamma 2 --prior 0.5..0.1", "low must be at most high (1/10); got 1/2"),
         ("create new.db d --plan none.json", "none.json: no such file"),
-        ("create new.db d --plan books.db", "the JSON that `whosin plan --json` writes"),
+        ("create new.db d --plan books.db", "plan file must be"),
         ("create new.db d --plan . --epsilon 1", "got --plan and --epsilon"),
         (
             "create new.db d --plan . --size-known",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -14,7 +15,7 @@ import postgres
 import whosin as wi
 from test_ledger_faults import run_kills
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed
-from whosin.ledger import Charge, Cost, verify
+from whosin.ledger import Charge, Cost, chain, clock, running, units, verify
 from whosin.ledger.store import read_url
 
 PLAN = wi.calibrate(wi.Epsilon(1))
@@ -182,9 +183,8 @@ def test_an_answer_takes_four_round_trips(ledger, monkeypatch):
         patch.setattr(psycopg.Connection, "commit", lambda _: pytest.fail("a trip more"))
         patch.setattr(psycopg.Cursor, "executemany", lambda *_: pytest.fail("a trip more"))
         assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
-    look = ["BEGIN", "SELECT", "SELECT", "SELECT", "SELECT"]
-    debit, answer = ["INSERT", "UPDATE", "COMMIT"], ["INSERT", "INSERT", "UPDATE", "COMMIT"]
-    assert trips == [look, debit, look, answer]
+    look, change = ["BEGIN", *["SELECT"] * 6], ["SELECT", "COMMIT"]
+    assert trips == [look, change, look, change]
 
 
 def test_a_retry_that_waited_for_the_first_sees_its_debit(ledger):
@@ -211,7 +211,7 @@ def test_a_disk_that_fails_at_the_commit_leaves_nothing(ledger, admin, monkeypat
     from whosin.ledger import turn
 
     ledger.register("d", PLAN)
-    broken = dict.fromkeys(("change dataset",), "UPDATE whosin_datasets SET last = 1 / 0")
+    broken = {"call debit": "SELECT 1 / 0"}
     real = turn._compiled
     monkeypatch.setattr(turn, "_compiled", lambda name, on: broken.get(name) or real(name, on))
     with pytest.raises(StoreFailed, match="no answer was given"):
@@ -321,21 +321,111 @@ def test_wrong_passwords_and_places_are_not_shown(url):
         wi.Ledger(wrong, wait=2)
 
 
-def test_the_grants_of_the_documentation_are_enough(url, ledger):
-    ledger.register("d", PLAN)
+@pytest.fixture
+def as_role(url, ledger):
+    """Opens the ledger in a role that has the rights of the documentation, and no other."""
     page = (Path(__file__).parent.parent / "docs" / "ledger.md").read_text(encoding="utf-8")
     grants = page.split("```sql\n")[1].split("```")[0]
+    roles = ("analysts", "curators", "closers")
     with ledger._store.writing() as connection:
-        connection.exec_driver_sql("DROP ROLE IF EXISTS analysts")
-        connection.exec_driver_sql("CREATE ROLE analysts LOGIN PASSWORD 'few-rights'")
+        for role in roles:
+            connection.exec_driver_sql(f"DROP ROLE IF EXISTS {role}")
+            connection.exec_driver_sql(f"CREATE ROLE {role} LOGIN PASSWORD 'few-rights'")
         for statement in grants.strip().split(";")[:-1]:
             connection.exec_driver_sql(statement)
-    limited = url.replace(f"whosin:{postgres.PASSWORD}", "analysts:few-rights")
-    with wi.Ledger(limited, who="ann") as session:
-        assert session.answer("d", PRICE, lambda: 1, "r") == 1
-        assert verify(session, "d").debits == 1
-        with pytest.raises(StoreFailed, match="permission denied"), session._store.writing() as c:
-            c.exec_driver_sql("UPDATE whosin_entries SET head = ''")
+    opened = []
+
+    def connect(role: str) -> wi.Ledger:
+        there = url.replace(f"whosin:{postgres.PASSWORD}", f"{role}:few-rights")
+        opened.append(wi.Ledger(there, who=role))
+        return opened[-1]
+
+    yield connect
+    for each in opened:
+        each.dispose()
+    with ledger._store.writing() as connection:
+        for role in roles:
+            connection.exec_driver_sql(f"DROP OWNED BY {role}")
+            connection.exec_driver_sql(f"DROP ROLE {role}")
+
+
+def test_the_grants_of_the_documentation_are_enough(as_role):
+    as_role("curators").register("d", PLAN)
+    analyst = as_role("analysts")
+    assert analyst.admit("d", PLAN).debits == 0
+    assert analyst.answer("d", PRICE, lambda: 1, "r") == 1
+    assert verify(analyst, "d").debits == 1
+    assert as_role("closers").close("d").state == "closed"
+
+
+def test_the_grants_of_the_documentation_allow_no_more(as_role, ledger):
+    """Neither a statement of one's own nor another role's function."""
+    ledger.register("d", PLAN)
+    analyst, curator, closer = (as_role(role) for role in ("analysts", "curators", "closers"))
+    for session in (analyst, curator, closer):
+        for statement in (
+            "UPDATE whosin_datasets SET spent_epsilon = 0",
+            "UPDATE whosin_datasets SET epsilon = 10 * epsilon",
+            "INSERT INTO whosin_entries VALUES ('d', 2, 'debit', 'x', '{}', '')",
+            "INSERT INTO whosin_answers VALUES ('d', 'x', '1')",
+            "DELETE FROM whosin_answers",
+            "TRUNCATE whosin_entries",
+            "CREATE TRIGGER t BEFORE INSERT ON whosin_entries EXECUTE FUNCTION whosin_lock('d')",
+            "SELECT whosin_write(d, 'debit', 'x', '{}', '') FROM whosin_datasets d",
+        ):
+            refused = pytest.raises(StoreFailed, match="permission denied")
+            with refused, session._store.writing() as connection:
+                connection.exec_driver_sql(statement)
+    for call in (
+        lambda: analyst.register("e", PLAN),
+        lambda: analyst.admit("e", PLAN),
+        lambda: analyst.close("d"),
+        lambda: closer.register("e", PLAN),
+        lambda: closer.debit("d", "r", PRICE),
+        lambda: curator.close("d"),
+        lambda: curator.debit("d", "r", PRICE),
+    ):
+        with pytest.raises(StoreFailed, match="permission denied"):
+            call()
+    assert ledger.datasets() == ["d"] and verify(ledger, "d").entries == 1
+
+
+FORGERIES = {
+    "the sums stay": lambda row, entry: (row, {**entry, "sums": running.sums(row)}),
+    "a cost below zero": lambda row, entry: (row, priced(entry, -1)),
+    "no cost": lambda row, entry: (row, {**entry, "costs": {}}),
+    "more than the budget": lambda row, entry: (row, priced(entry, 2 * units.EPSILON_UNITS)),
+    "other terms": lambda row, entry: (row._replace(epsilon=2 * row.epsilon), entry),
+    "another head": lambda row, entry: (row._replace(head="0" * 64), entry),
+    "another number": lambda row, entry: (row._replace(entries=7), entry),
+}
+
+
+def priced(body, epsilon):
+    return {**body, "costs": {"add-remove": {"epsilon": epsilon, "rho": 0, "delta": 0}}}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_the_functions_believe_nothing(as_role, ledger, forgery):
+    """An analyst with a program of one's own, who computes sums and digests as it pleases."""
+    ledger.register("d", PLAN)
+    ledger.debit("d", "first", PRICE)
+    analyst = as_role("analysts")
+    with analyst._store.turn("d", ["r"]) as turn:
+        body = {"who": "eve", "when": clock.now(), **PRICE.to_dict()}
+        row, body = FORGERIES[forgery](turn.row, body)
+        said = body.pop("sums", None)
+        cost = body["costs"].get("add-remove", {"epsilon": 0})
+        entry, after = running.following(
+            row, "debit", "r", body, debits=2, spent_epsilon=row.spent_epsilon + cost["epsilon"]
+        )
+        if said is not None:
+            entry = replace(entry, body={**entry.body, "sums": said})
+            entry = replace(entry, head=chain.link(row.head, entry.linked()))
+        with pytest.raises(psycopg.Error) as caught:
+            turn.commit(after, entry)
+        assert caught.value.sqlstate == "WH001"
+    assert verify(ledger, "d").debits == 1
 
 
 def test_an_empty_database_is_not_a_ledger_yet(url):
@@ -381,7 +471,5 @@ def test_the_servers_clock_counts(ledger, monkeypatch):
     real = store.now
     monkeypatch.setattr(store, "now", lambda *given: real(*given) if given else "2001")
     assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
-    with ledger._store.writing() as connection:
-        connection.exec_driver_sql("UPDATE whosin_datasets SET last = '2999-01-01T00:00:00.0Z'")
-    with pytest.raises(StoreFailed, match="set it right"):
-        ledger.answer("d", PRICE, lambda: 1, "later")
+    assert verify(ledger, "d").debits == 1
+    assert all(entry.body["when"] > "2025" for entry in ledger.history("d"))

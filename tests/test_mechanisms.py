@@ -437,7 +437,7 @@ def test_load_records(tmp_path):
         ({"space": SUBSETS, "probabilities": [[1], [True]]}, "row 1, column 0"),
         ({"space": SUBSETS, "probabilities": [["1/0"], [1]]}, "a finite number; got '1/0'"),
         ({"space": SUBSETS, "probabilities": [[1], [0.5]]}, r"row 1 \(world {ann}\) must be 1"),
-        ('{"space": {"kind": "subsets", "entities": 1}, "probabilities": [[NaN], [1]]}', "nan"),
+        ('{"space": {"kind": "subsets", "entities": 1}, "probabilities": [[NaN], [1]]}', "finite"),
     ],
 )
 def test_load_refuses_bad_files(tmp_path, content, message):
@@ -451,7 +451,7 @@ def test_load_refuses_bytes(tmp_path):
     """Not text at all."""
     path = tmp_path / "channel.json"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidInput, match="JSON text"):
+    with pytest.raises(InvalidInput, match="UTF-8 text"):
         wi.Channel.load(path)
 
 

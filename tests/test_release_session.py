@@ -171,6 +171,14 @@ def test_a_request_resumes_in_another_process_as_it_was(data, ledger) -> None:
         Session(data, PLAN, ledger, request="jo")
 
 
+def test_asking_does_not_read_the_history(data, ledger, monkeypatch) -> None:
+    """It may have tens of thousands of entries."""
+    for name in ("history", "record"):
+        monkeypatch.setattr(wi.Ledger, name, lambda *_: pytest.fail("it read the history"))
+    for _ in range(2):
+        Session(data, PLAN, ledger, request="job").release([Count(), Rows()])
+
+
 def test_two_sessions_share_a_budget(data, ledger) -> None:
     half = wi.calibrate(wi.Epsilon(0.5), wi.families.Independent())
     ledger.register("people", PLAN)

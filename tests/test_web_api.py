@@ -27,16 +27,23 @@ from schemathesis.specs.openapi.checks import (
 )
 
 import whosin as wi
+from web_faults import (
+    appears,
+    crashing_scan,
+    failing_plan,
+    failing_scan,
+    waiting_scan,
+    with_fault,
+)
 from web_server import ONE, PLAN, SCENARIO, problem, program, served
 from whosin.app.cli.main import main
-from whosin.app.web import lane, writing
+from whosin.app.web import writing
 from whosin.app.web.guard import SECURITY
 from whosin.app.web.server import make_app, running
 from whosin.app.web.settings import Settings
 from whosin.app.web.users import add_user, read_users
 from whosin.ledger import Ledger, verify
-from whosin.release import DuckDB
-from whosin.release.scenario import load_scenario, read_plan
+from whosin.release.scenario import load_scenario
 
 SECRET = "patient 4711 is Ann"
 
@@ -170,7 +177,7 @@ def test_the_whole_round(server, hospital, tmp_path):
     assert text.splitlines()[1].startswith('"surgery",')
     report = server.post("/api/release/report", json=body).text
     assert "visits by ward" in report and "<script" not in report
-    assert "http" not in report.replace("http://www.w3.org", "")
+    assert "http:" not in report.replace("http://www.w3.org", "") and "https:" not in report
     assert problem(server.post("/api/release/csv", params={"answer": 9}, json=body), 422, "answer")
 
     toml = server.post("/api/scenario/toml", json=SCENARIO).text
@@ -384,15 +391,10 @@ def test_two_browsers_cannot_overdraw(server, hospital):
 
 def test_a_failing_scan_keeps_the_debit_and_tells_nothing(server, hospital, monkeypatch, capfd):
     body = {"scenario": ONE, "request": "will-fail-once"}
-    run = DuckDB.run
-
-    def fail(self: DuckDB, *_: object) -> object:
-        raise RuntimeError(SECRET)
-
-    monkeypatch.setattr(DuckDB, "run", fail)
-    first = server.post("/api/release", json=body)
+    with monkeypatch.context() as patch:
+        with_fault(patch, failing_scan, SECRET)
+        first = server.post("/api/release", json=body)
     assert "the debit stands" in problem(first, 503)
-    monkeypatch.setattr(DuckDB, "run", run)
     made = server.post("/api/release", json=body)
     assert made.status_code == 200
     with Ledger(hospital.ledger) as ledger:
@@ -401,90 +403,87 @@ def test_a_failing_scan_keeps_the_debit_and_tells_nothing(server, hospital, monk
 
 
 def test_an_unexpected_error_tells_nothing(server, monkeypatch, capfd):
-    def fail(*_: object) -> object:
-        raise ValueError(SECRET)
-
-    monkeypatch.setattr("whosin.app.web.routes.plan.plan_of", fail)
+    with_fault(monkeypatch, failing_plan, SECRET)
     answer = server.post("/api/plan", json=PLAN)
     said = "".join(capfd.readouterr())
     assert "internal error" in problem(answer, 500)
     assert SECRET not in answer.text + said and "ValueError" in said
 
 
-CRASH = """
-import os, sys
-from pathlib import Path
+def test_a_crash_leaves_the_debit_and_no_second_answer(server, hospital, monkeypatch):
+    """A process dies between the debit and the noise; another goes on under the same id."""
+    body = {"scenario": ONE, "request": "crashed-midway"}
+    with monkeypatch.context() as patch:
+        with_fault(patch, crashing_scan)
+        words = problem(server.post("/api/release", json=body), 503)
+    assert "continues without paying again" in words
+    _goes_on(server, hospital, body)
+
+
+SERVER = """
+import sys
+from _pytest.monkeypatch import MonkeyPatch
+from web_faults import waiting_scan, with_fault
 from whosin.app.cli.main import main
-from whosin.release import DuckDB
-DuckDB.run = lambda *_: os._exit(9)
+with_fault(MonkeyPatch(), waiting_scan, sys.argv[1])
 main(["serve", "--folder", sys.argv[1], "--port", "0"])
 """
 
 
-def test_a_crash_leaves_the_debit_and_no_second_answer(hospital):
-    """The server dies between the debit and the noise; a new one goes on under the same id."""
-    body = {"scenario": ONE, "request": "crashed-midway"}
-    command = [sys.executable, "-c", CRASH, str(hospital.folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+def test_a_killed_server_takes_its_processes_along(hospital):
+    """The server is killed while a table is scanned; a new one goes on under the same id."""
+    body = {"scenario": ONE, "request": "killed-midway"}
+    command = [sys.executable, "-c", SERVER, str(hospital.folder)]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
+        ThreadPoolExecutor(1) as pool,
+    ):
         assert process.stdout is not None
         url = process.stdout.readline().split()[3]
-        with program(url) as client, pytest.raises(httpx.TransportError):
-            client.post("/api/release", json=body)
-        assert process.wait(20) == 9
+        with program(url) as client:
+            lost = pool.submit(client.post, "/api/release", json=body)
+            assert appears(hospital.folder / "scanning")
+            started = descendants(process.pid)
+            assert len(started) == 2  # what forks, and what was forked
+            process.kill()
+            with pytest.raises(httpx.TransportError):
+                lost.result()
+    end = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in started)
+    with running(hospital) as url, program(url) as client:
+        _goes_on(client, hospital, body)
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that a process has started, and theirs."""
+    listed = Path(f"/proc/{pid}/task").glob("*/children")
+    own = [int(word) for file in listed for word in file.read_text().split()]
+    return [*own, *(each for child in own for each in descendants(child))]
+
+
+def _goes_on(client: httpx.Client, hospital: Settings, body: dict[str, object]) -> None:
     with Ledger(hospital.ledger) as ledger:
         assert ledger.standing("hospital").debits == 1
         assert verify(ledger, "hospital").unanswered != ()
-    with running(hospital) as url, program(url) as client:
-        made = client.post("/api/release", json=body).json()
-        assert client.post("/api/release", json=body).json() == made
+    made = client.post("/api/release", json=body).json()
+    assert made["answers"] and client.post("/api/release", json=body).json() == made
     with Ledger(hospital.ledger) as ledger:
         assert ledger.standing("hospital").debits == 1
 
 
-def test_a_long_scan_does_not_hold_up_others(server, monkeypatch):
-    run, scanning, go_on = DuckDB.run, threading.Event(), threading.Event()
-
-    def slow(self: DuckDB, *given: object) -> object:
-        scanning.set()
-        go_on.wait(20)
-        return run(self, *given)
-
-    monkeypatch.setattr(DuckDB, "run", slow)
+def test_a_long_scan_does_not_hold_up_others(server, hospital, monkeypatch):
+    with_fault(monkeypatch, waiting_scan, str(hospital.folder))
     with ThreadPoolExecutor(1) as pool:
         body = {"scenario": ONE, "request": "a-long-scan"}
         long = pool.submit(server.post, "/api/release", json=body)
-        assert scanning.wait(20)
-        began = time.monotonic()
+        assert appears(hospital.folder / "scanning")
         assert server.post("/api/plan", json=PLAN).status_code == 200
-        assert time.monotonic() - began < 10
-        go_on.set()
+        assert server.get("/api/ledger").json()["datasets"][0]["standing"]["debits"] == 1
+        assert not long.done()
+        (hospital.folder / "go-on").touch()
         assert long.result().status_code == 200
-
-
-def test_exact_arithmetic_is_for_one_at_a_time(still, monkeypatch):
-    inside, most, lock = 0, 0, threading.Lock()
-
-    def watched(*given: object) -> wi.Plan:
-        nonlocal inside, most
-        with lock:
-            inside += 1
-            most = max(most, inside)
-        time.sleep(0.02)
-        with lock:
-            inside -= 1
-        return read_plan(*given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr("whosin.app.web.scenarios.read_plan", watched)
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: still.post("/api/plan", json=PLAN), range(16)))
-    assert {answer.status_code for answer in answers} == {200} and most == 1
-
-
-def test_more_than_can_wait_are_told_so(still, monkeypatch):
-    monkeypatch.setattr(lane, "_queue", threading.BoundedSemaphore(1))
-    with lane.exact():
-        assert "busy" in problem(still.post("/api/plan", json=PLAN), 429)
-    assert still.post("/api/plan", json=PLAN).status_code == 200
 
 
 # The command

@@ -49,10 +49,10 @@ JSON = {"Content-Type": "application/json"}
         (b"[]", JSON, 422, f"{BODY}; got a list"),
         (b'"x"', JSON, 422, f"{BODY}; got a text"),
         (b"3", JSON, 422, f"{BODY}; got a number"),
-        (b'{"a":', JSON, 422, "the body must be JSON; it is not, from character 5 on"),
-        (b'{"a":"\xff"}', JSON, 400, "the body must be JSON in UTF-8"),
-        (b"[" * 100_000, JSON, 400, "of reasonable depth"),
-        (b'{"target":{"gamma":' + b"9" * 5000 + b"}}", JSON, 400, "numbers"),
+        (b'{"a":', JSON, 422, "the body must be JSON; got line 1"),
+        (b'{"a":"\xff"}', JSON, 422, "the body must be JSON in UTF-8"),
+        (b"[" * 100_000, JSON, 422, "the body must be nested at most"),
+        (b'{"target":{"gamma":' + b"9" * 5000 + b"}}", JSON, 422, "numbers of at most 1000 digits"),
     ],
 )
 def test_a_body_that_is_none(still, content, headers, status, words):
@@ -128,11 +128,13 @@ def test_a_wrong_shape_names_its_field(still, path, body, field, words):
     assert len(error["message"]) < 300 and ". " not in error["message"]
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
-def test_numbers_that_are_none(still, number):
+@pytest.mark.parametrize(
+    ("number", "field"), [("NaN", None), ("Infinity", None), ("1e999", "target.gamma")]
+)
+def test_numbers_that_are_none(still, number, field):
     body = f'{{"target": {{"gamma": {number}}}}}'.encode()
     found = said(still.post("/api/plan", content=body, headers=JSON))
-    assert found[:2] == (422, "target.gamma") and "not finite" in found[2]
+    assert found[:2] == (422, field) and "finite" in found[2]
 
 
 def test_addresses_and_names(still):

@@ -21,11 +21,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pyarrow import parquet
 
+from web_faults import appears, waiting_scan, with_fault
 from web_server import ONE, program, served
 from whosin.app.web.server import running
 from whosin.app.web.users import add_user
 from whosin.ledger import Ledger
-from whosin.release import DuckDB
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((path for path in map(shutil.which, NAMES) if path is not None), None)
@@ -460,24 +460,15 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
 
 def test_a_tab_closed_in_the_middle_goes_on_later(hospital, opened, serving, monkeypatch):
     """Paid once, answered once: the page remembers the request's id."""
-    from threading import Event
-
-    run, scanning, go_on = DuckDB.run, Event(), Event()
-
-    def slow(self: DuckDB, *given: object) -> object:
-        scanning.set()
-        go_on.wait(20)
-        return run(self, *given)
-
     url = serving(hospital)
     page = opened(url)
     load(page)
-    monkeypatch.setattr(DuckDB, "run", slow)
+    with_fault(monkeypatch, waiting_scan, str(hospital.folder))
     page.get_by_role("button", name="Release").click()
-    assert scanning.wait(20)
+    assert appears(hospital.folder / "scanning")
     context = page.context
     page.close()
-    go_on.set()
+    (hospital.folder / "go-on").touch()
     page = context.new_page()
     page.goto(url)
     expect(page.locator("#pending")).to_contain_text("was under way")

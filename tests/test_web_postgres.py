@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 import postgres
+from web_faults import appears, waiting_scan, with_fault
 from web_server import ONE, SCENARIO, program, served
 from whosin.app.web.server import running
 from whosin.ledger import Ledger, verify
-from whosin.release import DuckDB
 
 
 @pytest.fixture(scope="module")
@@ -119,19 +119,16 @@ def test_the_database_stops_while_a_table_is_scanned(server, hospital, database,
     """The debit stands, the answer cannot be stored and is not shown, and a retry pays nothing."""
     settings, table = hospital
     body = {"scenario": about(ONE, table), "request": "stopped-midway"}
-    run = DuckDB.run
-
-    def stopping(self: DuckDB, *given: object) -> object:
+    with monkeypatch.context() as patch, ThreadPoolExecutor(1) as pool:
+        with_fault(patch, waiting_scan, str(settings.folder))
+        asked = pool.submit(server.post, "/api/release", json=body)
+        assert appears(settings.folder / "scanning")
         database.stop()
-        return run(self, *given)
-
-    monkeypatch.setattr(DuckDB, "run", stopping)
-    try:
-        first = server.post("/api/release", json=body)
-        assert "ledger" in problem(first, 503) and "rows" not in first.text
-    finally:
-        database.start()
-    monkeypatch.setattr(DuckDB, "run", run)
+        try:
+            (settings.folder / "go-on").touch()
+            assert "ledger" in problem(asked.result(), 503) and "rows" not in asked.result().text
+        finally:
+            database.start()
     name = table.removesuffix(".parquet")
     with Ledger(settings.ledger) as ledger:
         assert ledger.standing(name).debits == 1

@@ -15,12 +15,12 @@ import pytest
 from pyarrow import parquet
 
 import whosin as wi
+from web_faults import second_scan_failing, with_fault
 from web_server import ONE, SCENARIO, problem, program, served
 from whosin.app.web import outputs
 from whosin.app.web.models import ScenarioBody
 from whosin.app.web.server import running
 from whosin.ledger import Ledger
-from whosin.release import DuckDB
 from whosin.release.scenario import load_scenario, read_plan
 
 SIZED = {"adversary": {"prior": "0.05..0.5", "size-known": True}}
@@ -172,24 +172,19 @@ def test_a_synthetic_table_replaces_nothing(server, hospital):
 def test_two_tables_of_one_name_at_once(hospital):
     """Whoever comes second is told, also while the first is still being written."""
     body = ScenarioBody.model_validate(SYNTHETIC)
-    with outputs.reserved(hospital.folder, body):
-        for own in ((), (1,)):
-            with pytest.raises(outputs.Refused), outputs.reserved(hospital.folder, body, own):
-                pass
+    with (
+        outputs.reserved(hospital.folder, body),
+        pytest.raises(outputs.Refused),
+        outputs.reserved(hospital.folder, body),
+    ):
+        pass
     with outputs.reserved(hospital.folder, body):
         pass
 
 
 def test_an_interrupted_table_is_continued_under_its_id(server, hospital, monkeypatch):
     body = {"scenario": SYNTHETIC, "request": "breaks-once"}
-    run, calls = DuckDB.run, iter(range(100))
-
-    def fail(self: DuckDB, *given: object) -> object:
-        if next(calls) == 1:
-            raise RuntimeError("while the table is counted")
-        return run(self, *given)
-
-    monkeypatch.setattr(DuckDB, "run", fail)
+    with_fault(monkeypatch, second_scan_failing, str(hospital.folder / "failed"))
     assert "the debit stands" in problem(server.post("/api/release", json=body), 503)
     made = server.post("/api/release", json=body)
     assert made.status_code == 200 and (hospital.folder / "copy.parquet").exists()

@@ -46,12 +46,14 @@ if TYPE_CHECKING:
     from whosin.notions import Witness as Witness
     from whosin.release import Session as Session
     from whosin.release import Table as Table
+    from whosin.release import queries as queries
     from whosin.spaces import Count as Count
     from whosin.spaces import Histogram as Histogram
     from whosin.spaces import Max as Max
     from whosin.spaces import Records as Records
     from whosin.spaces import Subsets as Subsets
     from whosin.spaces import Sum as Sum
+    from whosin.spaces import statistics as statistics
 
 __version__ = "0.1.0"
 
@@ -73,6 +75,8 @@ _ROOMS = (
     "spaces",
     "theorems",
 )
+_NAMESPACES = {"queries": "release.queries", "statistics": "spaces.statistics"}
+"""Questions to a table, and statistics of worlds: both have a Count, a Sum and a Histogram."""
 _NAMES = {
     "Advantage": "calibration",
     "Channel": "mechanisms",
@@ -97,12 +101,14 @@ _NAMES = {
     "calibrate": "calibration",
 }
 
-__all__ = ["__version__", *_ROOMS, *_NAMES]
+__all__ = ["__version__", *_ROOMS, *_NAMESPACES, *_NAMES]
 
 
 def __getattr__(name: str) -> object:
     if name in _ROOMS:
         return import_module(f"whosin.{name}")
+    if name in _NAMESPACES:
+        return import_module(f"whosin.{_NAMESPACES[name]}")
     if name in _NAMES:
         return getattr(import_module(f"whosin.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'whosin' has no attribute {name!r}")

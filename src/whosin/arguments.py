@@ -59,11 +59,20 @@ def path_of(value: object, field: str = "path") -> Path:
     raise InvalidInput(field, "the path of a file", shown(value))
 
 
-def whole(value: object, field: str, least: int) -> int:
-    """A whole number of at least this."""
-    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least:
-        return int(value)
-    raise InvalidInput(field, f"a whole number of at least {least}", shown(value))
+MOST_PEOPLE = 10**10
+"""More than there are."""
+
+
+def whole(value: object, field: str, least: int, most: int | None = None) -> int:
+    """A whole number of at least this, and at most that."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number = int(value)
+        if number >= least and (most is None or number <= most):
+            return number
+    accepted = f"a whole number of at least {least}"
+    if most is not None:
+        accepted += f" and at most {most:,}"
+    raise InvalidInput(field, accepted, value)
 
 
 def real(value: object, field: str) -> Any:

@@ -13,11 +13,24 @@ class WhosinError(Exception):
     """The root of all errors raised by whosin."""
 
 
+LONGEST = 160
+
+
+def short(value: object) -> str:
+    """What came, in one line and not longer than a line."""
+    try:
+        text = str(value)
+    except (ValueError, RecursionError):  # a number of too many digits, a list of lists of lists …
+        return f"something too long to show ({type(value).__name__})"
+    text = "".join(each if each.isprintable() else " " for each in text[: LONGEST + 1])
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
 class InvalidInput(WhosinError, ValueError):
     """A parameter is outside its accepted range."""
 
     def __init__(self, field: str, accepted: str, got: object) -> None:
-        super().__init__(f"{field} must be {accepted}; got {got}")
+        super().__init__(f"{short(field)} must be {accepted}; got {short(got)}")
         self.field, self.accepted, self.got = field, accepted, got
 
 
@@ -40,6 +53,18 @@ class TooLarge(WhosinError):
     def __init__(self, what: str, needed: int, limit: int, fits: str) -> None:
         super().__init__(f"{what} needs {_bytes(needed)} and {_bytes(limit)} are available; {fits}")
         self.needed, self.limit = needed, limit
+
+
+class TookTooLong(WhosinError):
+    """A process was stopped at its deadline."""
+
+
+class OutOfMemory(WhosinError):
+    """A process was stopped because it needed more memory than it may have."""
+
+
+class Crashed(WhosinError):
+    """A process ended without an answer, or with an error that no message describes."""
 
 
 class NoPureLevel(WhosinError):

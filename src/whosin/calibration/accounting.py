@@ -224,7 +224,8 @@ def _least(
     multiplier = smallest_multiplier(
         lambda m: bound(m, grids[0]), goal, start=_start(process), accuracy=5e-2, floor=FLOOR
     )
-    if multiplier < 2 * FLOOR:  # the target is met with hardly any noise: look no further
+    if multiplier < 2 * FLOOR and bound(multiplier / 1.1, grids[0]) <= goal:
+        # The target is met with hardly any noise: look no further.
         return multiplier, bound(multiplier, grids[0]), grids[0]
     slope, value = -2.0, math.nan
     for grid in grids:

@@ -103,6 +103,7 @@ def _geometric(scale: float) -> Array:
     return np.asarray(weights * (1 - alpha) / (1 + alpha))
 
 
+@lru_cache(maxsize=64)
 def least_scale(
     entities: int, family: AtMostKnown, epsilon: float, delta: float
 ) -> tuple[float, float, float]:
@@ -126,6 +127,7 @@ def least_scale(
     return scale, epsilon, delta
 
 
+@lru_cache(maxsize=64)
 def smallest_scale(
     entities: int, family: AtMostKnown, ratio: float, delta: float
 ) -> tuple[float, float, float, float]:

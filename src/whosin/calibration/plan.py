@@ -11,6 +11,7 @@ from whosin.arguments import path_of
 from whosin.calibration import codec
 from whosin.calibration.queries import Query
 from whosin.calibration.targets import Target
+from whosin.documents import read_json
 from whosin.errors import InvalidInput, UnknownName
 from whosin.families import Family
 from whosin.showing import Shown
@@ -155,12 +156,7 @@ class Plan(Shown):
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read what `whosin plan --json` writes."""
-        try:
-            data = json.loads(path_of(path).read_text(encoding="utf-8"))
-        except (UnicodeDecodeError, json.JSONDecodeError):
-            accepted = "the JSON that `whosin plan --json` writes"
-            raise InvalidInput("plan file", accepted, f"{Path(path).name}, which is not") from None
-        return cls.from_dict(data)
+        return cls.from_dict(read_json(path_of(path), "plan file"))
 
     def save(self, path: str | Path) -> None:
         """Write the plan as JSON."""
@@ -175,5 +171,5 @@ def _agree(given: object, found: object) -> bool:
     if isinstance(found, list) and isinstance(given, list):
         return len(found) == len(given) and all(map(_agree, given, found))
     if isinstance(found, float) and isinstance(given, int | float) and not isinstance(given, bool):
-        return math.isclose(given, found, rel_tol=1e-9)
+        return abs(given) < 1e300 and math.isclose(given, found, rel_tol=1e-9)
     return type(given) is type(found) and given == found

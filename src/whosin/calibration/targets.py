@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from whosin import beliefs
+from whosin.arguments import MOST_PEOPLE, whole
 from whosin.errors import ImpossibleTarget, InvalidInput
 from whosin.exact import Number, exp_up, rational
 
@@ -174,8 +175,7 @@ class Rho(Target):
 
     def __post_init__(self) -> None:
         _inside(self.rho, "rho")
-        if isinstance(self.m, bool) or not isinstance(self.m, int) or self.m < 2:
-            raise InvalidInput("m", "a whole number of at least 2", repr(self.m))
+        whole(self.m, "m", 2, MOST_PEOPLE)
 
     def ratio(self, low: Fraction, high: Fraction) -> Number:
         rho, prior = rational(self.rho), Fraction(1, self.m)

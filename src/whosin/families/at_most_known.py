@@ -9,6 +9,7 @@ from itertools import product
 from math import prod
 from typing import Any, ClassVar
 
+from whosin.arguments import MOST_PEOPLE, whole
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, flint_rational
 from whosin.families.base import Bounded, Worst
@@ -45,8 +46,7 @@ class AtMostKnown(Bounded):
     theorems: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 0:
-            raise InvalidInput("k", "a whole number of at least 0", repr(self.k))
+        whole(self.k, "k", 0, MOST_PEOPLE)
         if self.bounds[0] == 0 or self.bounds[1] == 1:
             raise InvalidInput(
                 "low and high", "strictly between 0 and 1", f"{self.low}..{self.high}"

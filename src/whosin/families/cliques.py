@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.arguments import MOST_PEOPLE, whole
 from whosin.exact import Array
 from whosin.families.base import Family, Worst, columns, two_worlds
 from whosin.families.structure import check_prior, independent_beliefs
@@ -38,8 +38,7 @@ class Cliques(Family):
     theorems: ClassVar[tuple[str, ...]] = ("T1", "T7")
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
-            raise InvalidInput("k", "a whole number of at least 1", repr(self.k))
+        whole(self.k, "k", 1, MOST_PEOPLE)
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         check_prior(prior, space)
@@ -100,7 +99,7 @@ def _group(grid: Grid, column: Array, base: int, k: int, positive: bool) -> tupl
     """A group of one to k entities that leads from the base to the extreme likelihood."""
     frontier: dict[int, list[int]] = {base: []}
     seen: dict[int, list[int]] = {}
-    for _ in range(k):
+    for _ in range(min(k, grid.space.size)):
         further: dict[int, list[int]] = {}
         for world, kinds in frontier.items():
             present = grid.counts(world)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from whosin.arguments import MOST_PEOPLE, whole
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.families.base import Family, Worst
@@ -44,8 +45,7 @@ class OneOf(Family):
     theorems: ClassVar[tuple[str, ...]] = ("T8",)
 
     def __post_init__(self) -> None:
-        if isinstance(self.m, bool) or not isinstance(self.m, int) or self.m < 2:
-            raise InvalidInput("m", "a whole number of at least 2", repr(self.m))
+        whole(self.m, "m", 2, MOST_PEOPLE)
 
     def check(self, space: Subsets) -> None:
         if self.m > space.size:

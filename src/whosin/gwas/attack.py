@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.special import betaincinv
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array
@@ -41,20 +42,44 @@ class Point:
         snps: M.
         statistic: "homer" or "likelihood-ratio".
         source: "exact" frequencies, or "released" ones with the plan's noise.
-        power: the share of cases that are recognised.
-        false_positives: the share of outsiders that are taken for cases.
+        recognised, cases: how many of the cases are recognised.
+        mistaken, outsiders: how many outsiders are taken for cases.
     """
 
     snps: int
     statistic: str
     source: str
-    power: float
-    false_positives: float
+    recognised: int
+    cases: int
+    mistaken: int
+    outsiders: int
+
+    @property
+    def power(self) -> float:
+        """The share of cases that are recognised."""
+        return self.recognised / self.cases
+
+    @property
+    def false_positives(self) -> float:
+        """The share of outsiders that are taken for cases."""
+        return self.mistaken / self.outsiders
+
+    @property
+    def power_interval(self) -> tuple[float, float]:
+        """The 95% interval of the power: what sampling the cases leaves open."""
+        return share_interval(self.recognised, self.cases)
 
     def posterior(self, prior: float) -> float:
         """How sure one may be of whoever is recognised, having been `prior` sure."""
         hit, miss = self.power * prior, self.false_positives * (1 - prior)
         return hit / (hit + miss) if hit + miss else prior
+
+
+def share_interval(count: int, total: int, error: float = 0.05) -> tuple[float, float]:
+    """The exact interval (Clopper and Pearson) of a share that `count` of `total` showed."""
+    low = betaincinv(count, total - count + 1, error / 2) if count else 0.0
+    high = betaincinv(count + 1, total - count, 1 - error / 2) if count < total else 1.0
+    return float(low), float(high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +174,9 @@ def _try(
     allowed = int(rate * len(crowd.outsiders))
     for place, (statistic, source) in enumerate(tests):
         threshold = np.sort(outsiders[place])[-allowed - 1]
-        power = float((members[place] > threshold).mean())
-        false = float((outsiders[place] > threshold).mean())
-        points.append(Point(len(snps), statistic, source, power, false))
+        hits, misses = members[place] > threshold, outsiders[place] > threshold
+        seen = int(hits.sum()), len(hits), int(misses.sum()), len(misses)
+        points.append(Point(len(snps), statistic, source, *seen))
     return points
 
 

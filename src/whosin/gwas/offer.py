@@ -24,6 +24,7 @@ from whosin.ledger import Charge, Cost, units
 
 NUMBERS = ("counts", "chi2", "nothing")
 CHI2_STEP = Fraction(1, 100)
+"""The grid on which χ² is published."""
 LEAST = Fraction(1, 10**6)
 """Less than that would be nothing but noise, wider than integers hold."""
 

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from whosin.documents import MOST_STUDY, read_rows
 from whosin.errors import InvalidInput
 from whosin.gwas.kernel import Groups
 from whosin.gwas.reading import path_of, whole
+from whosin.gwas.tables import LARGEST
 
 if TYPE_CHECKING:
     from whosin.exact import Array
@@ -55,6 +57,8 @@ def check_sizes(cases: int, controls: int, source: str = "the study") -> None:
     for name, size in (("cases", cases), ("controls", controls)):
         if whole(size, f"{name} in {source}", 0) < SMALLEST:
             raise InvalidInput(f"{name} in {source}", f"at least {SMALLEST}", size)
+        if size > LARGEST:
+            raise InvalidInput(f"{name} in {source}", f"at most {LARGEST:,}", size)
 
 
 def sample_groups(samples: list[str], phenotypes: str | Path) -> Groups:
@@ -90,13 +94,7 @@ def _phenotype_file(path: Path) -> dict[tuple[str, str], str]:
 
 
 def _rows(path: Path, columns: int) -> list[list[str]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InvalidInput(path.name, "text", "something else") from None
-    rows = [line.split() for line in text.splitlines() if line.strip()]
-    if not rows:
-        raise InvalidInput(path.name, "text with at least one line", "an empty file")
+    rows = read_rows(path, MOST_STUDY)
     if any(len(row) < columns for row in rows):
         raise InvalidInput(
             path.name, f"text with at least {columns} columns in every line", "fewer"

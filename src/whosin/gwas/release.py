@@ -26,6 +26,7 @@ from whosin.gwas.statistics import allelic_chi2
 from whosin.gwas.study import Study
 from whosin.gwas.tables import allele_counts
 from whosin.ledger import Ledger
+from whosin.ledger.names import read_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +105,7 @@ def account(ledger: Ledger, dataset: str, relation: str) -> str:
 
 def _paid(ledger: Ledger, name: str, request: str) -> bool:
     """Whether this request has been paid for: then it needs no more budget."""
-    if name not in ledger.datasets():
-        return False
-    return any(entry.kind == "debit" and entry.request == request for entry in ledger.history(name))
+    return read_name(request, "request") in ledger.requests(name, request)
 
 
 def choose(offered: Offer, table: Array) -> Array:

@@ -16,7 +16,8 @@ from whosin.gwas.sensitivities import sensitivity
 from whosin.gwas.statistics import allelic_chi2
 
 SCORES = ("distance", "chi2")
-CHI2_STEP = Fraction(1, 256)
+SCORE_STEP = Fraction(1, 256)
+"""The grid of χ² as a score to choose by; finer than the published one, since it is never shown."""
 GENOME_WIDE = Fraction(297168, 10_000)
 """χ² of the usual genome-wide significance, p = 5·10⁻⁸."""
 
@@ -27,7 +28,7 @@ def scores(kind: str, table: Array, relation: str, threshold: object) -> Array:
         raise UnknownName("score", str(kind), SCORES)
     if kind == "distance":
         return distance_scores(table, threshold, relation)
-    return noise.Grid(CHI2_STEP).units(allelic_chi2(table))
+    return noise.Grid(SCORE_STEP).units(allelic_chi2(table))
 
 
 def score_sensitivity(kind: str, cases: int, controls: int, relation: str) -> int:
@@ -37,7 +38,7 @@ def score_sensitivity(kind: str, cases: int, controls: int, relation: str) -> in
         return 1
     slack = Fraction(4 * (cases + controls), 2**48)
     change = sensitivity("allelic-chi2", cases, controls, relation) + slack
-    return noise.Grid(CHI2_STEP).sensitivity(change)
+    return noise.Grid(SCORE_STEP).sensitivity(change)
 
 
 def selection_scale(sensitivity: int, epsilon: Fraction, top: int) -> float:

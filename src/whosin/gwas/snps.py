@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from whosin.documents import MOST_STUDY, read_text
 from whosin.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -63,14 +64,10 @@ def unnamed(count: int) -> Snps:
 
 def read_bim(path: Path) -> Snps:
     """Read a .bim file: chromosome, name, centimorgans, position, A1, A2."""
-    try:
-        words = path.read_bytes().decode().split()
-    except UnicodeDecodeError:
-        raise InvalidInput(path.name, "text", "something else") from None
-    lines = count_lines(path)
+    words = read_text(path, path.name, MOST_STUDY).split()
     if not words:
         raise InvalidInput(path.name, "text with at least one line", "an empty file")
-    if len(words) != 6 * lines:
+    if len(words) != 6 * count_lines(path):
         raise InvalidInput(path.name, "text with six columns in every line", f"{len(words)} words")
     try:
         position = np.array([int(word) for word in words[3::6]], dtype=np.int64)

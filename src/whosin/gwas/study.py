@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from whosin.documents import MOST_STUDY, read_text
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.gwas.bed import beside, open_bed
@@ -97,10 +98,7 @@ def read_table(path: Path) -> Study:
     """Read a table of counts: a header line with CHR SNP BP A1 A2 and the six counts, in any order
     and among other columns; before it, perhaps, a line `# cases 500 controls 480`, which is needed
     where genotypes are missing."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError:
-        raise InvalidInput(path.name, "text", "something else") from None
+    lines = read_text(path, path.name, MOST_STUDY).splitlines()
     sizes = _sizes(lines[0], path.name) if lines and lines[0].startswith("#") else None
     rows = [line.split() for line in lines[sizes is not None :] if line.strip()]
     header = rows[0] if rows else []

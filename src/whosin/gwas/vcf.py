@@ -2,57 +2,47 @@
 
 Contract: A1 is the alternate allele and A2 the reference, as PLINK reads a VCF with
 `--keep-allele-order`; a genotype with an unknown allele is missing. Only variants with one
-alternate allele have three genotypes; others are left out and their number is returned.
+alternate allele have three genotypes; others are left out and their number is returned. The file is
+read in a process of its own: a damaged one can crash its reader.
 """
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin import isolation
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, Unsupported
 from whosin.exact import Array
 from whosin.gwas.people import sample_groups
 from whosin.gwas.snps import Snps
+from whosin.isolation import Limits, readers
 
-REFERENCE, HETEROZYGOUS, ALTERNATE = 0, 1, 2
-"""cyvcf2's genotype types with gts012; 3 is unknown."""
+LIMITS = Limits(7 * 86400.0, 8 << 30)
+"""A file may be long, and what is kept of it is some bytes a variant."""
 
 
 def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, tuple[int, int], int]:
     """(SNPs, counts SNPs × 6, sizes of the groups, variants left out)."""
-    try:
-        from cyvcf2 import VCF
-    except ImportError:
-        raise Unsupported("reading VCF needs cyvcf2: install whosin with the extra 'vcf'") from None
+    if find_spec("cyvcf2") is None:
+        raise Unsupported("reading VCF needs cyvcf2: install whosin with the extra 'vcf'")
     place = Path(path)
     place.open("rb").close()  # a missing file is reported as one
     try:
-        file = VCF(str(place), gts012=True, strict_gt=True)
-    except Exception:
-        raise InvalidInput(place.name, "a VCF file", "something else") from None
-    groups = sample_groups(list(file.samples), phenotypes)
-    rows: list[Array] = []
-    found: list[tuple[str, str, int, str, str]] = []
-    left_out = 0
-    for variant in file:
-        if len(variant.ALT) != 1:
-            left_out += 1
-            continue
-        types = variant.gt_types
-        rows.append(
-            np.array(
-                [
-                    np.count_nonzero(types[group] == kind)
-                    for group in (groups.cases, groups.controls)
-                    for kind in (REFERENCE, HETEROZYGOUS, ALTERNATE)
-                ]
-            )
+        samples = isolation.run(readers.vcf_samples, str(place), limits=LIMITS)
+        groups = sample_groups(samples, phenotypes)
+        counted, found, left_out = isolation.run(
+            readers.vcf_counts,
+            str(place),
+            groups.cases.tolist(),
+            groups.controls.tolist(),
+            limits=LIMITS,
         )
-        name = variant.ID or f"{variant.CHROM}:{variant.POS}"
-        found.append((variant.CHROM, name, variant.POS, variant.ALT[0], variant.REF))
-    counts = np.array(rows, dtype=np.int64).reshape(-1, 6)
+    except (Crashed, OutOfMemory):
+        raise InvalidInput(place.name, "a VCF file", "one that its reader cannot read") from None
+    counts = np.frombuffer(counted, dtype=np.int64).reshape(-1, 6).copy()
     snps = Snps(
         [row[0] for row in found],
         [row[1] for row in found],

@@ -58,7 +58,7 @@ def conversion_delta(delta: int) -> Fraction:
 
 def reading(cost: Cost, budget: Budget, plan: Plan) -> tuple[int, str]:
     """(ε, in units; which reading gave it) of a history at any time: the better of the two."""
-    found = units.INFINITE
+    found = units.INFINITE if cost.rho else 0  # Gaussian noise that tells nothing has ρ = 0
     if 0 < cost.rho <= budget.rho:
         number, end = composition.level(cost.rho, budget.rho)
         share = Fraction(_total(plan)[1], units.DELTA_UNITS) * composition.level_share(number)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from whosin.errors import BrokenHistory, InvalidInput
-from whosin.ledger import chain, units
+from whosin.ledger import chain, rows, running, units
 from whosin.ledger.charge import Cost
 from whosin.ledger.entries import Entry
 from whosin.ledger.ledger import Ledger
 from whosin.ledger.standing import Standing
+
+KINDS = ("debit", "answer", "amended", "closed", "upgraded")
+"""What may follow a registration."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +43,34 @@ def verify(ledger: Ledger, dataset: str, head: str | None = None) -> Check:
     """
     if not isinstance(ledger, Ledger):
         raise InvalidInput("ledger", "a Ledger, opened with wi.Ledger(…)", repr(ledger))
-    standing, entries, answers = ledger.record(dataset)
-    _check_chain(standing, entries)
+    row, entries, answers = ledger.evidence(dataset)
     if head is not None:
         sought = str(head).strip().lower()
         if len(sought) < 8 or any(letter not in "0123456789abcdef" for letter in sought):
             raise InvalidInput("head", "the digest printed on a report, 8 letters or more", head)
         if not any(entry.head.startswith(sought) for entry in entries):
             raise BrokenHistory(dataset, f"it does not run through {sought[:16]}…")
+    unanswered = check_whole(row, entries, answers)
+    running.check(row, entries[:-3:-1])
+    return Check(dataset, len(entries), row.debits, unanswered, row.head)
+
+
+def check_whole(row: Any, entries: Sequence[Entry], answers: Mapping[str, str]) -> tuple[str, ...]:
+    """See that a dataset's row, entries and answers fit; returns the requests without an answer.
+
+    Raises:
+        BrokenHistory: they do not.
+    """
+    standing = rows.standing(row)
     debits = [entry for entry in entries if entry.kind == "debit"]
-    _check_sums(standing, entries, debits)
-    answered = _check_answers(dataset, entries, debits, answers)
-    missing = tuple(str(e.request) for e in debits if e.request not in answered)
-    return Check(dataset, len(entries), len(debits), missing, standing.head)
+    try:
+        _check_chain(standing, entries)
+        _check_sums(standing, entries, debits)
+        _check_running(standing, entries)
+        answered = _check_answers(standing.dataset, entries, debits, answers)
+    except (KeyError, TypeError, AttributeError, InvalidInput):
+        raise BrokenHistory(standing.dataset, "an entry is not one that a ledger makes") from None
+    return tuple(str(entry.request) for entry in debits if entry.request not in answered)
 
 
 def _check_chain(standing: Standing, entries: Sequence[Entry]) -> None:
@@ -62,8 +81,6 @@ def _check_chain(standing: Standing, entries: Sequence[Entry]) -> None:
         previous = chain.link(previous, entry.linked())
         if previous != entry.head:
             raise BrokenHistory(standing.dataset, f"entry {entry.number} was changed")
-        if entry.body["when"] < last:
-            raise BrokenHistory(standing.dataset, f"entry {entry.number} is before the last one")
         last = entry.body["when"]
     if (len(entries), previous, last) != (standing.entries, standing.head, standing.last):
         raise BrokenHistory(standing.dataset, "its end does not fit the dataset's head")
@@ -73,7 +90,7 @@ def _check_sums(standing: Standing, entries: Sequence[Entry], debits: Sequence[E
     name = standing.dataset
     if not entries or entries[0].kind != "registered":
         raise BrokenHistory(name, "it does not begin with a registration")
-    if any(entry.kind not in ("debit", "answer", "closed") for entry in entries[1:]):
+    if any(entry.kind not in KINDS for entry in entries[1:]):
         raise BrokenHistory(name, "it has an entry that no ledger makes")
     if entries[0].body["budget"] != vars(standing.budget):
         raise BrokenHistory(name, "the budget is not the registered one")
@@ -100,6 +117,32 @@ def _check_sums(standing: Standing, entries: Sequence[Entry], debits: Sequence[E
     state = "closed" if closed else "complete" if alone else "open"
     if standing.state != state:
         raise BrokenHistory(name, f"it says {standing.state}, and its entries say {state}")
+
+
+def _check_running(standing: Standing, entries: Sequence[Entry]) -> None:
+    """Each entry says what all entries up to it add up to; those of format 1 said nothing."""
+    name, relation = standing.dataset, standing.budget.relation
+    spent, debits, state, terms = Cost(0, 0), 0, "open", None
+    silent = "sums" not in entries[0].body
+    for entry in entries:
+        if entry.kind == "debit":
+            cost = entry.body["costs"].get(relation)
+            spent += Cost(**cost) if cost else Cost(units.INFINITE, units.INFINITE)
+            debits += 1
+            state = "complete" if entry.body["alone"] or standing.budget.alone else state
+        elif entry.kind == "closed":
+            state = "closed"
+        elif entry.kind == "upgraded":
+            if not silent:
+                raise BrokenHistory(name, f"entry {entry.number} is one that no ledger makes")
+            silent = False
+        if silent:
+            continue
+        if entry.body["sums"] != {**vars(spent), "debits": debits, "state": state}:
+            raise BrokenHistory(name, f"the sums of entry {entry.number} are not those up to it")
+        if terms is not None and entry.kind != "amended" and entry.body["terms"] != terms:
+            raise BrokenHistory(name, f"entry {entry.number} changes the budget, plan or table")
+        terms = entry.body["terms"]
 
 
 def _check_answers(

@@ -9,24 +9,23 @@ Contract:
 
 from __future__ import annotations
 
-import getpass
 import json
+import unicodedata
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, cast
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select
 
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, UnknownName
-from whosin.ledger import chain, clock, refusal, rows
+from whosin.ledger import chain, refusal, rows, running
 from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Charge
 from whosin.ledger.entries import Debit, Entry
-from whosin.ledger.names import read_name
-from whosin.ledger.schema import datasets, entries
+from whosin.ledger.names import read_name, user
+from whosin.ledger.schema import datasets
 from whosin.ledger.standing import Standing
 from whosin.ledger.store import WAIT, Store
 from whosin.ledger.turn import Turn
@@ -44,7 +43,7 @@ class Ledger:
     def __init__(
         self, url: object, *, who: str | None = None, create: bool = True, wait: float = WAIT
     ) -> None:
-        self.who = read_name(who if who is not None else _user(), "who")
+        self.who = read_name(who if who is not None else user(), "who")
         self._store = Store(url, wait, create)
 
     @property
@@ -121,26 +120,41 @@ class Ledger:
         Raises:
             BudgetRefused: it would exceed the budget, or the request was used for another question.
         """
-        key = read_name(request, "request")
         if not isinstance(charge, Charge):
             raise InvalidInput("charge", "a Charge", repr(charge))
-        with self._turn(dataset, key) as turn:
-            row = turn.row
-            if turn.debit is not None:
-                refusal.other_question(turn.debit, charge)
-                return Debit(row.name, key, False, turn.answer)
-            standing = rows.standing(row)
-            refusal.debits(standing, [charge])
-            spent = standing.spent + charge.cost(row.relation)
-            turn.commit(
-                self._entry(row, "debit", key, charge.to_dict(), turn.time),
-                spent_epsilon=spent.epsilon,
-                spent_rho=spent.rho,
-                spent_delta=spent.delta,
-                debits=row.debits + 1,
-                state="complete" if charge.alone or row.alone else row.state,
-            )
-        return Debit(row.name, key, True, None)
+        return self.debits(dataset, {request: charge})[0]
+
+    def debits(self, dataset: str, charges: Mapping[str, Charge]) -> list[Debit]:
+        """Pay for questions by request, all of them in one transaction or none.
+
+        Raises:
+            BudgetRefused: together they would exceed the budget, or a request was used for another
+                question.
+        """
+        asked = {read_name(key, "request"): charge for key, charge in charges.items()}
+        _charges(list(asked.values()))
+        with self._turn(dataset, *asked) as turn:
+            row, standing = turn.row, rows.standing(turn.row)
+            for key, paid in turn.debits.items():
+                refusal.other_question(paid, asked[key])
+            new = {key: charge for key, charge in asked.items() if key not in turn.debits}
+            if new:
+                refusal.debits(standing, list(new.values()))
+                made, spent = [], standing.spent
+                for key, charge in new.items():
+                    spent += charge.cost(row.relation)
+                    changes = {
+                        "spent_epsilon": spent.epsilon,
+                        "spent_rho": spent.rho,
+                        "spent_delta": spent.delta,
+                        "debits": row.debits + 1,
+                        "state": "complete" if charge.alone or row.alone else row.state,
+                    }
+                    body = self._signed(charge.to_dict(), turn.time)
+                    entry, row = running.following(row, "debit", key, body, **changes)
+                    made.append(entry)
+                turn.commit(row, *made)
+        return [Debit(row.name, key, key in new, turn.answers.get(key)) for key in asked]
 
     def store(self, debit: Debit, answer: object) -> Any:
         """Store the answer of a debit and return what may be shown.
@@ -153,13 +167,13 @@ class Ledger:
         key = read_name(debit.request, "request")
         text = chain.canonical(answer, "answer")
         with self._turn(debit.dataset, key) as turn:
-            if turn.debit is None:
+            if key not in turn.debits:
                 raise BudgetRefused(f"request {key!r} has not been paid for")
-            if turn.answer is not None:
-                return json.loads(turn.answer)
-            body = {"digest": chain.digest(text)}
-            entry = self._entry(turn.row, "answer", key, body, turn.time)
-            turn.commit(entry, answer=text)
+            if key in turn.answers:
+                return json.loads(turn.answers[key])
+            body = self._signed({"digest": chain.digest(text)}, turn.time)
+            entry, row = running.following(turn.row, "answer", key, body)
+            turn.commit(row, entry, answer=text)
         return json.loads(text)
 
     def answer(
@@ -184,7 +198,9 @@ class Ledger:
         with self._turn(dataset) as turn:
             if turn.row.state == "closed":
                 raise BudgetRefused(f"dataset {turn.row.name!r} is closed already")
-            turn.commit(self._entry(turn.row, "closed", None, {}, turn.time), state="closed")
+            body = self._signed({}, turn.time)
+            entry, row = running.following(turn.row, "closed", None, body, state="closed")
+            turn.commit(row, entry)
         return self.standing(dataset)
 
     def history(self, dataset: str) -> list[Entry]:
@@ -192,55 +208,59 @@ class Ledger:
         with self._store.reading() as connection:
             return rows.history(connection, self._find(connection, dataset).name)
 
+    def requests(self, dataset: str, prefix: str = "", *, answered: bool = False) -> set[str]:
+        """The requests that were paid for and begin with a text; none for an unknown dataset.
+
+        Args:
+            answered: only those whose answer is stored.
+        """
+        name = read_name(dataset, "dataset")
+        if not isinstance(prefix, str):
+            raise InvalidInput("prefix", "the beginning of a request", repr(prefix))
+        with self._store.reading() as connection:
+            beginning = unicodedata.normalize("NFC", prefix)
+            return rows.requests(connection, name, beginning, answered=answered)
+
     def record(self, dataset: str) -> tuple[Standing, list[Entry], dict[str, str]]:
         """Everything about a dataset in one consistent view: standing, entries, stored answers."""
+        row, history, answers = self.evidence(dataset)
+        return rows.standing(row), history, answers
+
+    def evidence(self, dataset: str) -> tuple[Any, list[Entry], dict[str, str]]:
+        """The row, the entries and the answers of a dataset, as they are, in one view."""
         with self._store.reading() as connection:
             row = self._find(connection, dataset)
             history = rows.history(connection, row.name)
-            return rows.standing(row), history, rows.stored_answers(connection, row.name)
+            return row, history, rows.stored_answers(connection, row.name)
 
     def _register(self, connection: Connection, name: str, plan: Plan, budget: Budget) -> bool:
         """Make a dataset unless there is one of this name."""
-        from sqlalchemy.dialects.postgresql import insert as postgres_insert
-        from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-
-        adding = sqlite_insert if self._store.sqlite else postgres_insert
-        start = {
-            "name": name,
-            "state": "open",
+        if rows.dataset_row(connection, name) is not None:
+            return False
+        fixed = {
             "relation": budget.relation,
             "alone": int(budget.alone),
             "epsilon": budget.epsilon,
             "rho": budget.rho,
             "delta": budget.delta,
-            "spent_epsilon": 0,
-            "spent_rho": 0,
-            "spent_delta": 0,
-            "debits": 0,
-            "entries": 0,
-            "head": chain.START,
-            "last": "",
             "plan": chain.canonical(plan.to_dict()),
+            "binding": None,
         }
-        made = connection.execute(
-            adding(datasets).values(start).on_conflict_do_nothing(),
-            execution_options={"preserve_rowcount": True},
+        zero = dict.fromkeys(("spent_epsilon", "spent_rho", "spent_delta", "debits", "entries"), 0)
+        start = {"name": name, "state": "open", "head": chain.START, "last": "", **zero, **fixed}
+        body = self._signed(
+            {"plan": plan.to_dict(), "budget": vars(budget)}, self._store.stamp(connection)
         )
-        if made.rowcount != 1:
-            return False
-        body = {"plan": plan.to_dict(), "budget": vars(budget)}
-        row = rows.dataset_row(connection, name)
-        entry = self._entry(row, "registered", None, body, self._store.stamp(connection))
-        connection.execute(insert(entries).values(rows.entry_values(entry)))
-        changes = {"entries": entry.number, "head": entry.head, "last": entry.body["when"]}
-        connection.execute(update(datasets).where(datasets.c.name == name).values(changes))
-        return True
+        row = rows.DatasetRow(**start)
+        return self._store.register(connection, *running.following(row, "registered", None, body))
 
     @contextmanager
-    def _turn(self, dataset: object, request: str = "") -> Iterator[Turn]:
+    def _turn(self, dataset: object, *requests: str) -> Iterator[Turn]:
+        """A turn on a dataset whose row is the one that its last entry says."""
         name = read_name(dataset, "dataset")
-        with self._store.turn(name, request) as turn:
+        with self._store.turn(name, requests) as turn:
             if turn.row is not None:
+                running.check(turn.row, turn.last)
                 yield turn
                 return
         with self._store.reading() as connection:
@@ -253,13 +273,8 @@ class Ledger:
             raise _unknown(connection, name)
         return row
 
-    def _entry(
-        self, row: Any, kind: str, request: str | None, body: dict[str, Any], time: str
-    ) -> Entry:
-        """The entry that comes next."""
-        full = {"who": self.who, "when": clock.after(row.last, time), **body}
-        entry = Entry(row.name, row.entries + 1, kind, request, full, "")
-        return replace(entry, head=chain.link(row.head, entry.linked()))
+    def _signed(self, body: dict[str, Any], time: str) -> dict[str, Any]:
+        return {"who": self.who, "when": time, **body}
 
 
 def _unknown(connection: Connection, name: str) -> InvalidInput:
@@ -282,10 +297,3 @@ def _charges(charges: object) -> tuple[Charge, ...]:
     if not all(isinstance(each, Charge) for each in found):
         raise InvalidInput("charges", "a list of Charges", repr(charges))
     return cast(tuple[Charge, ...], found)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import unicodedata
 
 from whosin.errors import InvalidInput
@@ -18,3 +19,11 @@ def read_name(value: object, field: str) -> str:
     if not value.isprintable():
         raise InvalidInput(field, "a name of printable letters", repr(value))
     return unicodedata.normalize("NFC", value)
+
+
+def user() -> str:
+    """Who runs this process."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

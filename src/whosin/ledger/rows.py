@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections import namedtuple
 from dataclasses import fields
 from functools import lru_cache
 from typing import Any
@@ -18,6 +20,9 @@ from whosin.ledger.entries import Entry
 from whosin.ledger.schema import answers, datasets, entries
 from whosin.ledger.standing import Standing
 
+DatasetRow = namedtuple("DatasetRow", [column.name for column in datasets.columns])  # type: ignore[misc]
+EntryRow = namedtuple("EntryRow", [column.name for column in entries.columns])  # type: ignore[misc]
+
 COUNTS = ("alone", "epsilon", "rho", "delta", "debits", "entries")
 STATES = ("open", "closed", "complete")
 TEXTS = ("name", "state", "relation", "head", "last", "plan")
@@ -25,7 +30,8 @@ TEXTS = ("name", "state", "relation", "head", "last", "plan")
 
 def dataset_row(connection: Connection, name: str) -> Any:
     """The row of a dataset; None where there is none."""
-    return connection.execute(select(datasets).where(datasets.c.name == name)).first()
+    found = connection.execute(select(datasets).where(datasets.c.name == name)).first()
+    return None if found is None else DatasetRow._make(found)
 
 
 def standing(row: Any) -> Standing:
@@ -72,6 +78,22 @@ def history(connection: Connection, dataset: str) -> list[Entry]:
     """All entries of a dataset, oldest first."""
     query = select(entries).where(entries.c.dataset == dataset).order_by(entries.c.number)
     return [read_entry(row) for row in connection.execute(query)]
+
+
+def requests(connection: Connection, dataset: str, prefix: str, *, answered: bool) -> set[str]:
+    """The requests of debits, or of answers, that begin with a text; found through an index.
+
+    No request contains the last code point, which is not printable: what begins with the text is
+    what sorts between it and it with that code point.
+    """
+    kind = "answer" if answered else "debit"
+    found = select(entries.c.request).where(
+        entries.c.dataset == dataset,
+        entries.c.request >= prefix,
+        entries.c.request < prefix + chr(sys.maxunicode),
+        entries.c.kind == kind,
+    )
+    return {str(request) for request in connection.scalars(found)}
 
 
 def stored_answers(connection: Connection, dataset: str) -> dict[str, str]:

@@ -1,4 +1,8 @@
-"""The tables of a ledger. `entries` is only ever appended to; `datasets` holds the running sums."""
+"""The tables of a ledger. `entries` is only ever appended to; `datasets` repeats its last sums.
+
+Format 2: every entry holds the sums after it and the digest of the dataset's terms (see `running`).
+Format 1 held neither; `upgrade` brings it here.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,15 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
+from sqlalchemy.dialects import postgresql
 
-VERSION = 1
+VERSION = 2
 KIND = "whosin ledger"
 
 metadata = MetaData()
+
+_BYTEWISE = String(200).with_variant(postgresql.VARCHAR(200, collation="C"), "postgresql")
+"""Sorted by bytes whatever the database's language, so that an index finds a beginning."""
 
 about = Table(
     "whosin_ledger",
@@ -44,6 +52,7 @@ datasets = Table(
     Column("head", String(64), nullable=False),
     Column("last", String(32), nullable=False),
     Column("plan", Text, nullable=False),
+    Column("binding", Text),
 )
 
 entries = Table(
@@ -52,7 +61,7 @@ entries = Table(
     Column("dataset", String(200), ForeignKey("whosin_datasets.name"), primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("kind", String(16), nullable=False),
-    Column("request", String(200)),
+    Column("request", _BYTEWISE),
     Column("body", Text, nullable=False),
     Column("head", String(64), nullable=False),
     # At most one debit and one answer for a request, whatever two processes do at once.

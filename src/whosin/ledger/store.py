@@ -9,18 +9,21 @@ shows a password. Threads may share a store, and a forked process opens connecti
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, exc, func, insert, inspect, select, true
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL, make_url
 
 from whosin.errors import InvalidInput, StoreFailed, WhosinError
-from whosin.ledger import schema, trouble
+from whosin.ledger import functions, rows, schema, trouble
 from whosin.ledger.clock import now
 from whosin.ledger.engines import postgres_engine, sqlite_engine
+from whosin.ledger.entries import Entry
+from whosin.ledger.functions import CALLS
 from whosin.ledger.turn import Turn
 
 T = TypeVar("T")
@@ -60,9 +63,16 @@ class Store:
     Args:
         wait: how many seconds to wait for other writers, or for a server.
         create: whether to make a ledger where there is none.
+        oldest: the oldest format that will do.
     """
 
-    def __init__(self, url: object, wait: float = WAIT, create: bool = True) -> None:
+    def __init__(
+        self,
+        url: object,
+        wait: float = WAIT,
+        create: bool = True,
+        oldest: int = schema.VERSION,
+    ) -> None:
         self.url = read_url(url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         if not isinstance(wait, int | float) or not 0 < wait <= 86400:
@@ -74,7 +84,7 @@ class Store:
         self._process, self._made = os.getpid(), self._make()
         self._failures += (self._made.dialect.loaded_dbapi.Error,)
         try:
-            self._open(create)
+            self._open(create, oldest)
         except BaseException:
             self.dispose()
             raise
@@ -101,19 +111,35 @@ class Store:
             connection.commit()
 
     @contextmanager
-    def turn(self, dataset: str, request: str) -> Iterator[Turn]:
+    def turn(self, dataset: str, requests: Sequence[str] = ()) -> Iterator[Turn]:
         """One durable transaction on one dataset, in the fewest round trips; see `Turn`."""
 
         def begin(connection: Connection) -> Turn:
             if not self.sqlite:  # the turn begins and commits by itself
                 connection.execution_options(isolation_level="AUTOCOMMIT")
             turn = Turn(connection.connection.driver_connection, server=not self.sqlite)
-            turn.begin(dataset, request)
+            turn.begin(dataset, requests)
             return turn
 
         with self._reporting(), self._begun(begin) as (_, turn):
             turn.time = now() if self.sqlite else now(turn.time)
             yield turn
+
+    def register(self, connection: Connection, entry: Entry, row: Any) -> bool:
+        """Write a dataset with its first entry; False where there is one of this name."""
+        values = {**rows.entry_values(entry), **row._asdict()}
+        if not self.sqlite:
+            names = [each.split()[0].removeprefix("p_") for each in CALLS["register"]]
+            values |= {"dataset": row.name, "head": entry.head}
+            call = func.whosin_register(*(values[name] for name in names))
+            return bool(connection.execute(select(call)).scalar_one())
+        made = connection.execute(
+            sqlite_insert(schema.datasets).values(row._asdict()).on_conflict_do_nothing(),
+            execution_options={"preserve_rowcount": True},
+        )
+        if made.rowcount == 1:
+            connection.execute(insert(schema.entries).values(rows.entry_values(entry)))
+        return made.rowcount == 1
 
     def stamp(self, connection: Connection) -> str:
         """The time of an entry: the server's where there is one, since machines' clocks differ.
@@ -166,14 +192,24 @@ class Store:
                 got = f"{path.name} in a folder that does not exist"
                 raise InvalidInput("ledger", "a file in an existing folder", got)
 
-    def _open(self, create: bool) -> None:
+    def version(self, connection: Connection) -> int:
+        """The format of the ledger."""
+        return int(connection.execute(select(schema.about.c.version)).scalar_one())
+
+    def exclude(self, connection: Connection) -> None:
+        """Let nobody else read or write until the transaction ends."""
+        if not self.sqlite:
+            tables = ", ".join(sorted(schema.metadata.tables))
+            connection.exec_driver_sql(f"LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE")
+
+    def _open(self, create: bool, oldest: int) -> None:
         """Check what is there; make the tables in an empty database."""
         with self.reading() as connection:
             tables = set(inspect(connection).get_table_names())
             known = schema.about.name in tables
             version = connection.execute(select(schema.about)).first() if known else None
         if known and version is not None:
-            _check_version(version.kind, version.version)
+            _check_version(version.kind, version.version, oldest)
             return
         if self.sqlite and tables - set(schema.metadata.tables):
             raise InvalidInput("ledger", "a ledger file", "another program's database")
@@ -183,9 +219,17 @@ class Store:
             if not self.sqlite:  # two first users must not create the tables at once
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(8315161594742303)")
             schema.metadata.create_all(connection)
+            if not self.sqlite:
+                self.make_functions(connection)
             if connection.execute(select(schema.about)).first() is None:
                 row = {"kind": schema.KIND, "version": schema.VERSION}
                 connection.execute(insert(schema.about).values(row))
+
+    def make_functions(self, connection: Connection) -> None:
+        """Make the functions of a server in the schema that holds the tables."""
+        place = connection.exec_driver_sql("SELECT quote_ident(current_schema())").scalar_one()
+        for statement in functions.statements(str(place)):
+            connection.exec_driver_sql(statement)
 
     def _look(self, connection: Connection) -> None:
         if self.sqlite:
@@ -240,11 +284,16 @@ class Store:
             raise StoreFailed(f"the ledger cannot be used: {reason}; no answer was given") from None
 
 
-def _check_version(kind: object, version: object) -> None:
+def _check_version(kind: object, version: object, oldest: int) -> None:
     if kind != schema.KIND or not isinstance(version, int) or version < 1:
         raise InvalidInput("ledger", "a ledger", "another kind of database")
     if version > schema.VERSION:
         raise StoreFailed(
             f"the ledger has format {version}, written by a newer whosin; this one reads format "
             f"{schema.VERSION}: upgrade whosin"
+        )
+    if version < oldest:
+        raise StoreFailed(
+            f"the ledger has format {version}, written by an older whosin: whosin ledger upgrade "
+            f"brings it to format {schema.VERSION}, once"
         )

@@ -31,6 +31,8 @@ POSTGRES = {
     "53100": "the server's disk is full",
     "53300": "the server has no connection left",
     "55P03": "it is locked by another session",
+    "42": "its tables or functions are not those of a ledger",
+    "WH": "its rules refuse this entry; see `whosin ledger verify`",
     "57P": "the server shut the connection down",
 }
 """By SQLSTATE, or the beginning of one; see the PostgreSQL manual, appendix A."""

@@ -9,7 +9,6 @@ rows share one normaliser, which cancels in every ratio.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from whosin.arguments import path_of, shown
+from whosin.documents import read_json
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import (
     Array,
@@ -31,12 +31,13 @@ from whosin.exact import (
     rational,
 )
 from whosin.mechanisms.base import Mechanism, need_space
-from whosin.mechanisms.channel_file import decimals, space_from, unique
+from whosin.mechanisms.channel_file import decimals, space_from
 from whosin.spaces import Grid, Lattice, Records, Space, Subsets
 from whosin.spaces.memory import require_table
 from whosin.spaces.width import is_narrow, smallest, widened
 
 TOLERANCE = 1e-9
+MOST_NAMED = 10**18
 EXACT_WORK = 1 << 21
 """Above this many element operations an exact channel is searched in floats, then certified."""
 
@@ -121,17 +122,9 @@ class Channel(Mechanism):
 
     @classmethod
     def load(cls, path: str | Path) -> Channel:
-        """Read a channel file; decimals and "a/b" strings are exact."""
-        try:
-            text = path_of(path).read_text(encoding="utf-8")
-            data = json.loads(text, object_pairs_hook=unique)
-        except UnicodeDecodeError:
-            raise InvalidInput("channel file", "JSON text", "something else") from None
-        except (json.JSONDecodeError, RecursionError) as error:
-            if not isinstance(error, json.JSONDecodeError):
-                raise InvalidInput("channel file", "JSON without deep nesting", "that") from None
-            where = f"line {error.lineno}: {error.msg}"
-            raise InvalidInput("channel file", "JSON", where) from None
+        """Read a channel file. "a/b" strings are exact; decimals too, up to `MOST_SPELLED`
+        entries, beyond which they are the floats nearest to them."""
+        data = read_json(path_of(path), "channel file", spelled=True)
         return cls.from_dict(data)
 
     @classmethod
@@ -293,7 +286,8 @@ def _read(probabilities: object, rows: int, why: str) -> tuple[Array, Array | No
     if array.ndim != 2 or array.shape[1] == 0:
         raise InvalidInput("probabilities", "a table: worlds × outputs", f"shape {array.shape}")
     if array.shape[0] != rows:
-        raise InvalidInput("number of rows", f"{rows} ({why})", array.shape[0])
+        wanted = f"{rows} ({why})" if rows < MOST_NAMED else why
+        raise InvalidInput("number of rows", wanted, array.shape[0])
     if array.dtype.kind == "f":
         return np.ascontiguousarray(array, dtype=np.float64), None
     if array.dtype.kind in "iu":
@@ -309,7 +303,10 @@ def _read(probabilities: object, rows: int, why: str) -> tuple[Array, Array | No
             row, column = divmod(number, array.shape[1])
             raise InvalidInput(f"probability in row {row}, column {column}", "a number", entry)
     exact = flint_array(entries, array.shape)
-    floats = np.array([float(rational(value)) for value in exact.ravel()]).reshape(array.shape)
+    try:
+        floats = np.array([float(rational(value)) for value in exact.ravel()]).reshape(array.shape)
+    except OverflowError:
+        raise InvalidInput("probabilities", "between 0 and 1", "a number above 10^300") from None
     return floats, exact if is_exact(*entries) else None
 
 
@@ -353,11 +350,18 @@ def output_names(outputs: Sequence[Hashable] | None, count: int) -> tuple[Hashab
         return tuple(range(count))
     if isinstance(outputs, str) or not isinstance(outputs, Sequence):
         raise InvalidInput("outputs", "a list of names", repr(outputs))
-    names = tuple(tuple(name) if isinstance(name, list) else name for name in outputs)
+    names = tuple(map(_output_name, outputs))
     if len(names) != count:
         raise InvalidInput("outputs", f"{count} names, one a column", len(names))
-    if not all(isinstance(name, Hashable) for name in names):
-        raise InvalidInput("outputs", "hashable names: text, numbers, tuples", "another object")
-    if len(set(names)) != count:
+    try:
+        distinct = len(set(names))
+    except TypeError:
+        accepted = "hashable names: text, numbers, tuples"
+        raise InvalidInput("outputs", accepted, "another object") from None
+    if distinct != count:
         raise InvalidInput("outputs", "distinct names", "a name twice")
     return names
+
+
+def _output_name(name: Any) -> Any:
+    return tuple(map(_output_name, name)) if isinstance(name, list) else name

@@ -6,18 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from whosin.documents import MOST_SPELLED, Spelled
 from whosin.errors import InvalidInput
 from whosin.exact import rational
 from whosin.spaces import Records, Space, Subsets
-
-
-def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """A JSON object whose keys are distinct: of two equal keys one would be lost silently."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for key, _ in pairs if [k for k, _ in pairs].count(key) > 1)
-        raise InvalidInput("keys of an object", "distinct", f"{twice!r} more than once")
-    return found
 
 
 def space_from(data: dict[str, object]) -> Space:
@@ -42,7 +34,9 @@ def space_from(data: dict[str, object]) -> Space:
 
 
 def decimals(probabilities: object) -> object:
-    """Read decimals as the people who wrote them meant them, where every row then sums to 1."""
+    """Read decimals as the people who wrote them meant them, where every row then sums to 1.
+
+    In a table of more than `MOST_SPELLED` entries decimals are the floats nearest to them."""
     if not isinstance(probabilities, list) or not all(isinstance(r, list) for r in probabilities):
         raise InvalidInput("probabilities", "a list of lists", type(probabilities).__name__)
     for number, row in enumerate(probabilities):
@@ -50,15 +44,20 @@ def decimals(probabilities: object) -> object:
             if isinstance(entry, bool) or not isinstance(entry, int | float | str):
                 where = f"probability in row {number}, column {column}"
                 raise InvalidInput(where, "a number or a string such as '1/3'", repr(entry))
-    if sum(map(len, probabilities)) > 1 << 16:
+    if sum(map(len, probabilities)) > MOST_SPELLED:
         return probabilities
-    finite = [
-        [Fraction(repr(v)) if isinstance(v, float) and np.isfinite(v) else v for v in row]
-        for row in probabilities
-    ]
-    texts = any(isinstance(entry, str) for row in probabilities for entry in row)
     try:
-        sums = [sum(rational(v) for v in row) for row in finite]
+        meant = [[_meant(entry) for entry in row] for row in probabilities]
+        sums = [sum(rational(entry) for entry in row) for row in meant]
     except InvalidInput:
         return probabilities
-    return finite if texts or all(total == 1 for total in sums) else probabilities
+    quoted = any(type(entry) is str for row in probabilities for entry in row)
+    if quoted or all(total == 1 for total in sums):
+        return meant
+    return [[float(v) if isinstance(v, Spelled) else v for v in row] for row in probabilities]
+
+
+def _meant(entry: int | float | str) -> int | float | str | Fraction:
+    if isinstance(entry, float) and np.isfinite(entry):
+        return Fraction(repr(entry))
+    return rational(str(entry)) if isinstance(entry, Spelled) else entry

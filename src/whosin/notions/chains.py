@@ -157,7 +157,7 @@ def _sweep(
     found = Found()
     centred = np.stack([grid.shifted(densities[:, v], v) for v in range(values)], axis=1)
     if row in (None, 0):
-        mask = np.array([_fits(0, side, rows, 0) for side in sides])
+        mask = np.array([_fits(side, rows, 0) for side in sides])
         allowed = norms * (marginals[0] > 0)
         window = _Window(grid, sides, reach, row, 0, False)
         _compare(found, centred[None], allowed[None], mask[None], window)
@@ -185,7 +185,7 @@ def _sweep(
         if row in (None, distance):
             whole = sum(marginals[0, u] * grid.shifted(current[u], u) for u in range(values))
             allowed = (marginals[distance][None] * norms)[None]
-            mask = np.array([_fits(distance, side, rows, distance) for side in sides])[None]
+            mask = np.array([_fits(side, rows, distance) for side in sides])[None]
             window = _Window(grid, sides, reach, row, distance, False)
             _compare(found, np.asarray(whole)[None], allowed, mask, window)
     return found
@@ -231,8 +231,8 @@ def _rights(
     return sides, np.array(densities), np.array(norms)
 
 
-def _fits(start: int, side: _Right, rows: int, row: int) -> bool:
-    """Whether row i = `row`, unknown back to the start, can have this right side."""
+def _fits(side: _Right, rows: int, row: int) -> bool:
+    """Whether row i = `row`, with everything before it unknown, can have this right side."""
     if side.value is None:
         return row + side.distance == rows - 1
     return row + side.distance <= rows - 1

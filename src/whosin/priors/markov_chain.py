@@ -48,14 +48,16 @@ class MarkovChain(RecordPrior):
     def steps(self) -> tuple[Matrix, ...]:
         """The transition matrices, exactly: one for all steps, or one a step."""
         values = len(self.start)
-        if not self.transition or not isinstance(self.transition[0], tuple):
+        if not self.transition or not all(isinstance(row, tuple) for row in self.transition):
             raise InvalidInput("transition", "a matrix, or one a step", repr(self.transition))
         nested = self.transition[0] and isinstance(self.transition[0][0], tuple)
         listed = self.transition if nested else (self.transition,)
         checked = []
         for number, matrix in enumerate(listed):
             where = f"transition {number}, row" if nested else "transition row"
-            if len(matrix) != values or any(len(row) != values for row in matrix):
+            if len(matrix) != values or any(
+                not isinstance(row, tuple) or len(row) != values for row in matrix
+            ):
                 size = f"{values} × {values}, as there are {values} initial values"
                 raise InvalidInput("transition", size, f"{len(matrix)} rows")
             checked.append(

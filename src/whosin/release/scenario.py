@@ -6,7 +6,6 @@ a row is read. Paths in a scenario are relative to its file.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,6 +14,7 @@ from typing import Any
 
 from whosin import calibration, families
 from whosin.calibration import Plan, Target, calibrate
+from whosin.documents import read_toml
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
 from whosin.release.batch import price
@@ -26,7 +26,7 @@ from whosin.release.table import Table
 
 KEYS = {
     "scenario": ("adversary", "target", "table", "domains", "ledger", "budget", "queries", "title"),
-    "adversary": ("prior", "size-known", "linked", "known", "uninformed"),
+    "adversary": ("prior", "size-known", "linked", "known", "people", "uninformed"),
     "target": ("posterior", "gamma", "gain", "epsilon", "rho", "candidates", "delta"),
     "table": ("source", "entity", "rows", "groups", "name", "engine", "memory", "spill", "master"),
     "ledger": ("url", "dataset"),
@@ -75,11 +75,7 @@ class Scenario:
 def load_scenario(path: str | Path) -> Scenario:
     """Read a scenario file."""
     file = Path(path)
-    try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "not text"
-        raise InvalidInput(file.name, "a TOML file", reason) from None
+    data = read_toml(file, file.name)
     return read_scenario(data, file.parent, title=file.stem)
 
 
@@ -131,7 +127,16 @@ def read_plan(
     _check(target, "target")
     wanted = _target(target)
     delta = float(_number(target.get("delta", 0), "delta"))
-    return calibrate(wanted, _family(adversary, wanted), delta, query)
+    family, people = _family(adversary, wanted), adversary.get("people")
+    if not isinstance(family, families.AtMostKnown) or not delta:
+        if people is not None:
+            raise InvalidInput("people", "left out, unless known and a delta are given", people)
+        return calibrate(wanted, family, delta, query)
+    if people is None:
+        accepted = "given with known and a delta: how many could be in the data, at the least"
+        raise InvalidInput("people", accepted, "nothing")
+    # Such a plan is for one count, alone; nothing else draws on what nobody knows.
+    return calibrate(wanted, family, delta, "count", entities=people)
 
 
 def _check_names(queries: Sequence[Query]) -> None:

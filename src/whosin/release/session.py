@@ -6,6 +6,7 @@ is stored before it is returned. No error, message or refusal depends on the row
 
 from __future__ import annotations
 
+import unicodedata
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -190,18 +191,11 @@ class Session:
 
     def _paid(self) -> set[str]:
         """The requests of this session that were debited before."""
-        if self.dataset not in self.ledger.datasets():
-            return set()
-        start = f"{self.request}/"
-        return {
-            entry.request
-            for entry in self.ledger.history(self.dataset)
-            if entry.kind == "debit" and entry.request and entry.request.startswith(start)
-        }
+        return self.ledger.requests(self.dataset, f"{self.request}/")
 
 
 def _request(request: object) -> str:
     if not isinstance(request, str) or not 0 < len(request) <= LONGEST_REQUEST or "/" in request:
         accepted = f"a text of at most {LONGEST_REQUEST} letters, without a slash"
         raise InvalidInput("request", accepted, repr(request)[:80])
-    return request
+    return unicodedata.normalize("NFC", request)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from whosin import beliefs, families
 from whosin.calibration import Epsilon, Plan, read_adversary
-from whosin.exact import rational
+from whosin.exact import Number, log_up, rational
 from whosin.ledger.budget import Budget
 from whosin.ledger.units import EPSILON_UNITS
 from whosin.report.numbers import percent, short
@@ -176,21 +176,24 @@ def _fallback(plan: Plan) -> list[str]:
 def curves(plan: Plan) -> list[Curve]:
     """Posterior against prior under this plan, under plain DP, and without protection."""
     adversary = read_adversary(plan.family)
-    ratio, name = float(plan.target.ratio(adversary.low, adversary.high)), "with this plan"
+    ratio = plan.target.ratio(adversary.low, adversary.high)  # may be beyond any float
+    name = "with this plan"
     if is_dp(plan):  # F9 at the one point that is known: δ(ε)/(1 − e^ε/g) with g = e^ε · 10/9
-        ratio, name = (
-            ratio * 10 / 9,
-            f"with this plan, but for a probability of {10 * plan.delta:g}",
-        )
-    found: list[Curve] = [("●", name, lambda p: float(beliefs.posterior(ratio, p)))]
+        ratio, name = ratio * 10 / 9, f"{name}, but for a probability of {10 * plan.delta:g}"
+    found: list[Curve] = [("●", name, lambda p: _believed(ratio, p))]
     if plan.baseline_epsilon is not None and not math.isclose(
-        plan.baseline_epsilon, math.log(ratio), rel_tol=1e-9
+        plan.baseline_epsilon, log_up(ratio), rel_tol=1e-9
     ):
         plain = math.exp(plan.baseline_epsilon)
         name = f"with plain DP for the same target (ε = {plan.baseline_epsilon:.3g})"
         found.append(("+", name, lambda p: float(beliefs.posterior(plain, p))))
     found.append(("·", "with no protection", lambda p: float(p > 0)))
     return found[::-1]
+
+
+def _believed(ratio: Number, prior: float) -> float:
+    """In exact numbers, since the ratio may be too large for a float."""
+    return float(beliefs.posterior(ratio, rational(prior)))
 
 
 def text(sections: Sequence[Section]) -> str:

@@ -11,6 +11,7 @@ from whosin.errors import InvalidInput
 from whosin.notions.chain_plans import ChainPlan
 from whosin.references import THEOREMS
 from whosin.report.plot import Curve
+from whosin.report.policy import chart_page
 from whosin.theorems.map import BARRIERS, EDGES
 
 SUFFIXES = (".html", ".svg", ".png")
@@ -30,7 +31,7 @@ def save(chart: Any, path: Path) -> None:
     check_path(path)
     kind = path.suffix.lower()
     if kind == ".html":
-        chart.save(str(path), format="html", inline=True)
+        path.write_text(chart_page(chart.to_dict(), path.stem), encoding="utf-8")
     elif kind == ".png":
         chart.save(str(path), format="png", scale_factor=2)
     else:

@@ -6,6 +6,9 @@ from fractions import Fraction
 
 from whosin.notions import Level, Notion
 
+LONGEST_BITS = 10_000
+"""About 3,000 digits; Python prints at most 4,300."""
+
 
 def level_data(
     level: Level,
@@ -21,7 +24,7 @@ def level_data(
         "family": repr(notion.family) if hasattr(notion, "family") else None,
         "unit": notion.unit,
         "value": level.value,
-        "value_exact": str(level.value) if isinstance(level.value, Fraction) else None,
+        "value_exact": _spelled(level.value),
         "exact": level.exact,
         "lower": level.lower,
         "theorems": list(level.theorems),
@@ -44,3 +47,12 @@ def level_data(
     if claim is not None:
         data.update(at_most=claim, holds=holds)
     return data
+
+
+def _spelled(value: object) -> str | None:
+    """A ratio, unless it is too long for anyone to read."""
+    if not isinstance(value, Fraction):
+        return None
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > LONGEST_BITS:
+        return None
+    return str(value)

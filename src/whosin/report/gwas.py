@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from fractions import Fraction
 from textwrap import fill
 from typing import Any
@@ -145,18 +146,52 @@ def print_attack(points: Sequence[Point], plan: Plan, relation: str, rate: float
                 source,
                 TESTS[point.statistic],
                 percent(point.power),
+                " to ".join(map(percent, point.power_interval)),
                 percent(point.posterior(prior)),
             ]
         )
-    console.print(_table(["M", "frequencies", "test", "recognised", "then sure"], lines))
+    header = ["M", "frequencies", "test", "recognised", "95% interval", "then sure"]
+    console.print(_table(header, lines))
     limit = attack_limit(plan, rate)
     console.print(
         fill(
             f"The plan ({relation}) allows nobody to recognise more than {percent(limit)} of the "
-            f"cases, nor to become more than {percent(promised(plan, prior))} sure.",
+            f"cases on average, nor to become more than {percent(promised(plan, prior))} sure.",
             console.width,
         )
     )
+    above = [point for point in points if point.source == "released" and point.power > limit]
+    if above:
+        console.print(fill(_excess(above, limit), console.width))
+
+
+def _excess(points: Sequence[Point], limit: float) -> str:
+    """Why a measured share may be above what the plan allows."""
+    largest = max(points, key=lambda point: point.power)
+    low, high = largest.power_interval
+    who = f"{largest.recognised} of {largest.cases} cases, tried against {largest.outsiders} others"
+    seen = f"The release shows {percent(largest.power)} ({who})"
+    between = f"{percent(low)} to {percent(high)}"
+    if low <= limit:
+        return (
+            f"{seen}. Sampling explains what is above {percent(limit)}: from this number of people "
+            f"the share is only known to lie between {between}."
+        )
+    return (
+        f"{seen}, and its interval, {between}, lies above {percent(limit)}. One draw of the "
+        "noise and one choice of outsiders can do that; repeat with other seeds before concluding."
+    )
+
+
+def point_data(point: Point, prior: float) -> dict[str, object]:
+    """A point of the attack as data."""
+    return {
+        **asdict(point),
+        "power": point.power,
+        "power_interval": list(point.power_interval),
+        "false_positives": point.false_positives,
+        "posterior": point.posterior(prior),
+    }
 
 
 def attack_prior(plan: Plan) -> float:

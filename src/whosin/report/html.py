@@ -15,6 +15,7 @@ from whosin.release import Answer, Release
 from whosin.report import card, charts
 from whosin.report.answer_charts import answer_chart
 from whosin.report.budget import standing_card
+from whosin.report.policy import policy
 from whosin.report.releases import cost_words
 
 STYLE = """
@@ -27,8 +28,13 @@ table { border-collapse: collapse; margin: .5rem 0; font-variant-numeric: tabula
 th, td { text-align: left; padding: .25rem 1rem .25rem 0; border-bottom: 1px solid var(--line); }
 td.number, th.number { text-align: right; } code { font-size: .8rem; word-break: break-all; }
 svg { max-width: 100%; height: auto; } .wide { overflow-x: auto; }
+.many { font-size: .75rem; width: max-content; max-width: calc(100vw - 2.5rem); position: relative;
+  left: 50%; transform: translateX(-50%); }
+.many th, .many td { padding-right: .6rem; }
+@media print { .many { font-size: .5rem; overflow: visible; } .many td { padding-right: .3rem; } }
 """
 MOST_ROWS = 200
+MANY_COLUMNS = 8
 
 
 def check_path(path: Path | None) -> None:
@@ -76,7 +82,7 @@ def release_report(title: str, plan: Plan, release: Release) -> str:
 def page(title: str, body: Iterable[str]) -> str:
     """A whole page."""
     return (
-        "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
+        f"<!doctype html>\n<html lang=en>\n<head>\n{policy()}\n<meta charset=utf-8>\n"
         '<meta name=viewport content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
         f"<h1>{escape(title)}</h1>\n" + "\n".join(body) + "\n</body>\n</html>\n"
@@ -112,7 +118,8 @@ def rows_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     ]
     more = f"<p class=soft>… {len(rows) - MOST_ROWS} more</p>" if len(rows) > MOST_ROWS else ""
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<div class=wide><table><tr>{head}</tr>{body}</table></div>{more}"
+    wide = "wide many" if len(columns) > MANY_COLUMNS else "wide"
+    return f"<div class='{wide}'><table><tr>{head}</tr>{body}</table></div>{more}"
 
 
 def drawing(chart: Any) -> str:

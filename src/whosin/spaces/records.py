@@ -14,6 +14,9 @@ from whosin.arguments import listed, whole
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 
+MOST = 1_000_000
+"""Rows, and values of a row: beyond it not even the number of worlds can be written."""
+
 
 @dataclass(frozen=True)
 class Records:
@@ -25,8 +28,9 @@ class Records:
     def __post_init__(self) -> None:
         for field, least in (("rows", 1), ("values", 2)):
             value = getattr(self, field)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InvalidInput(field, f"a whole number of at least {least}", repr(value))
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
+                accepted = f"a whole number of at least {least} and at most {MOST:,}"
+                raise InvalidInput(field, accepted, value)
 
     @property
     def worlds(self) -> int:

@@ -89,7 +89,8 @@ class Sum(Statistic):
 
     def weights(self, space: Records) -> list[Centre]:
         numbers = range(space.values) if self.values is None else self.values
-        if isinstance(numbers, Mapping) or len(numbers) != space.values:
+        listed = isinstance(numbers, Sequence | np.ndarray) and not isinstance(numbers, str)
+        if not listed or len(numbers) != space.values:
             raise InvalidInput("values", f"{space.values} numbers, one a value", repr(self.values))
         return [(rational(number, "values"),) for number in numbers]
 

@@ -11,17 +11,21 @@ Numbers are read as they are spelled.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from whosin.documents import check_object, read_json
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
 from whosin.mechanisms import Composed, Laplace
-from whosin.mechanisms.channel_file import unique
 from whosin.priors import Blocks, Exchangeable, Independent, MarkovChain, Prior, Table, Uniform
 from whosin.spaces import Count, Histogram, Records, Statistic, Subsets, Sum
+
+MOST_PEOPLE = 100_000
+"""In the blocks of a file."""
+MOST_ROWS = 100_000
+"""Of a chain; ten thousand take some seconds."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +57,8 @@ class BlockFile:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """The object in a JSON file, decimals as the strings they are spelled with."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        data = json.loads(text, parse_float=str, object_pairs_hook=unique)
-    except UnicodeDecodeError:
-        raise InvalidInput("file", "JSON text", "something else") from None
-    except json.JSONDecodeError as error:
-        raise InvalidInput("file", "JSON", f"line {error.lineno}: {error.msg}") from None
-    if not isinstance(data, dict):
-        raise InvalidInput("file", "a JSON object", type(data).__name__)
-    return data
+    """The object in a JSON file, decimals as they are spelled."""
+    return check_object(read_json(path, "file", spelled=True), "file")
 
 
 def check_keys(data: dict[str, Any], known: set[str], what: str) -> None:
@@ -85,11 +80,12 @@ def chain_file(data: dict[str, Any], query: str | None = None) -> ChainFile:
     if len({chain.values for chain in chains}) > 1:
         raise InvalidInput("chains", "of one number of values", "several")
     rows = data.get("rows")
-    if isinstance(rows, bool) or not isinstance(rows, int):
-        raise InvalidInput("rows", "a whole number: how long the series is", repr(rows))
+    if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
+        accepted = f"a whole number from 1 to {MOST_ROWS:,}: how long the series is"
+        raise InvalidInput("rows", accepted, rows)
     asked = query or data.get("query", "sum")
     statistics = {"sum": Sum(data.get("weights")), "count": Count(), "histogram": Histogram()}
-    if asked not in statistics:
+    if not isinstance(asked, str) or asked not in statistics:
         raise UnknownName("query", str(asked), statistics)
     if "weights" in data and asked != "sum":
         raise InvalidInput("weights", f"left out for a {asked}", repr(data["weights"]))
@@ -124,18 +120,22 @@ def block_prior(data: dict[str, Any]) -> tuple[Blocks, int]:
     check_keys(data, {"blocks", "query", "scale"}, "block file")
     if data.get("query", "count") != "count":
         raise InvalidInput("query", "count", repr(data["query"]))
-    if not isinstance(data["blocks"], list) or not data["blocks"]:
-        raise InvalidInput("blocks", "a list of blocks", repr(data["blocks"]))
+    listed = data.get("blocks")
+    if not isinstance(listed, list) or not listed:
+        raise InvalidInput("blocks", "a list of blocks", listed)
     blocks: list[tuple[range, dict[tuple[int, ...], object]]] = []
     people = 0
-    for number, block in enumerate(data["blocks"]):
+    for number, block in enumerate(listed):
         if not isinstance(block, dict):
             raise InvalidInput(f"block {number}", "an object", repr(block))
         check_keys(block, {"size", "copies", "sets"}, "block")
-        size, copies = block.get("size"), block.get("copies", 1)
-        if not isinstance(size, int) or not isinstance(copies, int) or size < 1 or copies < 1:
+        size: Any = block.get("size")
+        copies: Any = block.get("copies", 1)
+        if not _count(size) or not _count(copies):
             got = f"{size} and {copies}"
             raise InvalidInput(f"size and copies of block {number}", "whole numbers", got)
+        if people + size * copies > MOST_PEOPLE:
+            raise InvalidInput("blocks", f"of at most {MOST_PEOPLE:,} people together", "more")
         sets = block.get("sets")
         if not isinstance(sets, list) or not all(isinstance(each, dict) for each in sets):
             raise InvalidInput(f"sets of block {number}", "a list of objects", repr(sets))
@@ -184,3 +184,7 @@ def prior_of(data: dict[str, Any]) -> Prior:
     if kind == "table":
         return Table([rational(p, "probabilities") for p in data["probabilities"]])
     return Uniform()
+
+
+def _count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1

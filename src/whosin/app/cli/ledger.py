@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from whosin.ledger import Ledger
 
 app = typer.Typer(
-    help="Keep a durable budget for datasets: create, show, verify, export, close.",
+    help="Keep a durable budget for datasets: create, show, verify, export, upgrade, close.",
     no_args_is_help=True,
 )
 
@@ -147,6 +147,24 @@ def export(
             ]
         }
     )
+
+
+@app.command()
+def upgrade(ledger: Where, json: Json = False) -> None:
+    """Bring a ledger of an older whosin to the present format, once; its history is kept."""
+    from whosin.app.cli.output import print_json
+    from whosin.ledger.upgrade import upgrade as bring
+
+    before, after, count = bring(ledger)
+    if json:
+        print_json({"from": before, "to": after, "datasets": count})
+    elif before == after:
+        print(f"The ledger has format {after} already.")
+    else:
+        datasets = "1 dataset" if count == 1 else f"{count} datasets"
+        print(
+            f"The ledger went from format {before} to {after}; {datasets} verified and carried on."
+        )
 
 
 @app.command()

@@ -32,7 +32,6 @@ app = typer.Typer(
     name="whosin",
     help="How sure can anyone be that you are in the data?",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -62,6 +61,7 @@ def _options(version: bool = typer.Option(False, "--version", help="Print the ve
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
+    from whosin.app.cli.repeated import refuse_repeated
     from whosin.errors import (
         BrokenHistory,
         BudgetRefused,
@@ -72,7 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
 
     try:
-        result = app(args=arguments, prog_name="whosin", standalone_mode=False)
+        command = typer.main.get_command(app)
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        refuse_repeated(command, words)
+        result = command(args=words, prog_name="whosin", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except (typer.Abort, KeyboardInterrupt):
         return _fail("interrupted", 130)

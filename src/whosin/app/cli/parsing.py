@@ -124,7 +124,8 @@ def notion(
     for option, value in given.items():
         allowed = {"family"} if membership else takes.get(full, set())
         if value is not None and option not in allowed:
-            raise InvalidInput(f"--{option}", f"left out with --notion {name}", value)
+            flag = "-m" if option == "m" else f"--{option}"
+            raise InvalidInput(flag, f"left out with --notion {name}", value)
     if full == "positive-membership":
         return notions.PositiveMembership(family(adversaries or "independent"))
     if full == "negative-membership":

@@ -10,6 +10,9 @@ import typer
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable
+
+    from uvicorn import Server
 
     from whosin.app.web.settings import Settings
 
@@ -31,6 +34,9 @@ def serve(
     ] = None,
     add_user: Annotated[
         str | None, typer.Option(help="Make a token for a user, print it once, and stop.")
+    ] = None,
+    remove_user: Annotated[
+        str | None, typer.Option(help="Take a user's token back, and stop.")
     ] = None,
     register: Annotated[
         bool | None,
@@ -62,7 +68,17 @@ def serve(
         else:
             print(f"{add_user}: {token}\nIt is not shown again; only a digest of it is kept.")
         return
+    if remove_user is not None:
+        from whosin.app.web.users import remove_user as remove
+
+        remove(file, remove_user)
+        if json:
+            print_json({"removed": remove_user})
+        else:
+            print(f"{remove_user} has no token any longer.")
+        return
     settings = _settings(folder, ledger, host, tuple(name or ()), file, register, upload_limit)
+    make_server = _server()
     with _listen(host, port) as listening:
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{listening.getsockname()[1]}/"
@@ -71,7 +87,7 @@ def serve(
         else:
             print(f"whosin is at {url}   Ctrl-C stops it")
         sys.stdout.flush()
-        _run(settings, listening)
+        make_server(settings).run(sockets=[listening])
 
 
 def _settings(
@@ -101,7 +117,15 @@ def _settings(
             "--host", "this machine, until users have tokens (whosin serve --add-user NAME)", host
         )
     opens = register if register is not None else local and not known
-    return Settings(folder, where, users, names, opens, upload_limit * MEGABYTE)
+    return Settings(
+        folder,
+        where,
+        users,
+        names,
+        login=not local or bool(known),
+        register=opens,
+        largest_upload=upload_limit * MEGABYTE,
+    )
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -131,9 +155,10 @@ def _other(port: int) -> int:
     return port + 1 if 1024 <= port < 65535 else 8321
 
 
-def _run(settings: Settings, listening: socket.socket) -> None:
+def _server() -> Callable[[Settings], Server]:
+    """What makes the server; a missing extra is said before an address is."""
     try:
         from whosin.app.web.server import make_server
     except ImportError:
         raise OSError("the page needs more packages: pip install 'whosin[web]'") from None
-    make_server(settings).run(sockets=[listening])
+    return make_server

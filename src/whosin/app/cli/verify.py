@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from whosin.mechanisms import Channel, Mechanism
+    from whosin.mechanisms import Mechanism
     from whosin.notions import Notion
     from whosin.spaces import Space
 
@@ -67,10 +67,12 @@ def verify(
     from whosin.app.cli.output import print_json
     from whosin.errors import InvalidInput
     from whosin.exact import rational
+    from whosin.mechanisms import Channel
     from whosin.report import text
     from whosin.report.data import level_data
 
-    structured = _structured(file)
+    document = None if file is None else files.load(file)
+    structured = _structured(document)
     if structured is not None:
         given = {"--mechanism": mechanism, "--family": family, "--notion": notion}
         for option, value in given.items():
@@ -99,8 +101,8 @@ def verify(
         raise InvalidInput("input", "a channel file or --mechanism, one of the two", "both or none")
     if structured is not None:
         level = measured.measure(subject, space)
-    elif file is not None:
-        level = measured.measure(_load(file))
+    elif document is not None:
+        level = measured.measure(Channel.from_dict(document))
     else:
         assert mechanism is not None
         built = _mechanism(mechanism, statistic, options)
@@ -114,15 +116,14 @@ def verify(
         raise typer.Exit(1)
 
 
-def _structured(file: Path | None) -> tuple[Notion, Mechanism, Space] | None:
+def _structured(data: dict[str, Any] | None) -> tuple[Notion, Mechanism, Space] | None:
     """What a chain or block file asks to be measured; nothing for other files."""
     from whosin.app.cli import files
     from whosin.families import Explicit
     from whosin.notions import BayesianDifferentialPrivacy, PositiveMembership
 
-    if file is None:
+    if data is None:
         return None
-    data = files.load(file)
     if "chain" in data or "chains" in data:
         series = files.chain_file(data)
         one = len(series.chains) == 1
@@ -132,12 +133,6 @@ def _structured(file: Path | None) -> tuple[Notion, Mechanism, Space] | None:
         homes = files.block_file(data)
         return PositiveMembership(Explicit([homes.prior])), homes.mechanism, homes.space
     return None
-
-
-def _load(file: Path) -> Channel:
-    from whosin.mechanisms import Channel
-
-    return Channel.load(file)
 
 
 def _space(entities: int | None, rows: int | None, values: int | None) -> Space:

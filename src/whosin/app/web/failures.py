@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +19,7 @@ from starlette.exceptions import HTTPException
 
 from whosin import errors
 from whosin.app.web import shapes
+from whosin.isolation.messages import place
 
 STATUS: tuple[tuple[type[errors.WhosinError], int], ...] = (
     (errors.BudgetRefused, 409),
@@ -27,7 +27,11 @@ STATUS: tuple[tuple[type[errors.WhosinError], int], ...] = (
     (errors.ScanFailed, 503),
     (errors.StoreFailed, 503),
     (errors.TooLarge, 413),
+    (errors.TookTooLong, 413),
+    (errors.OutOfMemory, 413),
+    (errors.Crashed, 503),
 )
+INTERNAL = "internal error, please report it; nothing about the data is shown here"
 
 
 class Refused(Exception):
@@ -59,6 +63,10 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(errors.WhosinError)
     def _library(request: Request, error: errors.WhosinError) -> JSONResponse:
+        unexpected = getattr(error, "unexpected", None)
+        if unexpected is not None:
+            log(unexpected)
+            return JSONResponse(body(None, INTERNAL), 500)
         status = next((code for kind, code in STATUS if isinstance(error, kind)), 422)
         field = getattr(error, "place", None) or getattr(error, "field", None)
         return JSONResponse(body(field, _sentence(str(error))), status)
@@ -78,11 +86,12 @@ def install(app: FastAPI) -> None:
 
 def log_unexpected(error: Exception) -> None:
     """Kind and place on standard error; the words may quote rows and stay out."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "whosin" in frame.filename] or frames
-    place = re.sub(r"^.*?whosin/", "whosin/", own[-1].filename) if own else "?"
-    line = own[-1].lineno if own else 0
-    print(f"whosin: internal error: {type(error).__name__} at {place}:{line}", file=sys.stderr)
+    log(" at ".join(place(error)))
+
+
+def log(what: str) -> None:
+    """A line on standard error."""
+    print(f"whosin: internal error: {what}", file=sys.stderr)
 
 
 def _sentence(text: str) -> str:

@@ -11,11 +11,13 @@ import contextlib
 import os
 import re
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from unicodedata import normalize
 
 from whosin.app.web.failures import Refused
 from whosin.errors import InvalidInput, UnknownName, WhosinError
+from whosin.isolation import readers
 from whosin.release import DuckDB
 from whosin.release.engines.base import ARROW, KINDS
 
@@ -72,15 +74,27 @@ def find(folder: Path, name: str, scenario: bool = False) -> Path:
 
 def check_name(name: str) -> str:
     """A name that an upload may have."""
+    name = normalize("NFC", name)
     if not NAME.fullmatch(name) or Path(name).suffix.lower() not in TABLES:
         accepted = f"a plain file name ending in {', '.join(TABLES)}"
         raise InvalidInput("name", accepted, repr(name[:120]))
     return name
 
 
-async def receive(folder: Path, name: str, chunks: AsyncIterator[bytes], most: int) -> Path:
-    """Take an upload in; it appears under its name when it is complete and what it says."""
-    goal = folder / check_name(name)
+async def receive(
+    folder: Path,
+    name: str,
+    chunks: AsyncIterator[bytes],
+    most: int,
+    check: Callable[[str, str], Awaitable[None]],
+) -> Path:
+    """Take an upload in; it appears under its name when it is complete and what it says.
+
+    Args:
+        check: `check_upload`, in a process of its own.
+    """
+    name = check_name(name)
+    goal = folder / name
     if goal.exists():
         raise Refused(409, f"there is a file {name!r} already; choose another name", "name")
     handle, beside = tempfile.mkstemp(prefix=".upload-", dir=folder)
@@ -92,7 +106,7 @@ async def receive(folder: Path, name: str, chunks: AsyncIterator[bytes], most: i
                 if size > most:
                     raise Refused(413, f"at most {most // 1000:,} kB are taken", "name")
                 file.write(chunk)
-        check_content(Path(beside), name)
+        await check(beside, name)
         try:
             os.link(beside, goal)  # fails if the name was taken meanwhile
         except FileExistsError:
@@ -101,6 +115,16 @@ async def receive(folder: Path, name: str, chunks: AsyncIterator[bytes], most: i
         with contextlib.suppress(FileNotFoundError):
             os.unlink(beside)
     return goal
+
+
+def check_upload(path: str, name: str) -> None:
+    """The task: see that a file is what its name says, and can be read without harm."""
+    check_content(Path(path), name)
+    if Path(name).suffix.lower() in ARROW:
+        try:
+            readers.check_arrow(path)
+        except InvalidInput:
+            raise InvalidInput("file", "a readable arrow file", name) from None
 
 
 def check_content(path: Path, name: str) -> None:
@@ -124,5 +148,5 @@ def check_content(path: Path, name: str) -> None:
 def _files(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir():
         inside = path.is_file() and path.resolve().parent == folder.resolve()
-        if inside and NAME.fullmatch(path.name):
+        if inside and NAME.fullmatch(normalize("NFC", path.name)):
             yield path

@@ -1,14 +1,14 @@
 """What every request passes before a route sees it.
 
 Contract, in this order: the Host header names this server (against DNS rebinding); a body says its
-length and keeps within bounds; a request that could change something carries the header `X-Whosin`,
-which no foreign page can send, and comes from this page if it says where it comes from; a server
-with users knows whose token it is. Every answer carries headers that keep the page to itself.
+length, in one way, and keeps to it and within bounds; a request that could change something carries
+the header `X-Whosin`, which no foreign page can send, and comes from this page if it says where it
+comes from; a server with users knows whose token it is. Every answer carries headers that keep the
+page to itself.
 """
 
 from __future__ import annotations
 
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -17,10 +17,10 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whosin.app.web import failures
+from whosin.app.web.access import Access
 from whosin.app.web.settings import LARGEST_BODY, Settings, is_loopback
-from whosin.app.web.users import read_users, user_of
+from whosin.errors import StoreFailed
 
-COOKIE = "whosin-token"
 OPEN = ("/api/hello", "/api/login")
 SAFE = ("GET", "HEAD", "OPTIONS")
 UPLOAD = "/api/files"
@@ -43,8 +43,8 @@ SECURITY = {
 class Guard:
     """The gate, as ASGI middleware."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self.app, self.settings = app, settings
+    def __init__(self, app: ASGIApp, settings: Settings, access: Access) -> None:
+        self.app, self.settings, self.access = app, settings, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -70,27 +70,48 @@ class Guard:
                 answer = JSONResponse(failures.body(None, words), status)
                 await answer(scope, receive, guarded)
                 return
-            await self.app(scope, receive, guarded)
+            await self.app(scope, self._counted(scope, receive), guarded)
         except Exception as error:  # whatever it says may be about rows
             failures.log_unexpected(error)
             if not started:
-                words = "internal error, please report it; nothing about the data is shown here"
-                await JSONResponse(failures.body(None, words), 500)(scope, receive, guarded)
+                await JSONResponse(failures.body(None, failures.INTERNAL), 500)(
+                    scope, receive, guarded
+                )
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         headers, path = Headers(scope=scope), str(scope["path"])
         if not self._known_host(headers.get("host", "")):
             return 400, "this server does not answer to that name (see whosin serve --name)"
-        if scope["method"] not in SAFE:
-            for refusal in (self._foreign(headers), self._too_long(headers, path)):
-                if refusal is not None:
-                    return refusal
-        users = read_users(self.settings.users)
-        user = user_of(users, _token(headers))
-        scope.setdefault("state", {}).update(user=user, login=bool(users))
-        if users and user is None and path.startswith("/api/") and path not in OPEN:
+        foreign = None if scope["method"] in SAFE else self._foreign(headers)
+        return foreign or self._too_long(headers, path) or self._unknown(scope, headers, path)
+
+    def _unknown(self, scope: Scope, headers: Headers, path: str) -> tuple[int, str] | None:
+        client = scope.get("client")
+        try:
+            user = self.access.user(headers, client[0] if client else "")
+        except failures.Refused as refused:
+            return refused.status, str(refused)
+        except (StoreFailed, OSError):
+            return 503, "the file of users cannot be read, so nobody is let in"
+        required = self.access.required
+        scope.setdefault("state", {}).update(user=user, login=required)
+        if required and user is None and path.startswith("/api/") and path not in OPEN:
             return 401, "a token is needed: whosin serve --add-user NAME makes one"
         return None
+
+    def _counted(self, scope: Scope, receive: Receive) -> Receive:
+        """Count the bytes of a body while they come."""
+        left = self._most(str(scope["path"]))
+
+        async def counted() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise failures.Refused(413, "the body is longer than it may be")
+            return message
+
+        return counted
 
     def _known_host(self, host: str) -> bool:
         try:
@@ -107,27 +128,23 @@ class Guard:
 
     def _foreign(self, headers: Headers) -> tuple[int, str] | None:
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-        same = origin is None or urlsplit(origin).netloc == headers.get("host")
+        try:
+            same = origin is None or urlsplit(origin).netloc == headers.get("host")
+        except ValueError:
+            same = False
         if "x-whosin" in headers and same and site in (None, "same-origin", "none"):
             return None
         return 403, "only this page, or a program that sends the header X-Whosin, may ask for this"
 
     def _too_long(self, headers: Headers, path: str) -> tuple[int, str] | None:
-        length = headers.get("content-length", "0" if "transfer-encoding" not in headers else "")
-        most = self.settings.largest_upload if path == UPLOAD else LARGEST_BODY
-        if not length.isdigit():
-            return 411, "a body must say its length"
+        most, length = self._most(path), headers.get("content-length", "0")
+        if "transfer-encoding" in headers or not length.isdecimal() or not length.isascii():
+            return 411, "a body must say its length, by Content-Length and nothing else"
+        if len(length) > 15:
+            return 413, f"at most {most // 1000:,} kB are taken"
         if int(length) > most:
             return 413, f"at most {most // 1000:,} kB are taken; got {int(length) // 1000:,} kB"
         return None
 
-
-def _token(headers: Headers) -> str | None:
-    kind, _, value = headers.get("authorization", "").partition(" ")
-    if kind.lower() == "bearer":
-        return value.strip()
-    try:
-        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return None
-    return None if cookie is None else cookie.value
+    def _most(self, path: str) -> int:
+        return self.settings.largest_upload if path == UPLOAD else LARGEST_BODY

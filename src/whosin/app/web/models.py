@@ -11,6 +11,9 @@ Spelled = Annotated[
     Text | float, Field(description='A number, or a text that spells one exactly: "0.6", "1/3"')
 ]
 Short = Annotated[str, Field(max_length=200)]
+Many = Annotated[int, Field(ge=-(10**9), le=10**9)]
+Whole = Annotated[int, Field(ge=-(10**18), le=10**18)]
+"""Numbers that can be printed and computed with; which of them make sense, the library says."""
 REQUEST = r"^[A-Za-z0-9-]{8,64}$"
 REQUEST_WORDS = "8 to 64 letters, digits and dashes"
 
@@ -30,10 +33,13 @@ class Adversary(Body):
     size_known: bool = Field(
         default=False, alias="size-known", description="They know how many are in the data"
     )
-    linked: int | None = Field(
-        default=None, description="Up to so many people come and go together"
+    linked: Many | None = Field(
+        default=None, description="The most people who come and go together"
     )
-    known: int | None = Field(default=None, description="They know at most so many people")
+    known: Many | None = Field(default=None, description="The most people whom they know")
+    people: Many | None = Field(
+        default=None, description="How many could be in, at the least: with known and a δ"
+    )
     uninformed: bool = Field(default=False, description="They know nothing at all")
 
 
@@ -45,7 +51,7 @@ class Target(Body):
     gain: Spelled | None = None
     epsilon: Spelled | None = None
     rho: Spelled | None = None
-    candidates: int | None = None
+    candidates: Many | None = None
     delta: Spelled | None = None
 
 
@@ -54,8 +60,8 @@ class Source(Body):
 
     source: Short
     entity: Short
-    rows: int = Field(default=1, description="How many rows of an entity count, at most")
-    groups: int = Field(default=1, description="How many cells of a group-by an entity may be in")
+    rows: Whole = Field(default=1, description="How many rows of an entity count, at most")
+    groups: Whole = Field(default=1, description="How many cells of a group-by an entity may be in")
 
 
 class Budget(Body):
@@ -115,8 +121,8 @@ class VerifyBody(Body):
 class TradeoffBody(Body):
     """Rows of one distribution."""
 
-    rows: int
-    values: int = 2
+    rows: Whole
+    values: Whole = 2
     prior: str = Field(default="uniform", max_length=400, description='uniform, or "0.7,0.3"')
 
 

@@ -25,8 +25,8 @@ _lock = threading.Lock()
 _writing: set[Path] = set()
 
 
-def check(folder: Path, body: ScenarioBody, own: Collection[int] = ()) -> set[Path]:
-    """The files that a scenario will write.
+def check(folder: Path, body: ScenarioBody, own: Collection[int] = ()) -> None:
+    """See that the files that a scenario will write can have their names.
 
     Args:
         own: places of the queries that this request has paid for: their files may be there.
@@ -35,29 +35,39 @@ def check(folder: Path, body: ScenarioBody, own: Collection[int] = ()) -> set[Pa
         Refused: a name is taken.
     """
     wanted: set[Path] = set()
-    for place, query in enumerate(body.queries):
-        if query.get("kind") != "synthetic":
-            continue
-        with at(f"queries.{place}.path"):
-            path = folder / plain_name(query.get("path"))
-        if path in wanted | _writing or (path.exists() and place not in own):
-            words = f"there is a file {path.name!r} already; choose another name"
-            raise Refused(409, words, f"queries.{place}.path")
+    for place, path in _wanted(folder, body):
+        if path in wanted or (path.exists() and place not in own):
+            raise _taken(path, place)
         wanted.add(path)
-    return wanted
 
 
 @contextmanager
-def reserved(folder: Path, body: ScenarioBody, own: Collection[int] = ()) -> Iterator[None]:
-    """Check, and keep the names for the length of a block."""
+def reserved(folder: Path, body: ScenarioBody) -> Iterator[None]:
+    """Keep the names from other releases of this server for the length of a block."""
+    wanted: set[Path] = set()
     with _lock:
-        wanted = check(folder, body, own)
+        for place, path in _wanted(folder, body):
+            if path in wanted | _writing:
+                raise _taken(path, place)
+            wanted.add(path)
         _writing.update(wanted)
     try:
         yield
     finally:
         with _lock:
             _writing.difference_update(wanted)
+
+
+def _wanted(folder: Path, body: ScenarioBody) -> Iterator[tuple[int, Path]]:
+    for place, query in enumerate(body.queries):
+        if query.get("kind") == "synthetic":
+            with at(f"queries.{place}.path"):
+                yield place, folder / plain_name(query.get("path"))
+
+
+def _taken(path: Path, place: int) -> Refused:
+    words = f"there is a file {path.name!r} already; choose another name"
+    return Refused(409, words, f"queries.{place}.path")
 
 
 def written(folder: Path, answer: Answer) -> Path:

@@ -14,13 +14,12 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from whosin.app.web import folder, lane, outputs
+from whosin.app.web import folder, outputs
 from whosin.app.web.failures import Refused, at
 from whosin.app.web.models import ScenarioBody, data
 from whosin.app.web.settings import Settings
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError
-from whosin.exact import rational
 from whosin.ledger import Ledger, Standing, refusal
 from whosin.ledger.budget import Budget
 from whosin.release import QUERIES, Offer, Release, Session, Table
@@ -32,6 +31,8 @@ from whosin.release.table import dataset_name
 
 MOST_VALUES, MOST_CELLS, MOST_CANDIDATES = 2_000, 20_000, 5_000
 """What a page takes: values of a column, cells of an answer, candidates of a maximum."""
+MOST_WHERE = 4_000
+"""Letters of all conditions: an engine takes long to plan lists of thousands of numbers."""
 BELIEFS = ("prior", "low", "high", "low and high")
 ABOUT_COLUMN = re.compile(r"(?:key of the )?(?:column|domain of|values of|edges of) (.+)")
 QUERY_FIELDS = (
@@ -48,15 +49,19 @@ QUERY_FIELDS = (
 )
 
 
+MOST_PEOPLE = 5_000
+"""Whose doubts a page works out while someone waits."""
+
+
 def plan_of(
     adversary: Mapping[str, Any], target: Mapping[str, Any], query: str | None = None
 ) -> Plan:
     """A plan, whose errors name the field that a person filled in."""
     try:
-        if adversary.get("known") is not None and rational(target.get("delta", 0), "delta"):
-            accepted = "0 for someone who knows only a few people: with a δ it is for one "
-            accepted += "count alone, which whosin plan --entities works out"
-            raise InvalidInput("delta", accepted, target["delta"])
+        people = adversary.get("people")
+        if isinstance(people, int) and people > MOST_PEOPLE:
+            accepted = f"at most {MOST_PEOPLE:,} here; `whosin release` takes more"
+            raise InvalidInput("people", accepted, f"{people:,}")
         return read_plan(adversary, target, query)
     except WhosinError as error:
         field = str(getattr(error, "field", ""))
@@ -65,6 +70,8 @@ def plan_of(
             place = "adversary.prior"
         elif field in ("linked", "k", "known"):
             place = "adversary.known" if "known" in adversary else "adversary.linked"
+        elif field in ("people", "entities"):
+            place = "adversary.people"
         elif field in ("delta", "candidates"):
             place = f"target.{field}"
         elif field in ("uninformed", "size-known"):
@@ -91,19 +98,25 @@ def full_data(settings: Settings, body: ScenarioBody) -> dict[str, Any]:
 
 @contextmanager
 def opened(settings: Settings, body: ScenarioBody) -> Iterator[tuple[Scenario, Table]]:
-    """A scenario and its table, checked by its schema; inside the lane."""
+    """A scenario and its table, checked by its schema."""
     given = data(body)
     with at("table.source"):
         folder.find_table(settings.folder, body.table.source)
     plan_of(given.get("adversary", {}), given["target"])
+    letters = 0
     for place, query in enumerate(given["queries"]):
         with at(f"queries.{place}"), _query_field(place):
+            where = query.get("where")
+            letters += len(where) if isinstance(where, str) else 0
+            if letters > MOST_WHERE:
+                accepted = f"at most {MOST_WHERE:,} letters here, in all queries together"
+                raise InvalidInput("where", accepted, f"{letters:,}")
             read_query(query, QUERIES)
             if query["kind"] == "synthetic":
                 outputs.plain_name(query["path"])
+    given["table"]["memory"] = f"{settings.scan_memory // 2}B"  # beyond it the engine spills
     scenario = read_scenario(given, settings.folder)
     table = _open_table(scenario)
-    table.engine = lane.Aside(table.engine)
     try:
         yield scenario, table
     finally:
@@ -143,11 +156,13 @@ def offers_for(scenario: Scenario, table: Table) -> list[Offer]:
 def _probe(query: Query, table: Table, plan: Plan) -> None:
     """Check a query alone against the schema, and its size against what a page can show."""
     by = getattr(query, "by", ())
-    names = {by} if isinstance(by, str) else {name for name in by if isinstance(name, str)}
+    listed = by if isinstance(by, list | tuple) else [by]  # what is no list, the offer refuses
+    names = {name for name in listed if isinstance(name, str)}
     known = [table.domains[name] for name in names & table.domains.keys()]
     if (count := prod(len(domain.labels) for domain in known)) > MOST_CELLS:
         raise InvalidInput("by", f"columns with at most {MOST_CELLS:,} cells in all", f"{count:,}")
-    if len(getattr(query, "universe", ())) > MOST_CANDIDATES:
+    universe = getattr(query, "universe", ())
+    if isinstance(universe, list | tuple) and len(universe) > MOST_CANDIDATES:
         raise InvalidInput("universe", f"at most {MOST_CANDIDATES:,} candidates here", "more")
     query.offer(table, Share(plan, Fraction(1, 1000), delta=Fraction(plan.dp_delta) / 8))
 
@@ -189,8 +204,7 @@ def release(
     settings: Settings, body: ScenarioBody, request: str, who: str | None
 ) -> tuple[Scenario, Release]:
     """Answer a scenario; every debit is on disk before its noise is drawn."""
-    with lane.exact(), opened(settings, body) as (scenario, table):
-        offers_for(scenario, table)
+    with opened(settings, body) as (scenario, table):
         if not settings.register and standing_of(settings, table.name) is None:
             raise Refused(
                 409,
@@ -200,26 +214,24 @@ def release(
             )
         with Ledger(settings.ledger, who=who) as ledger:
             own = _paid(ledger, table.name, request, len(body.queries))
-            with outputs.reserved(settings.folder, body, own):
-                session = Session(table, scenario.plan, ledger, request=request)
-                return scenario, session.release(scenario.queries, **scenario.budget)
+            outputs.check(settings.folder, body, own)
+            session = Session(table, scenario.plan, ledger, request=request)
+            return scenario, session.release(scenario.queries, **scenario.budget)
 
 
 def _paid(ledger: Ledger, dataset: str, request: str, count: int) -> list[int]:
     """The queries of a request that were debited before."""
-    if dataset not in ledger.datasets():
-        return []
-    debited = {entry.request for entry in ledger.history(dataset) if entry.kind == "debit"}
+    debited = ledger.requests(dataset, f"{request}/")
     return [place for place in range(count) if f"{request}/{place}" in debited]
 
 
 def stored(settings: Settings, body: ScenarioBody, request: str) -> tuple[Scenario, Release]:
     """A release that was made before; nothing is paid, nothing is drawn."""
     dataset = dataset_name(body.table.source)
-    standing, texts = standing_of(settings, dataset), {}
-    if standing is not None:
+    answered: set[str] = set()
+    if standing_of(settings, dataset) is not None:
         with Ledger(settings.ledger, create=False) as ledger:
-            texts = ledger.record(dataset)[2]
-    if not all(f"{request}/{place}" in texts for place in range(len(body.queries))):
+            answered = ledger.requests(dataset, f"{request}/", answered=True)
+    if not all(f"{request}/{place}" in answered for place in range(len(body.queries))):
         raise Refused(404, "no release of this id has been answered", "request")
     return release(settings, body, request, None)

@@ -14,11 +14,14 @@ from fastapi import FastAPI
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
-from whosin.app.web import failures
+from whosin.app.web import connections, failures
+from whosin.app.web.access import Access
 from whosin.app.web.guard import Guard
 from whosin.app.web.models import Refusal
 from whosin.app.web.routes import files, ledger, notions, plan, release, session, tradeoff, verify
 from whosin.app.web.settings import Settings
+from whosin.app.web.work import SHARED, Work
+from whosin.isolation import Nursery
 
 STATIC = Path(__file__).parent / "static"
 REFUSALS = {
@@ -40,7 +43,7 @@ Whatever is refused comes as `{"error": {"field", "message"}}`. Answers are paid
 ledger; a retry under the same `request` id returns the same answer and pays nothing."""
 
 
-def make_app(settings: Settings) -> FastAPI:
+def make_app(settings: Settings, nursery: Nursery = SHARED) -> FastAPI:
     """The page and the routes of one served folder."""
     app = FastAPI(
         title="whosin",
@@ -53,6 +56,8 @@ def make_app(settings: Settings) -> FastAPI:
         responses={code: {"model": Refusal, "description": why} for code, why in REFUSALS.items()},
     )
     app.state.settings = settings
+    app.state.access = access = Access(settings.users, settings.login)
+    app.state.work = Work(settings, nursery)
     failures.install(app)
     for group in (session, plan, files, release, verify, notions, tradeoff, ledger):
         app.include_router(group.router)
@@ -66,29 +71,33 @@ def make_app(settings: Settings) -> FastAPI:
         return FileResponse(STATIC / "api.html")
 
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(Guard, settings=settings, access=access)
     return app
 
 
-def make_server(settings: Settings) -> uvicorn.Server:
+def make_server(settings: Settings, nursery: Nursery = SHARED) -> uvicorn.Server:
     """A server; `run(sockets=[…])` starts it on a socket that listens already."""
+    nursery.start()
     config = uvicorn.Config(
-        make_app(settings),
+        make_app(settings, nursery),
         log_config=None,  # its own would close everybody else's handlers
         log_level="critical",  # `failures` logs what goes wrong, without its words
         access_log=False,  # addresses may hold names of files and datasets
         server_header=False,
         timeout_graceful_shutdown=5,
         ws="none",
+        http=connections.Connection,
+        timeout_keep_alive=connections.KEPT_SECONDS,
+        h11_max_incomplete_event_size=connections.LARGEST_HEADER,
     )
     return uvicorn.Server(config)
 
 
 @contextmanager
-def running(settings: Settings) -> Iterator[str]:
+def running(settings: Settings, nursery: Nursery = SHARED) -> Iterator[str]:
     """A server on a free port of this machine while the block lasts; gives its address."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = make_server(settings)
+        server = make_server(settings, nursery)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:

@@ -18,19 +18,25 @@ class Settings:
     Attributes:
         folder: the only place from which tables are read and to which uploads go.
         ledger: a file, or a database URL.
-        users: the file with the hashed tokens; once it names anyone, everyone needs a token.
+        users: the file with the hashed tokens; if it names anyone, everyone needs a token.
         names: host names, besides loopback and plain addresses, under which the page is reached.
+        login: whether a token is needed even if the file names nobody; once it does, one is.
         register: whether users may bring files and open budgets for datasets that the ledger does
             not know; otherwise the curator does both beforehand.
         largest_upload: in bytes.
+        scan_seconds: how long a release may take.
+        scan_memory: how many bytes it may hold; the engine spills beyond half of it.
     """
 
     folder: Path
     ledger: str
     users: Path
     names: tuple[str, ...] = ()
+    login: bool = False
     register: bool = True
     largest_upload: int = 64 * MEGABYTE
+    scan_seconds: float = 600.0
+    scan_memory: int = 4096 * MEGABYTE
 
 
 def is_loopback(host: str) -> bool:

@@ -26,13 +26,18 @@ def add_user(path: Path, name: str) -> str:
         raise InvalidInput("--users", "a file in an existing folder", path.name)
     known = read_users(path)
     token = secrets.token_urlsafe(32)
-    known[name] = _digest(token)
-    text = json.dumps({"users": known}, ensure_ascii=False, indent=2) + "\n"
-    beside = path.with_name(path.name + ".new")
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
-    beside.replace(path)
+    known[name] = digest(token)
+    _write(path, known)
     return token
+
+
+def remove_user(path: Path, name: str) -> None:
+    """Take a user's token back; sessions that it began end with it."""
+    known = read_users(path)
+    if name not in known:
+        raise InvalidInput("--remove-user", "a user of this server", repr(name[:LONGEST_NAME]))
+    del known[name]
+    _write(path, known)
 
 
 def read_users(path: Path) -> dict[str, str]:
@@ -50,12 +55,21 @@ def user_of(users: dict[str, str], token: str | None) -> str | None:
     """Whose token it is."""
     if not token:
         return None
-    digest, found = _digest(token), None
+    own, found = digest(token), None
     for name, kept in users.items():
-        if hmac.compare_digest(digest, kept):
+        if hmac.compare_digest(own, kept):
             found = name
     return found
 
 
-def _digest(token: str) -> str:
+def digest(token: str) -> str:
+    """What is kept of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _write(path: Path, known: dict[str, str]) -> None:
+    text = json.dumps({"users": known}, ensure_ascii=False, indent=2) + "\n"
+    beside = path.with_name(path.name + ".new")
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+    beside.replace(path)

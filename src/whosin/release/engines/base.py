@@ -60,6 +60,8 @@ def kind_of(path: str) -> str:
         inside = {ENDINGS.get(each.suffix.lower()) for each in Path(path).rglob("*")} - {None}
         found = inside.pop() if len(inside) == 1 else None
     if found is None:
+        if not Path(name).suffix and not Path(path).exists():
+            raise FileNotFoundError(2, "no such file or folder", path)
         raise InvalidInput("table", ACCEPTED, Path(path).name)
     return found
 

@@ -24,6 +24,7 @@ from whosin.release.engines.base import (
     unreadable,
 )
 from whosin.release.engines.lines import csv_query, literal
+from whosin.release.engines.sound import require_sound
 from whosin.release.engines.waiting import run_interruptibly
 
 BATCH = 1_000_000
@@ -156,6 +157,7 @@ class DuckDB:
 
     def _read(self, source: str, files: list[str], kind: str) -> Any:
         if kind == "arrow":
+            require_sound(files)
             import pyarrow.dataset as ds
 
             return self._register(ds.dataset(files, format="ipc"))

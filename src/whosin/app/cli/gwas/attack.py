@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -70,9 +69,7 @@ def attack(
                 "promised_posterior": gwas.promised(plan, believed),
                 "promised_power": gwas.attack_limit(plan, false),
                 "seed": seed,
-                "points": [
-                    asdict(point) | {"posterior": point.posterior(believed)} for point in points
-                ],
+                "points": [gwas.point_data(point, believed) for point in points],
             }
         )
     else:

@@ -20,7 +20,8 @@ def count(
         bool, typer.Option("--leave-out-no-sex", help="As PLINK without --allow-no-sex.")
     ] = False,
     save: Annotated[
-        Path | None, typer.Option(help="Write the counts (x.tsv), or draw: x.html, x.svg, x.png.")
+        list[Path] | None,
+        typer.Option(help="Write the counts (x.tsv), or draw: x.html, x.svg, x.png; repeat."),
     ] = None,
     assoc: Annotated[
         Path | None, typer.Option(help="Write PLINK's association table, tab-separated.")
@@ -36,10 +37,12 @@ def count(
     from whosin.report import charts, gwas
     from whosin.report.gwas_tables import write_exact
 
-    if save is not None and save.suffix != ".tsv":
-        if save.suffix not in charts.SUFFIXES:
-            raise InvalidInput("--save", "a file ending in .tsv, .html, .svg or .png", save.name)
-        charts.check_path(save)
+    files = save or []
+    for path in files:
+        if path.suffix not in (".tsv", *charts.SUFFIXES):
+            raise InvalidInput("--save", "a file ending in .tsv, .html, .svg or .png", path.name)
+        if path.suffix != ".tsv":
+            charts.check_path(path)
     with progress("counting") as show:
         found = read_study(
             study,
@@ -48,13 +51,14 @@ def count(
             leave_out_no_sex=leave_out_no_sex,
             progress=show,
         )
-    if save is not None and save.suffix == ".tsv":
-        write_table(found, save)
-    elif save is not None:
-        charts.save(gwas.exact_chart(found), save)
+    for path in files:
+        if path.suffix == ".tsv":
+            write_table(found, path)
+        else:
+            charts.save(gwas.exact_chart(found), path)
     if assoc is not None:
         write_exact(found, assoc)
-    if save is not None or assoc is not None:
+    if files or assoc is not None:
         warn("exact statistics are private: keep them in the house, or use `whosin gwas release`")
     if json:
         print_json(

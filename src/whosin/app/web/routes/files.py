@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 
-from whosin.app.web import folder
+from whosin.app.web import folder, work
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import Refused, at
 from whosin.app.web.settings import Settings
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong
 from whosin.release import DuckDB
 
-router = APIRouter(tags=["files"])
+router = APIRouter(tags=["files"], route_class=BoundedRoute)
 FileName = Annotated[str, Query(max_length=200)]
 
 
@@ -55,7 +58,12 @@ def settings_of(request: Request) -> Settings:
 @router.get("/api/files")
 def list_files(request: Request) -> Files:
     """The tables and scenarios in the served folder."""
-    home = settings_of(request).folder
+    return work.quick(request, listed, settings_of(request))  # type: ignore[no-any-return]
+
+
+def listed(settings: Settings) -> Files:
+    """The task."""
+    home = settings.folder
     found = {path.name: path for path in folder.tables(home)} | folder.databases(home)
     return Files(
         tables=[File(name=name, bytes=path.stat().st_size) for name, path in found.items()],
@@ -66,8 +74,13 @@ def list_files(request: Request) -> Files:
 @router.get("/api/columns")
 def list_columns(request: Request, file: FileName) -> Columns:
     """The columns of a table, from its schema alone."""
+    return work.quick(request, columns_of, settings_of(request), file)  # type: ignore[no-any-return]
+
+
+def columns_of(settings: Settings, file: str) -> Columns:
+    """The task."""
     with at("table.source"):
-        source = folder.find_table(settings_of(request).folder, file)
+        source = folder.find_table(settings.folder, file)
         with DuckDB() as engine:
             schema = engine.open(source).schema()
     return Columns(
@@ -92,7 +105,14 @@ async def upload_file(request: Request, name: FileName) -> File:
     settings = settings_of(request)
     if not settings.register:
         raise Refused(409, "this server takes no files; ask whoever runs it", "name")
+
+    async def check(path: str, name: str) -> None:
+        try:
+            await run_in_threadpool(work.quick, request, folder.check_upload, path, name)
+        except (Crashed, OutOfMemory, TookTooLong):
+            raise InvalidInput("file", "one that can be read", name) from None
+
     with at("name"):
         most = settings.largest_upload
-        path = await folder.receive(settings.folder, name, request.stream(), most)
+        path = await folder.receive(settings.folder, name, request.stream(), most, check)
     return File(name=path.name, bytes=path.stat().st_size)

@@ -9,14 +9,16 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
 from whosin.app.cli.output import plain
-from whosin.app.web import lane
+from whosin.app.web import work
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.routes.files import settings_of
 from whosin.app.web.routes.plan import Section, sections
+from whosin.app.web.settings import Settings
 from whosin.errors import InvalidInput
 from whosin.ledger import Ledger, verify
 from whosin.report.budget import entry_row, standing_card
 
-router = APIRouter(tags=["ledger"])
+router = APIRouter(tags=["ledger"], route_class=BoundedRoute)
 MOST_ENTRIES = 500
 
 
@@ -46,10 +48,15 @@ class History(BaseModel):
 @router.get("/api/ledger")
 def list_datasets(request: Request) -> Datasets:
     """Where all datasets stand."""
-    where = settings_of(request).ledger
+    return work.quick(request, datasets, settings_of(request))  # type: ignore[no-any-return]
+
+
+def datasets(settings: Settings) -> Datasets:
+    """The task."""
+    where = settings.ledger
     if "://" not in where and not Path(where).exists():
         return Datasets(datasets=[])
-    with lane.exact(), Ledger(where, create=False) as ledger:
+    with Ledger(where, create=False) as ledger:
         standings = [ledger.standing(name) for name in ledger.datasets()]
         return Datasets(
             datasets=[
@@ -66,10 +73,15 @@ def list_datasets(request: Request) -> Datasets:
 @router.get("/api/ledger/history")
 def show_history(request: Request, dataset: Annotated[str, Query(max_length=200)]) -> History:
     """The history of a dataset, with its chain of digests checked."""
-    where = settings_of(request).ledger
+    return work.quick(request, history, settings_of(request), dataset)  # type: ignore[no-any-return]
+
+
+def history(settings: Settings, dataset: str) -> History:
+    """The task."""
+    where = settings.ledger
     if "://" not in where and not Path(where).exists():
         raise InvalidInput("dataset", "one that the ledger knows; it is empty", repr(dataset))
-    with lane.exact(), Ledger(where, create=False) as ledger:
+    with Ledger(where, create=False) as ledger:
         standing, entries, _ = ledger.record(dataset)
         check = verify(ledger, dataset)
         relation = standing.budget.relation

@@ -8,11 +8,12 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel
 
+from whosin.app.web.bodies import BoundedRoute
 from whosin.references import THEOREMS
 from whosin.report.charts import PLACES
 from whosin.theorems.map import BARRIERS, EDGES, REASONS
 
-router = APIRouter(tags=["notions"])
+router = APIRouter(tags=["notions"], route_class=BoundedRoute)
 
 
 class NotionMap(BaseModel):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from whosin.app.cli.output import plain
-from whosin.app.web import lane
+from whosin.app.web import work
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.models import PlanBody, data
 from whosin.app.web.scenarios import plan_of
 from whosin.calibration import Plan
@@ -16,7 +17,7 @@ from whosin.calibration.adversary import against
 from whosin.references import THEOREMS
 from whosin.report import card
 
-router = APIRouter(tags=["plan"])
+router = APIRouter(tags=["plan"], route_class=BoundedRoute)
 POINTS = 101
 
 
@@ -38,12 +39,15 @@ class PlanView(BaseModel):
 
 
 @router.post("/api/plan")
-def make_plan(body: PlanBody) -> PlanView:
+def make_plan(request: Request, body: PlanBody) -> PlanView:
     """What an adversary and a target need: ε, the error of a count, the fallback."""
+    return work.quick(request, planned, body)  # type: ignore[no-any-return]
+
+
+def planned(body: PlanBody) -> PlanView:
+    """The task."""
     given = data(body)
-    adversary, target = given.get("adversary", {}), given["target"]
-    with lane.exact():
-        return view(plan_of(adversary, target, "count"))
+    return view(plan_of(given.get("adversary", {}), given["target"], "count"))
 
 
 def view(plan: Plan) -> PlanView:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,13 +12,16 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
 from pydantic import BaseModel, ValidationError
 
+from whosin import documents
 from whosin.app.cli.output import plain
-from whosin.app.web import folder, lane, outputs, scenarios, shapes, writing
+from whosin.app.web import folder, outputs, scenarios, shapes, work, writing
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import Refused, at
 from whosin.app.web.models import ReleaseBody, ScenarioBody, TextBody, data
 from whosin.app.web.routes.files import FileName, settings_of
 from whosin.app.web.routes.plan import Section, sections
-from whosin.errors import InvalidInput
+from whosin.app.web.settings import Settings
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong
 from whosin.ledger import units
 from whosin.ledger.charge import Cost
 from whosin.release import Answer, Release
@@ -27,7 +31,7 @@ from whosin.report.budget import standing_card
 from whosin.report.html import release_report
 from whosin.report.releases import cost_words, offer_data
 
-router = APIRouter(tags=["release"])
+router = APIRouter(tags=["release"], route_class=BoundedRoute)
 PARQUET = "application/vnd.apache.parquet"
 TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}}
 
@@ -69,8 +73,12 @@ class ScenarioView(BaseModel):
 @router.post("/api/price")
 def price_scenario(request: Request, body: ScenarioBody) -> Price:
     """The cost and the expected error of each query, before anything runs."""
-    settings = settings_of(request)
-    with lane.exact(), scenarios.opened(settings, body) as (scenario, table):
+    return work.quick(request, priced, settings_of(request), body)  # type: ignore[no-any-return]
+
+
+def priced(settings: Settings, body: ScenarioBody) -> Price:
+    """The task."""
+    with scenarios.opened(settings, body) as (scenario, table):
         outputs.check(settings.folder, body)
         offers = scenarios.offers_for(scenario, table)
         standing = scenarios.standing_of(settings, table.name)
@@ -96,6 +104,31 @@ def price_scenario(request: Request, body: ScenarioBody) -> Price:
 def make_release(request: Request, body: ReleaseBody) -> Made:
     """Answer a scenario: debited first, stored, then shown. Retry under the same id."""
     settings, who = settings_of(request), getattr(request.state, "user", None)
+    work.quick(request, checked, settings, body)
+    with outputs.reserved(settings.folder, body.scenario), _continued():
+        return work.scan(request, released, settings, body, who)  # type: ignore[no-any-return]
+
+
+@contextmanager
+def _continued() -> Iterator[None]:
+    """Say what stands when a process was stopped or crashed."""
+    try:
+        yield
+    except (Crashed, OutOfMemory, TookTooLong) as error:
+        if not hasattr(error, "unexpected"):
+            stands = "what was debited stands, and the same id continues without paying again"
+            error.args = (f"{error}; {stands}",)
+        raise
+
+
+def checked(settings: Settings, body: ReleaseBody) -> None:
+    """The task: everything that comes before a debit."""
+    with scenarios.opened(settings, body.scenario) as (scenario, table):
+        scenarios.offers_for(scenario, table)
+
+
+def released(settings: Settings, body: ReleaseBody, who: str | None) -> Made:
+    """The task."""
     return _made(*scenarios.release(settings, body.scenario, body.request, who))
 
 
@@ -104,9 +137,14 @@ def make_release(request: Request, body: ReleaseBody) -> Made:
 )
 def report_release(request: Request, body: ReleaseBody) -> Response:
     """The report of a release that was made: one HTML file that stands alone."""
-    with_plan, made = scenarios.stored(settings_of(request), body.scenario, body.request)
-    text = release_report(with_plan.title, with_plan.plan, made)
+    text = work.scan(request, reported, settings_of(request), body)
     return Response(text, media_type="text/html")
+
+
+def reported(settings: Settings, body: ReleaseBody) -> str:
+    """The task."""
+    with_plan, made = scenarios.stored(settings, body.scenario, body.request)
+    return release_report(with_plan.title, with_plan.plan, made)
 
 
 @router.post(
@@ -116,12 +154,18 @@ def csv_release(
     request: Request, body: ReleaseBody, answer: Annotated[int, Query(ge=0, le=99)] = 0
 ) -> Response:
     """One answer of a release that was made, as CSV."""
+    text = work.scan(request, answer_csv, settings_of(request), body, answer)
+    return Response(text, media_type="text/csv")
+
+
+def answer_csv(settings: Settings, body: ReleaseBody, answer: int) -> bytes:
+    """The task."""
     from pyarrow import csv
 
-    _, made = scenarios.stored(settings_of(request), body.scenario, body.request)
+    _, made = scenarios.stored(settings, body.scenario, body.request)
     out = io.BytesIO()
     csv.write_csv(_answer(made, answer).to_arrow(), out)
-    return Response(out.getvalue(), media_type="text/csv")
+    return out.getvalue()
 
 
 @router.post(
@@ -133,10 +177,14 @@ def file_release(
     request: Request, body: ReleaseBody, answer: Annotated[int, Query(ge=0, le=99)] = 0
 ) -> FileResponse:
     """The file that an answer of a release wrote: a synthetic table, as Parquet."""
-    settings = settings_of(request)
-    _, made = scenarios.stored(settings, body.scenario, body.request)
-    path = outputs.written(settings.folder, _answer(made, answer))
+    path = Path(work.scan(request, answer_file, settings_of(request), body, answer))
     return FileResponse(path, media_type=PARQUET, filename=path.name)
+
+
+def answer_file(settings: Settings, body: ReleaseBody, answer: int) -> str:
+    """The task."""
+    _, made = scenarios.stored(settings, body.scenario, body.request)
+    return str(outputs.written(settings.folder, _answer(made, answer)))
 
 
 def _answer(made: Release, place: int) -> Answer:
@@ -148,42 +196,49 @@ def _answer(made: Release, place: int) -> Answer:
 @router.post("/api/scenario/toml", response_class=Response, responses=TEXT)
 def write_scenario(request: Request, body: ScenarioBody) -> Response:
     """The scenario as a file for `whosin release`."""
-    return PlainTextResponse(writing.toml_text(scenarios.full_data(settings_of(request), body)))
+    return PlainTextResponse(work.quick(request, as_toml, settings_of(request), body))
+
+
+def as_toml(settings: Settings, body: ScenarioBody) -> str:
+    """The task."""
+    return writing.toml_text(scenarios.full_data(settings, body))
 
 
 @router.post("/api/scenario/script", response_class=Response, responses=TEXT)
 def write_script(request: Request, body: ReleaseBody) -> Response:
     """A Python script that makes the same run."""
-    given = scenarios.full_data(settings_of(request), body.scenario)
-    with lane.exact(), scenarios.opened(settings_of(request), body.scenario) as (scenario, _):
-        return PlainTextResponse(writing.script_text(given, scenario.plan, body.request))
+    return PlainTextResponse(work.quick(request, as_script, settings_of(request), body))
+
+
+def as_script(settings: Settings, body: ReleaseBody) -> str:
+    """The task."""
+    given = scenarios.full_data(settings, body.scenario)
+    with scenarios.opened(settings, body.scenario) as (scenario, _):
+        return writing.script_text(given, scenario.plan, body.request)
 
 
 @router.post("/api/scenario/read")
-def read_text(body: TextBody) -> ScenarioView:
+def read_text(request: Request, body: TextBody) -> ScenarioView:
     """Read a scenario file's text."""
-    return _read(body.text)
+    return work.quick(request, scenario_text, body.text)  # type: ignore[no-any-return]
 
 
 @router.get("/api/scenario")
 def read_file(request: Request, file: FileName) -> ScenarioView:
     """Read a scenario file of the served folder."""
+    return work.quick(request, scenario_file, settings_of(request), file)  # type: ignore[no-any-return]
+
+
+def scenario_file(settings: Settings, file: str) -> ScenarioView:
+    """The task."""
     with at("file"):
-        path = folder.find(settings_of(request).folder, file, scenario=True)
-        if path.stat().st_size > 1_000_000:
-            raise InvalidInput("file", "a scenario of at most 1 MB", path.name)
-        try:
-            return _read(path.read_text(encoding="utf-8"))
-        except UnicodeDecodeError:
-            raise InvalidInput("file", "a TOML file", "not text") from None
+        path = folder.find(settings.folder, file, scenario=True)
+        return scenario_text(documents.read_text(path, "file", documents.MOST_TOML))
 
 
-def _read(text: str) -> ScenarioView:
-    try:
-        found = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "too deep"
-        raise InvalidInput("scenario", "a TOML file", reason) from None
+def scenario_text(text: str) -> ScenarioView:
+    """The task."""
+    found = documents.parse_toml(text, "scenario")
     notes = []
     if found.pop("ledger", None):
         notes.append("The ledger of this server is used, and datasets are named after their files.")

@@ -7,13 +7,12 @@ from importlib.metadata import version
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
-from whosin.app.web.failures import Refused
-from whosin.app.web.guard import COOKIE
+from whosin.app.web.access import COOKIE, Access
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.models import TokenBody
 from whosin.app.web.routes.files import settings_of
-from whosin.app.web.users import read_users, user_of
 
-router = APIRouter(tags=["session"])
+router = APIRouter(tags=["session"], route_class=BoundedRoute)
 
 
 class Hello(BaseModel):
@@ -41,13 +40,13 @@ def hello(request: Request) -> Hello:
 
 @router.post("/api/login")
 def login(request: Request, response: Response, body: TokenBody) -> Hello:
-    """Keep a token in a cookie of this page. Programs send `Authorization: Bearer …` instead."""
-    user = user_of(read_users(settings_of(request).users), body.token.strip())
-    if user is None:
-        raise Refused(401, "nobody has this token", "token")
+    """Begin a session of this page: a cookie holds its number. Programs send
+    `Authorization: Bearer …` instead."""
+    address = request.client.host if request.client else ""
+    user, number = _access(request).login(body.token.strip(), address)
     response.set_cookie(
         COOKIE,
-        body.token.strip(),
+        number,
         httponly=True,
         samesite="strict",
         secure=request.url.scheme == "https",
@@ -58,7 +57,14 @@ def login(request: Request, response: Response, body: TokenBody) -> Hello:
 
 @router.post("/api/logout")
 def logout(request: Request, response: Response) -> Hello:
-    """Forget the token."""
+    """End the session."""
+    _access(request).logout(request.headers)
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
     request.state.user = None
     return hello(request)
+
+
+def _access(request: Request) -> Access:
+    found = request.app.state.access
+    assert isinstance(found, Access)
+    return found

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from whosin.app.cli.output import plain
-from whosin.app.web import lane
+from whosin.app.web import work
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import at
 from whosin.app.web.models import TradeoffBody
 from whosin.distortion import NOTIONS, curves
@@ -17,7 +18,7 @@ from whosin.errors import InvalidInput
 from whosin.priors import Independent, Prior, Uniform
 from whosin.spaces import Records
 
-router = APIRouter(tags=["trade-off"])
+router = APIRouter(tags=["trade-off"], route_class=BoundedRoute)
 MOST_VARIABLES = 1000
 POINTS = 9
 KEYS = ("distortion", "epsilon", "mutual_information", "gap", "lower", "upper")
@@ -33,11 +34,16 @@ class Curves(BaseModel):
 
 
 @router.post("/api/tradeoff")
-def trade_off(body: TradeoffBody) -> Curves:
+def trade_off(request: Request, body: TradeoffBody) -> Curves:
     """The least number of changed rows at each level of privacy, for rows of one distribution."""
+    return work.quick(request, traded_off, body)  # type: ignore[no-any-return]
+
+
+def traded_off(body: TradeoffBody) -> Curves:
+    """The task."""
     with at("rows"):
         _check_size(body.rows, body.values)
-    with lane.exact(), at("prior"):
+    with at("prior"):
         space = Records(body.rows, body.values)
         found = curves(space, _prior(body), NOTIONS, POINTS)
     return Curves(

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from whosin.app.cli import parsing
 from whosin.app.cli.output import plain
-from whosin.app.web import lane
+from whosin.app.web import work
+from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import at
 from whosin.app.web.models import VerifyBody
+from whosin.documents import check_object, parse_json
 from whosin.errors import InvalidInput
 from whosin.exact import rational
 from whosin.families import AtMostKnown
 from whosin.mechanisms import Channel
-from whosin.mechanisms.channel_file import unique
 from whosin.notions import Notion
 from whosin.references import THEOREMS
 from whosin.report import text
 from whosin.report.data import level_data
 from whosin.report.numbers import percent, short
 
-router = APIRouter(tags=["verify"])
+router = APIRouter(tags=["verify"], route_class=BoundedRoute)
 MOST_ENTRIES = 1 << 14
 MOST_UNCERTAIN = 6
 """Sizes that are measured in about a second; `whosin verify` takes larger ones."""
@@ -41,8 +41,13 @@ class Measured(BaseModel):
 
 
 @router.post("/api/verify")
-def verify_channel(body: VerifyBody) -> Measured:
+def verify_channel(request: Request, body: VerifyBody) -> Measured:
     """Measure a channel file under a family of adversaries; a claim is checked."""
+    return work.quick(request, verified, body)  # type: ignore[no-any-return]
+
+
+def verified(body: VerifyBody) -> Measured:
+    """The task."""
     with at("family" if "membership" in body.notion else "notion"):
         notion = parsing.notion(
             body.notion,
@@ -56,7 +61,7 @@ def verify_channel(body: VerifyBody) -> Measured:
     if body.at_most is not None:
         with at("at_most"):
             claim = rational(body.at_most, "at_most")
-    with lane.exact(), at("channel"):
+    with at("channel"):
         level = notion.measure(_channel(body.channel, notion))
         holds = None if claim is None else level.holds(claim)
         case = level.witness
@@ -70,13 +75,7 @@ def verify_channel(body: VerifyBody) -> Measured:
 
 
 def _channel(spelled: str, notion: Notion) -> Channel:
-    try:
-        found = json.loads(spelled, object_pairs_hook=unique)
-    except (json.JSONDecodeError, RecursionError) as error:
-        reason = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else "too deep"
-        raise InvalidInput("channel", "JSON", f"something else at {reason}") from None
-    if not isinstance(found, dict):
-        raise InvalidInput("channel", "a JSON object", type(found).__name__)
+    found = check_object(parse_json(spelled, "channel", spelled=True), "channel")
     rows = found.get("probabilities")
     size = sum(len(row) for row in rows if isinstance(row, list)) if isinstance(rows, list) else 0
     if size > MOST_ENTRIES:
@@ -85,8 +84,12 @@ def _channel(spelled: str, notion: Notion) -> Channel:
     if isinstance(space, dict):
         for key in ("entities", "rows", "values"):
             number = space.get(key)
+            number = len(number) if isinstance(number, list | dict | str) else number
             if isinstance(number, int) and not 0 <= number <= MOST_ENTRIES.bit_length() * 2:
                 raise InvalidInput(key, "a small number here", number)
-    if isinstance(getattr(notion, "family", None), AtMostKnown) and size > 1 << MOST_UNCERTAIN + 3:
-        raise InvalidInput("channel", f"a small one, at most {1 << MOST_UNCERTAIN + 3}", f"{size}")
+    if isinstance(getattr(notion, "family", None), AtMostKnown):
+        worlds, most = len(rows) if isinstance(rows, list) else 0, 1 << MOST_UNCERTAIN
+        if worlds > most or size > most * 8:
+            accepted = f"at most {most} worlds and {most * 8} probabilities here"
+            raise InvalidInput("channel", accepted, f"{worlds} and {size}")
     return Channel.from_dict(found)

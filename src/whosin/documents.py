@@ -1,0 +1,199 @@
+"""Text files that people hand over: read once, bounded, and refused in one sentence.
+
+Contract: size, depth, number of entries and length of numbers are checked before anything is built
+from a file; whatever is wrong becomes `InvalidInput`, which names the kind of file and never quotes
+more of it than a key. Every reader of JSON, TOML or plain text goes through here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from whosin.errors import InvalidInput
+
+MOST_BYTES = 128 << 20
+MOST_STUDY = 1 << 30
+"""Lists of people and of SNPs may be long."""
+MOST_TOML = 1 << 20
+MOST_ENTRIES = 1 << 24
+MOST_SPELLED = 1 << 16
+MOST_LISTS, MOST_OBJECTS = 1 << 22, 1 << 20
+DEEPEST = 64
+DEEPEST_KEY = 16
+LONGEST_NUMBER = 1000
+
+_LONG = re.compile(rf"\d{{{LONGEST_NUMBER + 1},}}")
+_TOML_MARK = re.compile(r'"""|\'\'\'|["\'#\[\]{}.=,\n]')
+_TOML_END = {
+    '"""': re.compile(r'(?:[^"\\]|\\.|"(?!""))*"""', re.DOTALL),
+    "'''": re.compile(r"(?:[^']|'(?!''))*'''"),
+    '"': re.compile(r'(?:[^"\\\n]|\\.)*"'),
+    "'": re.compile(r"[^'\n]*'"),
+    "#": re.compile(r"[^\n]*"),
+}
+
+
+def read_text(path: Path, what: str, most: int = MOST_BYTES) -> str:
+    """The text of a file, without a byte-order mark.
+
+    Raises:
+        InvalidInput: it is longer than `most` bytes, or no UTF-8 text.
+        OSError: there is no such file, or it may not be read.
+    """
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise InvalidInput(what, f"at most {most:,} bytes long", "a longer file")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidInput(what, "UTF-8 text", "something else") from None
+
+
+def read_rows(path: Path, most: int = MOST_BYTES) -> list[list[str]]:
+    """The words of every line of a text file that is not empty."""
+    rows = [line.split() for line in read_text(path, path.name, most).splitlines() if line.strip()]
+    if not rows:
+        raise InvalidInput(path.name, "text with at least one line", "an empty file")
+    return rows
+
+
+class Spelled(str):
+    """A decimal of a JSON file as it was written there, without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def read_json(path: Path, what: str, spelled: bool = False) -> Any:
+    """The value of a JSON file."""
+    return parse_json(read_text(path, what), what, spelled)
+
+
+def parse_json(text: str, what: str, spelled: bool = False) -> Any:
+    """The value of a JSON text. Keys of an object are distinct; NaN and Infinity are no JSON.
+
+    Args:
+        spelled: keep decimals as they are `Spelled`, unless the text has more than `MOST_SPELLED`
+            entries: then they are floats.
+    """
+    _check_length(text, what)
+    entries = text.count(",")
+    crowded = (
+        entries > MOST_ENTRIES or text.count("[") > MOST_LISTS or text.count("{") > MOST_OBJECTS
+    )
+    if crowded:
+        raise InvalidInput(what, f"JSON with at most {MOST_ENTRIES:,} entries", "more")
+    try:
+        value = json.loads(
+            text,
+            parse_float=Spelled if spelled and entries <= MOST_SPELLED else float,
+            parse_constant=_constant,
+            object_pairs_hook=_distinct,
+        )
+    except json.JSONDecodeError as error:
+        raise InvalidInput(what, "JSON", f"line {error.lineno}: {error.msg}") from None
+    except RecursionError:
+        raise _too_deep(what) from None
+    except MemoryError:
+        raise InvalidInput(what, "JSON that fits into memory", "more") from None
+    if text.count("[") + text.count("{") > DEEPEST:
+        _check_depth(value, what)
+    return value
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    return parse_toml(read_text(path, what, MOST_TOML), what)
+
+
+def parse_toml(text: str, what: str) -> dict[str, Any]:
+    """The tables of a TOML text."""
+    if len(text) > MOST_TOML:
+        raise InvalidInput(what, f"at most {MOST_TOML:,} letters long", "a longer text")
+    _check_length(text, what)
+    depth = dots = 0
+    for mark in _toml_marks(text):
+        depth += (mark in "[{") - (mark in "]}")
+        dots = dots + 1 if mark == "." else 0
+        if depth > DEEPEST or dots >= DEEPEST_KEY:
+            raise _too_deep(what)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(what, "a TOML file", str(error)) from None
+    except RecursionError:
+        raise _too_deep(what) from None
+    except ValueError:  # a date or a number that no calendar or machine has
+        raise InvalidInput(what, "a TOML file", "a value that cannot be read") from None
+
+
+def check_object(value: object, what: str) -> dict[str, Any]:
+    """The value, if it is an object."""
+    if isinstance(value, dict):
+        return value
+    raise InvalidInput(what, "a JSON object", _kind(value))
+
+
+def _toml_marks(text: str) -> Iterator[str]:
+    """The brackets, dots and separators of a TOML text outside its strings and comments."""
+    position = 0
+    while found := _TOML_MARK.search(text, position):
+        mark = found.group()
+        position = found.end()
+        if mark in _TOML_END:
+            end = _TOML_END[mark].match(text, position)
+            if end is None:
+                return  # a string without an end: the parser says where
+            position = end.end()
+        else:
+            yield mark
+
+
+def _check_length(text: str, what: str) -> None:
+    if _LONG.search(text):
+        raise InvalidInput(what, f"written with numbers of at most {LONGEST_NUMBER} digits", "more")
+
+
+def _check_depth(value: object, what: str) -> None:
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, list | dict)
+        ]
+        if not level:
+            return
+    raise _too_deep(what)
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object whose keys are distinct: of two equal keys one would be lost silently."""
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if key in found:
+            raise InvalidInput("keys of an object", "distinct", f"{key[:40]!r} more than once")
+        found[key] = value
+    return found
+
+
+def _constant(name: str) -> object:
+    raise InvalidInput("numbers in JSON", "finite", name)
+
+
+def _too_deep(what: str) -> InvalidInput:
+    return InvalidInput(what, f"nested at most {DEEPEST} levels deep", "deeper nesting")
+
+
+def _kind(value: object) -> str:
+    names = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")

@@ -1,0 +1,250 @@
+"""The functions of a ledger on PostgreSQL: the only way to write, and who may call which.
+
+Contract: nobody but the owner of the tables may change them. Each function runs with the owner's
+rights, locks the dataset, computes the new sums itself from the entry's cost, sees that the budget
+holds, that the entry says these sums and these terms, and that its digest continues the chain; only
+then it writes. So whoever may only debit cannot set a sum back, raise a budget or forget an entry,
+whatever program is used. It trusts registrars to have computed a budget from its plan.
+"""
+
+from __future__ import annotations
+
+from whosin.ledger import schema, units
+
+CALLS = {
+    "lock": ("p_dataset text",),
+    "debit": ("p_dataset text", "p_request text", "p_body text", "p_head text"),
+    "answer": (
+        "p_dataset text",
+        "p_request text",
+        "p_body text",
+        "p_head text",
+        "p_answer text",
+    ),
+    "close": ("p_dataset text", "p_body text", "p_head text"),
+    "amend": ("p_dataset text", "p_body text", "p_head text", "p_binding text"),
+    "register": (
+        "p_dataset text",
+        "p_relation text",
+        "p_alone integer",
+        "p_epsilon bigint",
+        "p_rho bigint",
+        "p_delta bigint",
+        "p_plan text",
+        "p_binding text",
+        "p_body text",
+        "p_head text",
+    ),
+}
+"""What a client may call, if it was granted: whosin_lock, whosin_debit and so on."""
+
+
+_JSON = """
+-- A text as Python writes it in JSON: everything beyond ASCII escaped.
+DECLARE
+  found text := ''; letter text; code integer;
+BEGIN
+  FOREACH letter IN ARRAY regexp_split_to_array(p_text, '') LOOP
+    code := CASE WHEN letter = '' THEN 32 ELSE ascii(letter) END;
+    found := found || CASE
+      WHEN letter IN ('"', '\\') THEN '\\' || letter
+      WHEN code BETWEEN 32 AND 126 THEN letter
+      WHEN code < 65536 THEN '\\u' || lpad(to_hex(code), 4, '0')
+      ELSE '\\u' || to_hex(55296 + ((code - 65536) >> 10))
+        || '\\u' || to_hex(56320 + ((code - 65536) & 1023))
+    END;
+  END LOOP;
+  RETURN '"' || found || '"';
+END
+"""
+
+_DIGEST = """
+BEGIN
+  RETURN encode(sha256(convert_to(p_text, 'UTF8')), 'hex');
+END
+"""
+
+_WRITE = """
+-- Append an entry and repeat its sums: d is the dataset as it will be, but for the chain.
+DECLARE
+  said jsonb := p_body::jsonb;
+  linked text;
+BEGIN
+  IF said->'sums' IS DISTINCT FROM jsonb_build_object('debits', d.debits, 'state', d.state,
+      'epsilon', d.spent_epsilon, 'rho', d.spent_rho, 'delta', d.spent_delta) THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'the sums of the entry are wrong';
+  END IF;
+  IF said->>'terms' IS DISTINCT FROM whosin_digest(
+      concat_ws(' ', d.relation, d.alone, d.epsilon, d.rho, d.delta)
+      || E'\\n' || d.plan || E'\\n' || coalesce('bound ' || d.binding, 'none')) THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'the terms of the entry are wrong';
+  END IF;
+  linked := '{"body":' || p_body || ',"dataset":' || whosin_json(d.name)
+    || ',"kind":"' || p_kind || '","number":' || d.entries + 1
+    || ',"request":' || coalesce(whosin_json(p_request), 'null') || '}';
+  IF p_head IS DISTINCT FROM whosin_digest(d.head || E'\\n' || linked) THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'the entry does not continue the chain';
+  END IF;
+  INSERT INTO whosin_entries (dataset, number, kind, request, body, head)
+    VALUES (d.name, d.entries + 1, p_kind, p_request, p_body, p_head);
+  UPDATE whosin_datasets SET state = d.state, spent_epsilon = d.spent_epsilon,
+    spent_rho = d.spent_rho, spent_delta = d.spent_delta, debits = d.debits,
+    entries = d.entries + 1, head = p_head, last = said->>'when', binding = d.binding
+    WHERE name = d.name;
+END
+"""
+
+_FIND = """
+  SELECT * INTO d FROM whosin_datasets WHERE name = p_dataset FOR UPDATE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'there is no such dataset';
+  END IF;
+"""
+
+_LOCK = """
+BEGIN
+  PERFORM 1 FROM whosin_datasets WHERE name = p_dataset FOR UPDATE;
+END
+"""
+
+_DEBIT = f"""
+DECLARE
+  infinite CONSTANT bigint := {units.INFINITE};
+  d whosin_datasets;
+  said jsonb := p_body::jsonb;
+  cost jsonb;
+  spent bigint[];
+  by_itself boolean := coalesce((said->>'alone')::boolean, false);
+BEGIN
+{_FIND}
+  cost := said->'costs'->d.relation;
+  spent := ARRAY[coalesce((cost->>'epsilon')::bigint, infinite),
+    coalesce((cost->>'rho')::bigint, infinite), coalesce((cost->>'delta')::bigint, 0)];
+  IF d.state <> 'open' OR p_request IS NULL
+      OR NOT (0 <= ALL (spent) AND infinite >= ALL (spent))
+      OR (d.debits > 0 AND (by_itself OR d.alone = 1)) THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'this debit is not allowed';
+  END IF;
+  d.spent_epsilon := least(infinite - spent[1], d.spent_epsilon) + spent[1];
+  d.spent_rho := least(infinite - spent[2], d.spent_rho) + spent[2];
+  d.spent_delta := least(infinite - spent[3], d.spent_delta) + spent[3];
+  IF NOT (by_itself AND cost IS NULL) AND NOT (d.spent_delta <= d.delta
+      AND (d.spent_epsilon <= d.epsilon OR (d.rho > 0 AND d.spent_rho <= d.rho))) THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'this debit is more than the budget';
+  END IF;
+  d.debits := d.debits + 1;
+  IF by_itself OR d.alone = 1 THEN
+    d.state := 'complete';
+  END IF;
+  PERFORM whosin_write(d, 'debit', p_request, p_body, p_head);
+END
+"""
+
+_ANSWER = f"""
+DECLARE
+  d whosin_datasets;
+BEGIN
+{_FIND}
+  PERFORM 1 FROM whosin_entries
+    WHERE dataset = p_dataset AND request = p_request AND kind = 'debit';
+  IF NOT FOUND OR p_body::jsonb->>'digest' IS DISTINCT FROM whosin_digest(p_answer) THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'this answer was not paid for';
+  END IF;
+  INSERT INTO whosin_answers (dataset, request, answer) VALUES (p_dataset, p_request, p_answer);
+  PERFORM whosin_write(d, 'answer', p_request, p_body, p_head);
+END
+"""
+
+_CLOSE = f"""
+DECLARE
+  d whosin_datasets;
+BEGIN
+{_FIND}
+  IF d.state = 'closed' THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is closed already';
+  END IF;
+  d.state := 'closed';
+  PERFORM whosin_write(d, 'closed', NULL, p_body, p_head);
+END
+"""
+
+_AMEND = f"""
+DECLARE
+  d whosin_datasets;
+BEGIN
+{_FIND}
+  d.binding := p_binding;
+  PERFORM whosin_write(d, 'amended', NULL, p_body, p_head);
+END
+"""
+
+_REGISTER = f"""
+-- Whether the dataset is new.
+DECLARE
+  d whosin_datasets;
+BEGIN
+  INSERT INTO whosin_datasets (name, state, relation, alone, epsilon, rho, delta, spent_epsilon,
+      spent_rho, spent_delta, debits, entries, head, last, plan, binding)
+    VALUES (p_dataset, 'open', p_relation, p_alone, p_epsilon, p_rho, p_delta, 0, 0, 0, 0, 0,
+      repeat('0', 64), '', p_plan, p_binding) ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN
+    RETURN false;
+  END IF;
+{_FIND}
+  PERFORM whosin_write(d, 'registered', NULL, p_body, p_head);
+  RETURN true;
+END
+"""
+
+_BODIES = {
+    "json": (("p_text text",), "text", _JSON),
+    "digest": (("p_text text",), "text", _DIGEST),
+    "write": (
+        ("d whosin_datasets", "p_kind text", "p_request text", "p_body text", "p_head text"),
+        "void",
+        _WRITE,
+    ),
+    "lock": (CALLS["lock"], "void", _LOCK),
+    "debit": (CALLS["debit"], "void", _DEBIT),
+    "answer": (CALLS["answer"], "void", _ANSWER),
+    "close": (CALLS["close"], "void", _CLOSE),
+    "amend": (CALLS["amend"], "void", _AMEND),
+    "register": (CALLS["register"], "boolean", _REGISTER),
+}
+
+
+def sources() -> dict[str, str]:
+    """The text of each function, by its name."""
+    return {f"whosin_{name}": body for name, (_, _, body) in _BODIES.items()}
+
+
+def statements(place: str) -> list[str]:
+    """What makes the functions in a schema of the database; nobody else may call them yet."""
+    made = []
+    for name, (arguments, returns, body) in _BODIES.items():
+        kinds = ", ".join(argument.split()[1] for argument in arguments)
+        rights = "SECURITY DEFINER" if name in CALLS else "SECURITY INVOKER"
+        strict = "IMMUTABLE STRICT" if name in ("json", "digest") else "VOLATILE"
+        made.append(
+            f"CREATE OR REPLACE FUNCTION whosin_{name}({', '.join(arguments)}) RETURNS {returns} "
+            f"LANGUAGE plpgsql {strict} {rights} SET search_path = {place}, pg_temp "
+            f"AS $whosin${body}$whosin$"
+        )
+        made.append(f"REVOKE ALL ON FUNCTION whosin_{name}({kinds}) FROM PUBLIC")
+    return made
+
+
+def withdrawals() -> list[str]:
+    """What takes back every right to write directly that format 1 gave: but for the owner's."""
+    tables = ", ".join(f"'{name}'" for name in sorted(schema.metadata.tables))
+    return [
+        f"""DO $whosin$ DECLARE given record; BEGIN
+  FOR given IN SELECT c.relname AS part, r.rolname AS who
+      FROM pg_class c, aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+      WHERE c.relnamespace = current_schema()::regnamespace AND c.relname IN ({tables})
+        AND a.grantee <> c.relowner AND a.privilege_type <> 'SELECT' LOOP
+    EXECUTE 'REVOKE INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON '
+      || quote_ident(given.part) || ' FROM ' || coalesce(quote_ident(given.who), 'PUBLIC');
+  END LOOP;
+END $whosin$"""
+    ]

@@ -1,0 +1,53 @@
+"""Tasks for processes of their own; a module of its own, so that it is quick to import."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import threading
+from pathlib import Path
+
+from whosin import errors
+
+
+def add(*numbers: int) -> int:
+    return sum(numbers)
+
+
+def refuse() -> None:
+    error = errors.InvalidInput("age", "at most 3", 7)
+    error.__dict__["place"] = "domains.age"
+    raise error
+
+
+def fail() -> None:
+    raise KeyError("patient 4711 is Ann")
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+def hoard() -> int:
+    kept = [bytes(range(256)) * 4096 * number for number in range(1, 3000)]
+    return len(kept)
+
+
+def crash() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def litter() -> str:
+    Path(tempfile.mkdtemp(), "rows").write_text("private")
+    os.kill(os.getpid(), signal.SIGKILL)
+    return ""
+
+
+def shout() -> None:
+    os.write(2, b"patient 4711 is Ann\n")
+
+
+def threads() -> int:
+    return threading.active_count()

@@ -1,0 +1,133 @@
+"""Files that people hand over are read once, bounded, and refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from whosin.documents import (
+    DEEPEST,
+    MOST_SPELLED,
+    Spelled,
+    parse_json,
+    parse_toml,
+    read_json,
+    read_rows,
+    read_text,
+    read_toml,
+)
+from whosin.errors import InvalidInput
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "JSON"),
+        ("{", "line 1"),
+        ("[" * 100_000, "deep"),
+        ("[" * 100 + "]" * 100, "deep"),
+        ('{"a":' * 5000 + "1" + "}" * 5000, "deep"),
+        ('{"a": 1, "a": 2}', "more than once"),
+        ('{"a": NaN}', "finite"),
+        ("[-Infinity]", "finite"),
+        ("9" * 5000, "digits"),
+        ("[0." + "3" * 1001 + "]", "digits"),
+        ("{}," * ((1 << 20) + 1), "entries"),
+    ],
+    ids=range(11),
+)
+def test_a_json_text_is_refused_in_one_sentence(text: str, words: str):
+    with pytest.raises(InvalidInput, match=words) as caught:
+        parse_json(text, "channel file")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (".".join("a" * 20_000) + " = 1", "deep"),
+        ("[" + ".".join("a" * 20_000) + "]", "deep"),
+        ("x = {" + ".".join("a" * 200) + " = 1}", "deep"),
+        ("x = " + "[" * 5000, "deep"),
+        ("x = " + "9" * 5000, "digits"),
+        ("x = 9999-99-99", "TOML"),
+        ("x =", "TOML"),
+        ("x = '''", "TOML"),
+        ("x" * 2_000_000, "long"),
+        ("x = 1\nx = 2", "TOML"),
+    ],
+    ids=range(10),
+)
+def test_a_toml_text_is_refused_in_one_sentence(text: str, words: str):
+    begun = time.process_time()
+    with pytest.raises(InvalidInput, match=words) as caught:
+        parse_toml(text, "scenario")
+    assert "\n" not in str(caught.value)
+    assert time.process_time() - begun < 5
+
+
+def test_dots_and_brackets_in_strings_and_comments_do_not_count():
+    many = "." * 100 + "[" * 100
+    lines = [
+        f"# {many}",
+        f'a = "{many}"',
+        f"b = '{many}'",
+        f'c = """{many}\n\\" ""{many}"""',
+        f"d = '''{many}\n'{many}'''",
+        "e = [1.5, [2.5, [3.5]]]",
+        "f.g.h = 1",
+    ]
+    found = parse_toml("\n".join(lines), "scenario")
+    assert found["a"] == found["b"] == many
+    assert found["f"]["g"]["h"] == 1
+
+
+def test_strings_without_an_end_take_no_time():
+    begun = time.process_time()
+    for text in ('x = """' + '\\"""' * 200_000, "x = '" * 200_000, '""" ' * 200_001):
+        with pytest.raises(InvalidInput):
+            parse_toml(text, "scenario")
+    assert time.process_time() - begun < 5
+
+
+def test_many_keys_take_no_time():
+    text = json.dumps({str(number): number for number in range(200_000)})
+    begun = time.process_time()
+    assert len(parse_json(text, "file")) == 200_000
+    assert time.process_time() - begun < 5
+
+
+def test_depth_up_to_the_limit_is_read():
+    text = "[" * DEEPEST + "]" * DEEPEST
+    assert json.dumps(parse_json(text, "file")) == text
+    with pytest.raises(InvalidInput):
+        parse_json(f"[{text}]", "file")
+
+
+def test_decimals_keep_their_spelling_where_asked():
+    found = parse_json('[0.1, 1, "0.1", 1e-3]', "file", spelled=True)
+    assert [type(each) for each in found] == [Spelled, int, str, Spelled]
+    assert [str(each) for each in found] == ["0.1", "1", "0.1", "1e-3"]
+    many = parse_json(json.dumps([0.5] * (MOST_SPELLED + 2)), "file", spelled=True)
+    assert type(many[0]) is float
+
+
+def test_files(tmp_path):
+    file = tmp_path / "a"
+    file.write_bytes("\ufeff{}".encode())
+    assert read_json(file, "file") == {}
+    file.write_bytes(b"\xff\xfe")
+    for reader in (read_json, read_toml, read_text):
+        with pytest.raises(InvalidInput, match="UTF-8"):
+            reader(file, "file")
+    file.write_bytes(b"x" * 11)
+    with pytest.raises(InvalidInput, match="at most 10 bytes"):
+        read_text(file, "file", 10)
+    file.write_bytes(b"\n \n")
+    with pytest.raises(InvalidInput, match="at least one line"):
+        read_rows(file)
+    with pytest.raises(IsADirectoryError):
+        read_text(tmp_path, "file")

@@ -1,0 +1,224 @@
+"""Damaged Arrow and VCF files: one sentence, never a crash of this process."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import whosin as wi
+from web_server import program, served
+from whosin.app.web.server import running
+from whosin.errors import Crashed, InvalidInput
+from whosin.gwas.vcf import count_vcf
+from whosin.isolation import Limits, Nursery, readers
+from whosin.release import DuckDB
+
+LIMITS = Limits(60, 1 << 30)
+PEOPLE = 24
+
+
+def arrow(path: Path) -> bytes:
+    """A file with columns of all kinds."""
+    table = pa.table(
+        {
+            "patient": [f"p{number}" for number in range(40)],
+            "age": pa.array([None if n % 7 == 0 else n for n in range(40)], pa.int32()),
+            "ward": pa.array(["a", "b"] * 20).dictionary_encode(),
+            "days": [[1.5] * (n % 3) for n in range(40)],
+            "big": pa.array(["x" * (n % 5) for n in range(40)], pa.large_string()),
+        }
+    )
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=16)
+    return path.read_bytes()
+
+
+def vcf() -> bytes:
+    names = "\t".join(f"P{number}" for number in range(PEOPLE))
+    lines = [
+        "##fileformat=VCFv4.2",
+        '##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">',
+        "##contig=<ID=1,length=1000>",
+        f"#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\t{names}",
+    ]
+    for place in range(1, 9):
+        calls = "\t".join(("0/0", "0/1", "1/1", "./.")[(place * n) % 4] for n in range(PEOPLE))
+        others = "C" if place % 4 else "C,G"
+        lines.append(f"1\t{place * 10}\trs{place}\tA\t{others}\t.\t.\t.\tGT\t{calls}")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def mutated(data: bytes, chance: random.Random) -> bytes:
+    """Some bytes changed, a piece cut out, doubled, or a number made huge."""
+    kind, found = chance.randrange(4), bytearray(data)
+    place = chance.randrange(len(found))
+    if kind == 0:
+        for _ in range(chance.randrange(1, 5)):
+            found[chance.randrange(len(found))] = chance.randrange(256)
+    elif kind == 1:
+        del found[place : place + chance.randrange(1, 64)]
+    elif kind == 2:
+        found[place:place] = found[place : place + chance.randrange(1, 64)]
+    else:
+        found[place : place + 8] = chance.choice([b"\xff" * 8, b"\x7f" + b"\xff" * 7, b"\0" * 8])
+    return bytes(found)
+
+
+def scan(path: str) -> int:
+    """Everything that a query could touch."""
+    with DuckDB() as engine:
+        table = engine.open(path)
+        found = engine.run(table.aggregate(people=table[0].nunique(), rows=table.count()))
+        engine.run(table.limit(1000))
+        return int(found["rows"][0].as_py())
+
+
+def scan_unchecked(path: str) -> int:
+    """As before files were checked."""
+    from whosin.release.engines import embedded
+
+    embedded.require_sound = lambda files: None  # type: ignore[attr-defined]
+    return scan(path)
+
+
+@pytest.fixture(scope="module")
+def nursery():
+    found = Nursery(["test_foreign_files", "pyarrow.dataset", "ibis.backends.duckdb"])
+    yield found
+    found.close()
+
+
+def _survivors(nursery: Nursery, folder: Path, count: int) -> dict[str, int]:
+    """How mutants end: refused by the check, crashing it, or scanned after it."""
+    whole, chance = arrow(folder / "whole.arrow"), random.Random(7)
+    ends = {"refused": 0, "crashed the check": 0, "scanned": 0}
+    for _ in range(count):
+        path = folder / "mutant.arrow"
+        path.write_bytes(mutated(whole, chance))
+        try:
+            nursery.run(readers.check_arrow, str(path), limits=LIMITS)
+        except InvalidInput:
+            ends["refused"] += 1
+            continue
+        except Crashed:
+            ends["crashed the check"] += 1
+            continue
+        try:
+            nursery.run(scan_unchecked, str(path), limits=LIMITS)
+        except Crashed as error:
+            if "internal error" not in str(error):  # an error of the engine is none
+                pytest.fail(f"a scan crashed: {path.read_bytes().hex()}")
+        except InvalidInput:
+            pass
+        ends["scanned"] += 1
+    return ends
+
+
+def test_what_passes_the_check_does_not_crash_a_scan(nursery, tmp_path):
+    ends = _survivors(nursery, tmp_path, 60)
+    assert ends["refused"] > 5 and ends["scanned"] > 5
+
+
+@pytest.mark.soak
+def test_two_thousand_damaged_arrow_files(nursery, tmp_path):
+    assert sum(_survivors(nursery, tmp_path, 2000).values()) == 2000
+
+
+def test_a_table_of_a_damaged_file_is_refused(tmp_path):
+    whole = arrow(tmp_path / "whole.arrow")
+    assert set(wi.Table(tmp_path / "whole.arrow", "patient").columns) >= {"patient", "age"}
+    # Offsets of a text column that point far behind its letters: a reader follows them.
+    damaged = tmp_path / "damaged.arrow"
+    offsets = b"".join(n.to_bytes(4, "little") for n in (0, 2, 4, 6))
+    assert offsets in whole
+    far = b"".join(n.to_bytes(4, "little") for n in (0, 2, 2_000_000_000, 6))
+    damaged.write_bytes(whole.replace(offsets, far, 1))
+    for source in (damaged, str(damaged)):
+        with pytest.raises(InvalidInput, match=r"readable arrow file; got damaged\.arrow"):
+            wi.Table(source, "patient")
+
+
+def test_a_text_that_is_not_utf8_is_no_damage(tmp_path):
+    """Whether rows hold one must not show."""
+    letters = pa.array([b"ok", b"\xff\xfe"]).view(pa.string())
+    table = pa.table({"patient": pa.array(["a", "b"]), "note": letters})
+    with (
+        pa.OSFile(str(tmp_path / "t.arrow"), "wb") as sink,
+        pa.ipc.new_file(sink, table.schema) as writer,
+    ):
+        writer.write_table(table)
+    assert wi.Table(tmp_path / "t.arrow", "patient").columns == ("patient", "note")
+
+
+def test_a_damaged_upload_is_not_kept(tmp_path, nursery):
+    settings = served(tmp_path / "data", 50)
+    whole = arrow(tmp_path / "whole.arrow")
+    offsets = b"".join(n.to_bytes(4, "little") for n in (0, 2, 4, 6))
+    far = b"".join(n.to_bytes(4, "little") for n in (0, 2, 2_000_000_000, 6))
+    with running(settings) as url, program(url) as client:
+        for name, content, status in (
+            ("whole.arrow", whole, 201),
+            ("damaged.arrow", whole.replace(offsets, far, 1), 422),
+            ("cut.arrow", whole[: len(whole) // 2], 422),
+        ):
+            answer = client.post("/api/files", params={"name": name}, content=content)
+            assert answer.status_code == status, answer.text
+        assert client.get("/api/columns", params={"file": "whole.arrow"}).status_code == 200
+    assert sorted(path.name for path in settings.folder.glob("*.arrow")) == ["whole.arrow"]
+
+
+def _phenotypes(folder: Path) -> Path:
+    lines = [f"P{number} P{number} {1 + number % 2}" for number in range(PEOPLE)]
+    file = folder / "study.pheno"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def _mutants_of_vcf(folder: Path, count: int) -> None:
+    people, chance, whole = _phenotypes(folder), random.Random(3), vcf()
+    for _ in range(count):
+        path = folder / "mutant.vcf"
+        path.write_bytes(mutated(whole, chance))
+        said = ""
+        try:
+            count_vcf(path, people)
+        except InvalidInput as error:
+            said = str(error)
+        assert "P1" not in said
+
+
+def test_damaged_vcf_files(tmp_path, capfd):
+    """One sentence each, and nothing of the library on our streams."""
+    file = tmp_path / "whole.vcf"
+    file.write_bytes(vcf())
+    snps, counts, sizes, left_out = count_vcf(file, _phenotypes(tmp_path))
+    assert (len(snps), counts.shape, sum(sizes), left_out) == (6, (6, 6), PEOPLE, 2)
+    _mutants_of_vcf(tmp_path, 5)
+    assert "".join(capfd.readouterr()) == ""
+
+
+def crash(*_: object) -> None:
+    import os
+    import signal
+
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def test_a_crash_of_a_reader_is_one_sentence(tmp_path, monkeypatch):
+    file = tmp_path / "whole.vcf"
+    file.write_bytes(vcf())
+    monkeypatch.setattr(readers, "vcf_counts", crash)
+    with pytest.raises(InvalidInput, match=r"whole\.vcf must be a VCF file"):
+        count_vcf(file, _phenotypes(tmp_path))
+    arrow(tmp_path / "whole.arrow")
+    monkeypatch.setattr(readers, "check_arrow", crash)
+    with pytest.raises(InvalidInput, match="readable arrow file"):
+        wi.Table(tmp_path / "whole.arrow", "patient")
+
+
+@pytest.mark.soak
+def test_a_thousand_damaged_vcf_files(tmp_path):
+    _mutants_of_vcf(tmp_path, 1000)

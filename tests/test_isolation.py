@@ -1,0 +1,164 @@
+"""Work in processes of its own: answers, errors, deadlines, memory, crashes, and what is left."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import pytest
+
+from isolation_tasks import add, crash, fail, hoard, litter, refuse, shout, spin, threads
+from whosin import errors, isolation
+from whosin.app.web.failures import Refused
+from whosin.app.web.turns import Turns
+from whosin.isolation import Limits, Nursery, messages
+
+LIMITS = Limits(30, 1 << 30, "ask for less")
+SHORT = Limits(0.3, 1 << 30, "ask for less")
+SMALL = Limits(30, 64 << 20, "ask for less")
+
+
+@pytest.fixture(scope="module")
+def nursery():
+    found = Nursery(["fractions"])
+    yield found
+    found.close()
+
+
+@pytest.fixture(params=["once", "nursery"])
+def run(request, nursery):
+    return isolation.run if request.param == "once" else nursery.run
+
+
+def test_answers_and_errors_come_back(run):
+    assert run(add, 1, 2, limits=LIMITS) == 3
+    with pytest.raises(errors.InvalidInput, match="age must be at most 3; got 7") as refused:
+        run(refuse, limits=LIMITS)
+    assert (refused.value.field, vars(refused.value)["place"]) == ("age", "domains.age")
+    with pytest.raises(FileNotFoundError) as missing:
+        run(open, "/nowhere", limits=LIMITS)
+    assert missing.value.filename == "/nowhere"
+    with pytest.raises(errors.Crashed) as failed:
+        run(fail, limits=LIMITS)
+    assert "KeyError" in str(failed.value) and "Ann" not in str(failed.value)
+
+
+def test_a_process_is_stopped(run):
+    with pytest.raises(errors.TookTooLong, match=r"longer than 0\.3 seconds; ask for less"):
+        run(spin, limits=SHORT)
+    with pytest.raises(errors.TookTooLong, match=r"longer than 0\.2 seconds"):
+        run(spin, limits=Limits(60, 1 << 30, processor=0.2))
+    with pytest.raises(errors.OutOfMemory, match=r"0\.062 GiB; ask for less"):
+        run(hoard, limits=SMALL)
+
+
+def test_a_crash_is_one_sentence_and_leaves_nothing(run, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for task in (crash, litter):
+        with pytest.raises(errors.Crashed, match="ended without an answer"):
+            run(task, limits=LIMITS)
+    assert list(tmp_path.iterdir()) == []
+    run(shout, limits=LIMITS)
+    assert "Ann" not in "".join(capfd.readouterr())
+
+
+def test_only_plain_data_comes_back(run):
+    """A process that was taken over cannot make us call anything."""
+    with pytest.raises(errors.Crashed, match="UnpicklingError"):
+        run(Fraction, 1, 3, limits=LIMITS)
+    evil = b"cos\nsystem\n(S'true'\ntR."
+    frame = messages.LENGTH.pack(len(evil)) + evil
+    with pytest.raises(errors.Crashed, match="no proper answer"):
+        messages.answer(frame, LIMITS.too_large)
+
+
+def test_a_nursery_forks_from_one_thread_and_starts_again(nursery):
+    assert nursery.run(threads, limits=LIMITS) == 1
+    with ThreadPoolExecutor(4) as pool:
+        sums = list(pool.map(lambda number: nursery.run(add, number, limits=LIMITS), range(12)))
+    assert sums == list(range(12))
+    nursery._process.kill()
+    nursery._process.wait()
+    assert nursery.run(add, 4, limits=LIMITS) == 4
+
+
+SCRIPT = """
+import math
+from whosin.isolation import Limits, run
+print(run(math.factorial, 5, limits=Limits(30, 1 << 30)))
+"""
+
+
+def test_a_script_without_a_guard_runs_once():
+    """No module of the caller is imported again, as multiprocessing would."""
+    made = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True
+    )
+    assert made.stdout == "120\n"
+
+
+# Turns
+
+
+def test_turns_are_fair():
+    """One person's many requests do not hold up another's one."""
+    turns, order, first = Turns(at_once=1, each=8, waiting=9), [], threading.Event()
+
+    def go(who: str) -> None:
+        with turns.turn(who):
+            order.append(who)
+            first.wait(20)
+
+    started = [threading.Thread(target=go, args=[who]) for who in ["ann"] * 5 + ["bob"]]
+    for number, thread in enumerate(started):
+        thread.start()
+        _until(lambda n=number: len(order) + sum(map(len, turns._queues.values())) == n + 1)
+    first.set()
+    for thread in started:
+        thread.join()
+    assert order == ["ann", "bob", "ann", "ann", "ann", "ann"]
+    assert not turns._running and not turns._queues
+
+
+def test_more_than_can_wait_are_told_so():
+    turns = Turns(at_once=1, each=2, waiting=1, patience=0.05)
+    with turns.turn("ann"):
+        with pytest.raises(Refused, match="busy") as late, turns.turn("bob"):
+            pass
+        assert late.value.status == 429
+        waiting = threading.Thread(target=_quietly, args=[turns, "bob"])
+        turns.patience = 20
+        waiting.start()
+        _until(lambda: turns._queues)
+        with pytest.raises(Refused, match="busy"), turns.turn("cyd"):
+            pass
+        assert turns._queues.keys() == {"bob"}
+    waiting.join()
+    with turns.turn("ann"):
+        pass
+
+
+def test_one_person_has_a_quota():
+    turns = Turns(at_once=3, each=2)
+    with turns.turn("ann"), turns.turn("ann"):
+        with pytest.raises(Refused, match="2 of your requests"), turns.turn("ann"):
+            pass
+        with turns.turn("bob"):
+            pass
+
+
+def _quietly(turns: Turns, who: str) -> None:
+    with turns.turn(who):
+        pass
+
+
+def _until(ready) -> None:
+    end = time.monotonic() + 20
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.005)

@@ -1,0 +1,299 @@
+"""Whom a server lets in, and what one connection or request can take from the others."""
+
+from __future__ import annotations
+
+import json
+import resource
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, closing, suppress
+
+import httpx
+import pytest
+
+from web_server import ONE, PLAN, problem, program, served
+from whosin.app.web import access, connections
+from whosin.app.web.access import Access
+from whosin.app.web.failures import Refused
+from whosin.app.web.server import running
+from whosin.app.web.users import add_user, read_users, remove_user
+
+
+@pytest.fixture
+def hospital(tmp_path):
+    return served(tmp_path, 50)
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory):
+    """A server for tests that change nothing."""
+    with running(served(tmp_path_factory.mktemp("still"), 50)) as url, program(url) as client:
+        yield client
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+# Who is let in
+
+
+@pytest.mark.parametrize("damage", ["deleted", "emptied", "nobody", "damaged"])
+def test_a_lost_file_of_users_lets_nobody_in(hospital, damage):
+    token = add_user(hospital.users, "Ann")
+    with running(hospital) as url, program(url) as client:
+        assert client.get("/api/files", headers=bearer(token)).status_code == 200
+        client.post("/api/login", json={"token": token})
+        if damage == "deleted":
+            hospital.users.unlink()
+        else:
+            texts = {"emptied": "", "nobody": '{"users": {}}', "damaged": "[1"}
+            hospital.users.write_text(texts[damage])
+        for headers in ({}, bearer(token)):
+            for path in ("/api/files", "/api/ledger", "/api/openapi.json"):
+                answer = client.get(path, headers=headers)
+                assert answer.status_code in (401, 503), (path, answer.text)
+            body = {"scenario": ONE, "request": "nobody-there"}
+            assert client.post("/api/release", json=body, headers=headers).status_code in (401, 503)
+
+
+def test_a_first_user_closes_the_door_behind_everyone_else(hospital):
+    with running(hospital) as url, program(url) as client:
+        assert client.get("/api/files").status_code == 200
+        token = add_user(hospital.users, "Ann")
+        problem(client.get("/api/files"), 401)
+        assert client.get("/api/files", headers=bearer(token)).status_code == 200
+        remove_user(hospital.users, "Ann")
+        problem(client.get("/api/files"), 401)
+        problem(client.get("/api/files", headers=bearer(token)), 401)
+
+
+def test_a_server_that_was_started_for_users_needs_them(hospital):
+    assert Access(hospital.users, required=True).required
+    assert not Access(hospital.users).required
+
+
+def test_logging_out_ends_the_session(hospital):
+    """A copy of the cookie is worth nothing afterwards, and never was the token."""
+    token = add_user(hospital.users, "Ann")
+    with running(hospital) as url, program(url) as client:
+        client.post("/api/login", json={"token": token})
+        copy = client.cookies[access.COOKIE]
+        assert copy != token
+        stolen = {"Cookie": f"{access.COOKIE}={copy}"}
+        with program(url) as thief:
+            assert thief.get("/api/files", headers=stolen).status_code == 200
+            problem(thief.get("/api/files", headers=bearer(copy)), 401)
+            problem(thief.get("/api/files", headers={"Cookie": f"{access.COOKIE}={token}"}), 401)
+            client.post("/api/logout")
+            problem(thief.get("/api/files", headers=stolen), 401)
+        client.post("/api/login", json={"token": token})
+        client.post("/api/logout", headers=bearer(token))  # as a program: all sessions of its token
+        problem(client.get("/api/files"), 401)
+
+
+def test_a_removed_user_and_a_new_token_end_sessions(hospital):
+    token, other = add_user(hospital.users, "Ann"), add_user(hospital.users, "Bob")
+    with running(hospital) as url, program(url) as ann, program(url) as bob:
+        ann.post("/api/login", json={"token": token})
+        bob.post("/api/login", json={"token": other})
+        remove_user(hospital.users, "Ann")
+        problem(ann.get("/api/files"), 401)
+        assert bob.get("/api/hello").json()["user"] == "Bob"
+        add_user(hospital.users, "Bob")
+        problem(bob.get("/api/files"), 401)
+
+
+def test_the_command_removes_users(tmp_path, run):
+    users = tmp_path / "whosin-users.json"
+    add_user(users, "Ann")
+    add_user(users, "Bob")
+    code, out, _ = run("serve --folder", tmp_path, "--remove-user", "Ann", "--json")
+    assert (code, json.loads(out)) == (0, {"removed": "Ann"})
+    assert read_users(users).keys() == {"Bob"} and users.stat().st_mode & 0o077 == 0
+    code, _, err = run("serve --folder", tmp_path, "--remove-user", "Cyd")
+    assert code == 2 and "--remove-user must be a user of this server" in err
+
+
+def test_failed_logins_are_counted_and_slowed(tmp_path, monkeypatch, capfd):
+    users = tmp_path / "users.json"
+    token, other = add_user(users, "Ann"), add_user(users, "Bob")
+    now = [1000.0]
+    monkeypatch.setattr(access.time, "monotonic", lambda: now[0])
+    door = Access(users)
+    assert door.login(token, "10.0.0.1")[0] == "Ann"
+    for number in range(access.FREE):
+        with pytest.raises(Refused, match="nobody has"):
+            door.login(f"guess {number}", "10.0.0.1")
+    assert f"{access.FREE} failed logins from 10.0.0.1" in capfd.readouterr().err
+    for guess in ("another guess", other):  # right or wrong: nothing is said about it
+        with pytest.raises(Refused, match="wait 1 seconds") as late:
+            door.login(guess, "10.0.0.1")
+        assert late.value.status == 429
+    assert door.login(token, "10.0.0.1")[0] == "Ann"  # was used before
+    assert door.login(other, "10.0.0.2")[0] == "Bob"  # comes from elsewhere
+    waits = []
+    for _ in range(12):
+        before = now[0]
+        while True:
+            try:
+                door.login("guess", "10.0.0.1")
+            except Refused as refused:
+                if refused.status == 401:
+                    break
+            now[0] += 0.5
+        waits.append(now[0] - before)
+    assert waits == sorted(waits) and max(waits) == access.LONGEST_WAIT
+    for number in range(20):  # addresses of one network count as one
+        with pytest.raises(Refused):
+            door.login("guess", f"2001:db8::{number:x}")
+    assert len(door._failures) == 2
+
+
+def test_what_the_door_keeps_is_bounded(tmp_path, monkeypatch):
+    users = tmp_path / "users.json"
+    token = add_user(users, "Ann")
+    monkeypatch.setattr(access, "MOST_ADDRESSES", 50)
+    door = Access(users)
+    for number in range(200):
+        with pytest.raises(Refused):
+            door.login("guess", f"10.0.{number}.1")
+        door.login(token, "10.1.0.1")
+    assert (len(door._failures), len(door._sessions)) == (50, access.MOST_OF_ONE)
+
+
+# Connections and bodies
+
+
+def raw(url: str, *lines: str, body: bytes = b"") -> bytes:
+    """What a server says to bytes that no client would send."""
+    address = httpx.URL(url)
+    with closing(socket.create_connection((address.host, address.port), 20)) as peer:
+        peer.sendall("\r\n".join([*lines, "Host: 127.0.0.1", "X-Whosin: 1", "", ""]).encode())
+        with suppress(ConnectionError):
+            peer.sendall(body)
+        peer.settimeout(20)
+        return _all(peer)
+
+
+def _all(peer: socket.socket) -> bytes:
+    found = b""
+    try:
+        while part := peer.recv(65536):
+            found += part
+    except ConnectionError:
+        pass
+    return found
+
+
+def test_a_body_says_its_length_in_one_way(still):
+    url = str(still.base_url)
+    chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
+    for first in ("POST /api/plan HTTP/1.1", "GET /api/hello HTTP/1.1"):
+        answer = raw(
+            url,
+            first,
+            "Content-Length: 2",
+            "Transfer-Encoding: chunked",
+            "Connection: close",
+            body=chunk * 100,
+        )
+        assert answer.startswith((b"HTTP/1.1 411", b"HTTP/1.1 400")), answer[:80]
+    for length in ("-2", "2, 3", "٢", "9" * 5000):
+        said = raw(url, "POST /api/plan HTTP/1.1", f"Content-Length: {length}", "Connection: close")
+        assert said.startswith((b"HTTP/1.1 4",)), said[:80]
+    assert still.get("/api/hello").status_code == 200
+
+
+def test_a_body_is_counted_while_it_comes():
+    """Whatever the headers said."""
+    import asyncio
+
+    from whosin.app.web.guard import Guard
+    from whosin.app.web.settings import LARGEST_BODY
+
+    class Nothing:
+        largest_upload = 5
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b" " * (LARGEST_BODY // 2 + 1), "more_body": True}
+
+    guard = Guard(None, Nothing(), None)  # type: ignore[arg-type]
+    counted = guard._counted({"path": "/api/plan"}, receive)
+    asyncio.run(counted())
+    with pytest.raises(Refused, match="longer than"):
+        asyncio.run(counted())
+
+
+def test_foreign_origins_that_are_no_addresses(still):
+    for origin in ("http://[::1", "http://[", "null", "", "http://\u2100"):
+        headers = {"Origin": origin.encode()}
+        problem(still.post("/api/plan", json=PLAN, headers=headers), 403)
+
+
+def test_silent_and_slow_connections_are_closed(hospital, monkeypatch):
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "KEPT_SECONDS", 0.3)
+    starts = (
+        b"",
+        b"GET /api/hello HTTP/1.1\r\nHost: 127.0.0.1\r\nX-",
+        b"POST /api/plan HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Whosin: 1\r\nContent-Length: 9\r\n\r\n{",
+        b"GET /api/hello HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    )
+    with running(hospital) as url, ExitStack() as stack:
+        address = (httpx.URL(url).host, httpx.URL(url).port)
+        for start in starts:
+            peer = stack.enter_context(closing(socket.create_connection(address, 20)))
+            peer.sendall(start)
+            _all(peer)  # ends only when the server closes it
+
+
+def test_answers_are_sent_at_once(hospital, monkeypatch):
+    """A kept connection does not wait for acknowledgements."""
+    seen = []
+    made = connections.Connection.connection_made
+
+    def look(self, transport):
+        made(self, transport)
+        peer = transport.get_extra_info("socket")
+        seen.append(peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    monkeypatch.setattr(connections.Connection, "connection_made", look)
+    with running(hospital) as url:
+        httpx.get(f"{url}/api/hello")
+    assert seen and all(seen)
+
+
+def test_idle_connections_do_not_stop_a_server(hospital):
+    code = "import sys; from whosin.app.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "serve", "--folder", str(hospital.folder), "--port", "0"]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with (
+        subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard)),
+        ) as process,
+        ExitStack() as stack,
+    ):
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().split()[3]
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+            stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+            address = (httpx.URL(url).host, httpx.URL(url).port)
+            for number in range(1100):
+                peer = stack.enter_context(closing(socket.create_connection(address, 20)))
+                if number % 2:
+                    peer.sendall(b"GET / HTTP/1.1\r\n")
+            began = time.monotonic()
+            with program(url) as client:
+                assert client.post("/api/plan", json=PLAN).status_code == 200
+            assert time.monotonic() - began < 60
+        finally:
+            process.terminate()
+            process.wait(30)

@@ -1,0 +1,85 @@
+"""Faults in the processes that work for a server."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whosin.app.web.work import SHARED
+from whosin.isolation import Limits
+from whosin.release import DuckDB
+
+
+def with_fault(patch: pytest.MonkeyPatch, fault: Callable[..., None], *given: object) -> None:
+    """From now on every task of this process's servers has a fault: a function of this module."""
+    run = SHARED.run
+
+    def faulty(function: Callable[..., Any], *arguments: Any, limits: Limits) -> Any:
+        task = (function.__module__, function.__qualname__, arguments)
+        return run(_perform, fault.__name__, given, *task, limits=limits)
+
+    patch.setattr(SHARED, "run", faulty)
+
+
+def _perform(fault: str, given: Any, module: str, name: str, arguments: Any) -> Any:
+    globals()[fault](*given)
+    return getattr(import_module(module), name)(*arguments)
+
+
+def failing_scan(words: str) -> None:
+    def fail(self: DuckDB, *_: object) -> object:
+        raise RuntimeError(words)
+
+    DuckDB.run = fail  # type: ignore[method-assign, assignment]
+
+
+def second_scan_failing(mark: str) -> None:
+    """Once: the mark says that it happened."""
+    run, calls = DuckDB.run, iter(range(100))
+
+    def fail(self: DuckDB, *given: Any) -> object:
+        if next(calls) == 1 and not Path(mark).exists():
+            Path(mark).touch()
+            raise RuntimeError("while the table is counted")
+        return run(self, *given)
+
+    DuckDB.run = fail  # type: ignore[method-assign, assignment]
+
+
+def crashing_scan() -> None:
+    DuckDB.run = lambda *_: os._exit(9)  # type: ignore[method-assign, assignment]
+
+
+def waiting_scan(folder: str) -> None:
+    """A scan that says when it begins, by a file `scanning`, and waits for a file `go-on`."""
+    run = DuckDB.run
+
+    def slow(self: DuckDB, *given: Any) -> object:
+        Path(folder, "scanning").touch()
+        appears(Path(folder, "go-on"))
+        return run(self, *given)
+
+    DuckDB.run = slow  # type: ignore[method-assign, assignment]
+
+
+def failing_plan(words: str) -> None:
+    from whosin.app.web.routes import plan
+
+    def fail(*_: object) -> object:
+        raise ValueError(words)
+
+    plan.plan_of = fail  # type: ignore[assignment]
+
+
+def appears(file: Path, seconds: float = 30) -> bool:
+    """Wait for a file."""
+    end = time.monotonic() + seconds
+    while not file.exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    return file.exists()
