@@ -34,21 +34,15 @@ def people(many: int = 437) -> Table:
 # A maximum shows who is absent, and hides only who is in (THEORY 15).
 
 
-def k_max_advantage(k: int, n: int) -> Fraction:
+def k_max_advantage(k: int, n: int) -> float:
     """The largest TPR − FPR against one person of n, the others uniform: half the L1 distance."""
-    channel = wi.mechanisms.KMax(k).channel(wi.Subsets(n)).on_worlds()
-    worst = Fraction(0)
-    for t in range(n):
-        sides = [[w for w in range(2**n) if (w >> t & 1) == side] for side in (1, 0)]
-        gap = Fraction(0)
-        for column in range(len(channel.outputs)):
-            chances = [
-                sum(Fraction(int(p.p), int(p.q)) for p in channel.exact[side, column]) / len(side)
-                for side in map(np.array, sides)
-            ]
-            gap += abs(chances[0] - chances[1]) / 2
-        worst = max(worst, gap)
-    return worst
+    chances = wi.mechanisms.KMax(k).channel(wi.Subsets(n)).on_worlds().likelihoods
+    worlds = np.arange(2**n)
+    return max(
+        np.abs(chances[worlds >> t & 1 == 1].mean(0) - chances[worlds >> t & 1 == 0].mean(0)).sum()
+        / 2
+        for t in range(n)
+    )
 
 
 def places(plan: wi.calibration.Plan) -> int:
@@ -58,11 +52,10 @@ def places(plan: wi.calibration.Plan) -> int:
 
 def test_a_maximum_holds_the_advantage_that_was_asked():
     """3/8 for k = 2, where 1/3 was asked and both directions of γ would have allowed k = 2."""
-    assert k_max_advantage(2, 6) == Fraction(3, 8)
-    for asked in ("1/3", "3/8", "1/2", "0.1"):
+    assert k_max_advantage(2, 6) == pytest.approx(3 / 8)
+    for asked in ("1/3", "3/8", "1/2", "1/6"):
         k = places(wi.calibrate(wi.Advantage(asked), f.Uninformed()))
-        if k <= 3:
-            assert k_max_advantage(k, 2 * k) <= Fraction(asked)
+        assert k_max_advantage(k, 2 * k) <= float(Fraction(asked)) + 1e-12
     assert places(wi.calibrate(wi.Advantage("1/3"), f.Uninformed())) == 3
     assert places(wi.calibrate(wi.Gamma("1.5"), f.Uninformed())) == 2
     assert places(wi.calibrate(wi.Posterior("0.75"), f.Uninformed())) == 2
@@ -154,7 +147,7 @@ def test_a_scenario_draws_the_planned_count(tmp_path):
 
 def test_the_page_draws_it_too(tmp_path):
     with running(served(tmp_path)) as url, program(url) as client:
-        who = {"prior": "0.1..0.9", "known": 10, "people": 600}
+        who = {"prior": "0.5", "known": 10, "people": 1000}
         body = ONE | {"adversary": who, "target": {"posterior": "95%", "delta": "1e-6"}}
         priced = client.post("/api/price", json=body).json()
         assert "none: the exact number" in str(priced)
@@ -201,8 +194,9 @@ def test_gaussian_noise_for_an_epsilon_is_the_least(epsilon, delta):
 def test_training_for_an_epsilon():
     """σ = 1.415 for 1,000 steps at rate 0.01, ε = 1 and δ = 10⁻⁵, where T18 asked for 1.668; and
     unsampled runs are one Gaussian, exactly."""
-    found = calibrate_process(wi.Epsilon(1), Process("gaussian", 0.01, 1000), delta=1e-5)
-    assert found.multiplier == pytest.approx(1.4146, abs=2e-3) and found.theorems == ()
+    training = Process("gaussian", 0.01, 1000)
+    found = calibrate_process(wi.Epsilon(1), training, delta=1e-5, grids=(1e-2, 1e-3))
+    assert found.multiplier == pytest.approx(1.4146, abs=5e-3) and found.theorems == ()
     assert found.bound <= found.goal == 1e-5
     once = wi.calibrate(wi.Epsilon(1), delta=1e-5, query="count").noise.scale
     many = calibrate_process(wi.Epsilon(1), Process("gaussian", 1, 100), delta=1e-5)
