@@ -87,7 +87,7 @@ class Process:
         return profile
 
 
-def _losses(process: Process, multiplier: float, grid: float, reverse: bool) -> Any:
+def _losses(process: Process, multiplier: float, grid: float, reverse: bool = False) -> Any:
     """One run's distribution of privacy losses, pessimistic, in one direction."""
     from dp_accounting.pld import pld_pmf
     from dp_accounting.pld import privacy_loss_distribution as pld

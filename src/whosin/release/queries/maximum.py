@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from whosin import beliefs, families
+from whosin import families
 from whosin.errors import InvalidInput
-from whosin.exact import Number, rational
+from whosin.exact import rational
 from whosin.ledger.charge import Charge
 from whosin.noise import uniform
 from whosin.release.bounding import eligible
@@ -48,7 +48,7 @@ class Maximum(Query):
             raise InvalidInput("where", "left out: the promise is for the whole universe", "one")
         ranked = self._ranked()
         ratio = share.plan.target.one_sided_ratio(HALF, HALF)
-        k = _places(beliefs.worst_belief(rational(ratio), HALF, HALF).gamma)
+        k = _places((rational(ratio) + 1) / 2)  # γ at a belief of 1/2 (F7)
         if len(ranked) < 2 * k:
             raise InvalidInput("universe", f"at least {2 * k} entities for this γ", len(ranked))
         expression = table.check(self._expression(table))
@@ -111,7 +111,7 @@ class Maximum(Query):
         return present.aggregate(place=present["place"].max())
 
 
-def _places(gamma: Number) -> int:
+def _places(gamma: Fraction) -> int:
     """The least k with (2^k−1)/(2^k−2) ≤ γ."""
     for k in range(2, 64):
         if Fraction(2**k - 1, 2**k - 2) <= gamma:
