@@ -473,3 +473,59 @@ def test_the_servers_clock_counts(ledger, monkeypatch):
     assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
     assert verify(ledger, "d").debits == 1
     assert all(entry.body["when"] > "2025" for entry in ledger.history("d"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        (
+            "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; "
+            "CREATE TRIGGER t BEFORE INSERT ON whosin_entries FOR EACH ROW EXECUTE FUNCTION f()",
+            "it has a trigger, 't'",
+        ),
+        (
+            "CREATE RULE r AS ON UPDATE TO whosin_datasets DO INSTEAD NOTHING",
+            "it has a rule, 'r'",
+        ),
+        ("ALTER TABLE whosin_entries ENABLE ROW LEVEL SECURITY", "a table with row security"),
+        ("CREATE TABLE child () INHERITS (whosin_entries)", "it has a child table"),
+        ("ALTER TABLE whosin_answers ADD COLUMN more text", "the columns of whosin_answers"),
+        (
+            "CREATE OR REPLACE FUNCTION whosin_lock(p_dataset text) RETURNS void LANGUAGE sql "
+            "AS 'SELECT'",
+            "its functions are not those of a ledger",
+        ),
+        ("DROP FUNCTION whosin_close", "its functions are not those of a ledger"),
+        (
+            "ALTER TABLE whosin_entries DROP CONSTRAINT whosin_entries_dataset_fkey; "
+            "ALTER TABLE whosin_answers DROP CONSTRAINT whosin_answers_dataset_fkey; "
+            "DELETE FROM whosin_datasets",
+            "it has entries, and the dataset itself is gone",
+        ),
+    ],
+)
+def test_what_no_history_covers_shows(url, ledger, statement, reason):
+    ledger.register("d", PLAN)
+    assert verify(ledger, "d").entries == 1
+    with psycopg.connect(url, autocommit=True) as base:
+        base.execute(statement)
+    with pytest.raises(BrokenHistory) as caught:
+        verify(ledger, "d")
+    assert reason in str(caught.value)
+
+
+def test_a_debit_trusts_no_cell(url, ledger):
+    """Not even the owner's: what was spent is what the last entry says."""
+    ledger.register("d", PLAN)
+    ledger.debit("d", "first", PRICE)
+    for change in ("spent_epsilon = 0", "epsilon = 2 * epsilon", "binding = ''"):
+        with psycopg.connect(url) as base:
+            base.execute(f"UPDATE whosin_datasets SET {change}")
+            base.commit()
+            with pytest.raises(BrokenHistory):
+                ledger.debit("d", "r", PRICE)
+            base.execute(
+                "UPDATE whosin_datasets SET spent_epsilon = 100000000000, epsilon = 1000000000000,"
+                " binding = NULL"
+            )
+    assert ledger.debit("d", "r", PRICE).new

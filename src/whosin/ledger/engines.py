@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 import sqlite3
 import time
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
+from sqlalchemy.pool import NullPool
+
+from whosin.ledger.place import Place
+
+CHECKPOINTS = 5
 
 
 def sqlite_engine(url: URL, wait: float) -> Engine:
@@ -32,6 +38,36 @@ def sqlite_engine(url: URL, wait: float) -> Engine:
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def read_only_engine(place: Place) -> Engine:
+    """Connections to a file that may not be written."""
+
+    def connect() -> sqlite3.Connection:
+        made = sqlite3.connect(place.read_only_uri(), uri=True, check_same_thread=False)
+        made.isolation_level = None
+        return made
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    return engine
+
+
+def checkpoint(connection: Any) -> None:
+    """Bring what was committed from the log into the file: then the file alone is whole.
+
+    Where a reader still needs the older state, a later commit does it; the log has it until then.
+    """
+    for attempt in range(CHECKPOINTS):
+        with suppress(sqlite3.Error):  # a full disk, say: the log is on disk already
+            _, logged, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if logged == moved:
+                return
+        time.sleep(0.001 * attempt)
 
 
 def _write_ahead(connection: sqlite3.Connection, wait: float) -> None:

@@ -23,6 +23,7 @@ class Check:
 
     Attributes:
         unanswered: requests that were paid for and have no stored answer; a retry may draw one.
+        noted: whether it was compared with a head that was noted beside the ledger's file.
     """
 
     dataset: str
@@ -30,6 +31,7 @@ class Check:
     debits: int
     unanswered: tuple[str, ...]
     head: str
+    noted: bool = False
 
 
 def verify(ledger: Ledger, dataset: str, head: str | None = None) -> Check:
@@ -43,6 +45,8 @@ def verify(ledger: Ledger, dataset: str, head: str | None = None) -> Check:
     """
     if not isinstance(ledger, Ledger):
         raise InvalidInput("ledger", "a Ledger, opened with wi.Ledger(…)", repr(ledger))
+    ledger.survey()
+    noted = ledger.noted(dataset)
     row, entries, answers = ledger.evidence(dataset)
     if head is not None:
         sought = str(head).strip().lower()
@@ -52,7 +56,10 @@ def verify(ledger: Ledger, dataset: str, head: str | None = None) -> Check:
             raise BrokenHistory(dataset, f"it does not run through {sought[:16]}…")
     unanswered = check_whole(row, entries, answers)
     running.check(row, entries[:-3:-1])
-    return Check(dataset, len(entries), row.debits, unanswered, row.head)
+    if noted is not None and (noted[0] > len(entries) or entries[noted[0] - 1].head != noted[1]):
+        words = f"entry {noted[0]} is not the one that was noted beside the file"
+        raise BrokenHistory(dataset, f"{words}: entries were lost, or an older copy was put back")
+    return Check(dataset, len(entries), row.debits, unanswered, row.head, noted is not None)
 
 
 def check_whole(row: Any, entries: Sequence[Entry], answers: Mapping[str, str]) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from whosin.ledger.names import read_name, user
 from whosin.ledger.schema import datasets
 from whosin.ledger.standing import Standing
 from whosin.ledger.store import WAIT, Store
+from whosin.ledger.survey import survey
 from whosin.ledger.turn import Turn
 
 
@@ -232,6 +233,20 @@ class Ledger:
             row = self._find(connection, dataset)
             history = rows.history(connection, row.name)
             return row, history, rows.stored_answers(connection, row.name)
+
+    def survey(self) -> None:
+        """See that the ledger as a whole is one that a ledger makes (see `survey`).
+
+        Raises:
+            BrokenHistory: something was added to it, or a dataset was taken away.
+        """
+        with self._store.reading() as connection:
+            survey(connection, self.name, self._store.heads)
+
+    def noted(self, dataset: str) -> tuple[int, str] | None:
+        """The number and head of the last entry that was noted beside the file, if any was."""
+        heads = self._store.heads
+        return None if heads is None else heads.read().get(read_name(dataset, "dataset"))
 
     def _register(self, connection: Connection, name: str, plan: Plan, budget: Budget) -> bool:
         """Make a dataset unless there is one of this name."""

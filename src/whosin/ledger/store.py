@@ -18,12 +18,14 @@ from sqlalchemy import Connection, Engine, exc, func, insert, inspect, select, t
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL, make_url
 
-from whosin.errors import InvalidInput, StoreFailed, WhosinError
+from whosin.errors import BrokenHistory, InvalidInput, StoreFailed, WhosinError
 from whosin.ledger import functions, rows, schema, trouble
 from whosin.ledger.clock import now
-from whosin.ledger.engines import postgres_engine, sqlite_engine
+from whosin.ledger.engines import checkpoint, postgres_engine, read_only_engine, sqlite_engine
 from whosin.ledger.entries import Entry
 from whosin.ledger.functions import CALLS
+from whosin.ledger.heads import Heads
+from whosin.ledger.place import Place
 from whosin.ledger.turn import Turn
 
 T = TypeVar("T")
@@ -43,7 +45,7 @@ def read_url(url: object) -> URL:
     if not isinstance(url, str) or not url.strip() or "\0" in url:
         raise InvalidInput("ledger", "a file, or a URL such as postgresql://host/name", repr(url))
     if "://" not in url:
-        return URL.create("sqlite", database=os.path.abspath(os.path.expanduser(url)))
+        return URL.create("sqlite", database=os.path.realpath(os.path.expanduser(url)))
     try:
         parsed = make_url(url)
         kind = parsed.get_backend_name()
@@ -54,7 +56,7 @@ def read_url(url: object) -> URL:
     if kind != "sqlite" or parsed.query or parsed.database in (None, "", ":memory:"):
         got = "sqlite:// without a file" if kind == "sqlite" else f"{kind}://…"
         raise InvalidInput("ledger", "a SQLite file or postgresql://…", got)
-    return parsed.set(drivername="sqlite", database=os.path.abspath(str(parsed.database)))
+    return parsed.set(drivername="sqlite", database=os.path.realpath(str(parsed.database)))
 
 
 class Store:
@@ -79,8 +81,15 @@ class Store:
             raise InvalidInput("wait", "seconds, above 0 and at most a day", repr(wait))
         self.wait = float(wait)
         self._failures: tuple[type[Exception], ...] = (exc.SQLAlchemyError, OSError, UnicodeError)
+        self.read_only = False
         if self.sqlite:
-            self._check_file(create)
+            self._place = Place(str(self.url.database))
+            with self._reporting():
+                self._place.prepare(create)
+            self.heads: Heads | None = Heads(self._place.path)
+            self.read_only = not self._place.writable
+        else:
+            self.heads = None
         self._process, self._made = os.getpid(), self._make()
         self._failures += (self._made.dialect.loaded_dbapi.Error,)
         try:
@@ -100,15 +109,22 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One consistent view, however many statements read it."""
+        before = self._place.stamp() if self.read_only else None
         with self._reporting(), self._begun(self._look) as (connection, _):
             yield connection
+        if before is not None and self._place.stamp() != before:
+            raise StoreFailed("the ledger was written while it was read: read it again")
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One durable transaction."""
+        self._check_writable()
         with self._reporting(), self._begun(self._greet) as (connection, _):
+            self._check_place()
             yield connection
+            new = connection.info.pop("whosin_new", None)
             connection.commit()
+            self._settle(connection.connection.driver_connection, new)
 
     @contextmanager
     def turn(self, dataset: str, requests: Sequence[str] = ()) -> Iterator[Turn]:
@@ -121,9 +137,15 @@ class Store:
             turn.begin(dataset, requests)
             return turn
 
-        with self._reporting(), self._begun(begin) as (_, turn):
+        self._check_writable()
+        with self._reporting(), self._begun(begin) as (connection, turn):
             turn.time = now() if self.sqlite else now(turn.time)
+            self._check_place()
+            if self.heads is not None and turn.row is not None:
+                self.heads.check(turn.row)
             yield turn
+            if turn.after is not None:
+                self._settle(connection.connection.driver_connection, turn.after)
 
     def register(self, connection: Connection, entry: Entry, row: Any) -> bool:
         """Write a dataset with its first entry; False where there is one of this name."""
@@ -133,12 +155,17 @@ class Store:
             values |= {"dataset": row.name, "head": entry.head}
             call = func.whosin_register(*(values[name] for name in names))
             return bool(connection.execute(select(call)).scalar_one())
+        if self.heads is not None:
+            number, _ = self.heads.read().get(row.name, (0, ""))
+            if number:
+                raise BrokenHistory(row.name, self.heads.words(number, 0))
         made = connection.execute(
             sqlite_insert(schema.datasets).values(row._asdict()).on_conflict_do_nothing(),
             execution_options={"preserve_rowcount": True},
         )
         if made.rowcount == 1:
             connection.execute(insert(schema.entries).values(rows.entry_values(entry)))
+            connection.info["whosin_new"] = row
         return made.rowcount == 1
 
     def stamp(self, connection: Connection) -> str:
@@ -163,6 +190,8 @@ class Store:
         return self._made
 
     def _make(self) -> Engine:
+        if self.read_only:
+            return read_only_engine(self._place)
         if self.sqlite:
             return sqlite_engine(self.url, self.wait)
         try:
@@ -171,26 +200,6 @@ class Store:
             raise StoreFailed(
                 "a ledger on PostgreSQL needs the package psycopg: pip install 'whosin[postgres]'"
             ) from None
-
-    def _check_file(self, create: bool) -> None:
-        path = Path(str(self.url.database))
-        with self._reporting():
-            if path.is_dir():
-                raise InvalidInput("ledger", "a file", "a folder")
-            if path.exists():
-                if not path.is_file():
-                    raise InvalidInput("ledger", "a file", "something else")
-                with path.open("rb") as file:
-                    start = file.read(16)
-                if start and start != b"SQLite format 3\0":
-                    raise InvalidInput("ledger", "a ledger file", f"{path.name}, which is not one")
-                return
-            if not create:
-                got = f"{path.name}, which does not exist"
-                raise InvalidInput("ledger", "an existing ledger", got)
-            if not path.parent.is_dir():
-                got = f"{path.name} in a folder that does not exist"
-                raise InvalidInput("ledger", "a file in an existing folder", got)
 
     def version(self, connection: Connection) -> int:
         """The format of the ledger."""
@@ -213,7 +222,7 @@ class Store:
             return
         if self.sqlite and tables - set(schema.metadata.tables):
             raise InvalidInput("ledger", "a ledger file", "another program's database")
-        if not create:
+        if not create or self.read_only:
             raise InvalidInput("ledger", "an existing ledger", "an empty database")
         with self.writing() as connection:
             if not self.sqlite:  # two first users must not create the tables at once
@@ -230,6 +239,25 @@ class Store:
         place = connection.exec_driver_sql("SELECT quote_ident(current_schema())").scalar_one()
         for statement in functions.statements(str(place)):
             connection.exec_driver_sql(statement)
+
+    def _check_writable(self) -> None:
+        if self.read_only:
+            raise StoreFailed(
+                "the ledger cannot be used: the file or its folder cannot be written; "
+                "no answer was given"
+            )
+
+    def _check_place(self) -> None:
+        if self.sqlite:
+            self._place.check()
+
+    def _settle(self, driver: Any, row: Any) -> None:
+        """After a commit to a file: out of the log, and noted beside it; nothing shows before."""
+        if self.heads is not None:
+            checkpoint(driver)
+            if row is not None:
+                self.heads.note(row)
+            self._check_place()
 
     def _look(self, connection: Connection) -> None:
         if self.sqlite:
@@ -281,6 +309,8 @@ class Store:
             yield
         except self._failures as error:
             reason = trouble.words(error)
+            if reason == trouble.LOCKED and self.heads is not None and not self.heads.has_locks():
+                reason = trouble.NO_LOCKS
             raise StoreFailed(f"the ledger cannot be used: {reason}; no answer was given") from None
 
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import errno
 
+LOCKED = "it is locked by another program"
+NO_LOCKS = "its file system offers no locks; keep it on a local disk, or use PostgreSQL"
+
 SQLITE = {
     "SQLITE_FULL": "the disk is full",
-    "SQLITE_BUSY": "it is locked by another program",
-    "SQLITE_LOCKED": "it is locked by another program",
-    "SQLITE_PROTOCOL": "it is locked by another program",
+    "SQLITE_BUSY": LOCKED,
+    "SQLITE_LOCKED": LOCKED,
+    "SQLITE_PROTOCOL": LOCKED,
     "SQLITE_READONLY": "the file or its folder cannot be written",
     "SQLITE_CANTOPEN": "the file or its folder cannot be opened",
     "SQLITE_PERM": "permission denied",
     "SQLITE_NOTADB": "the file is damaged, or not a ledger",
     "SQLITE_CORRUPT": "the file is damaged",
+    "SQLITE_IOERR_LOCK": NO_LOCKS,
+    "SQLITE_IOERR_RDLOCK": NO_LOCKS,
+    "SQLITE_IOERR_SHMLOCK": NO_LOCKS,
     "SQLITE_IOERR": "the disk failed, or is full",
     "SQLITE_CONSTRAINT": "its tables contradict each other; see `whosin ledger verify`",
     "SQLITE_ERROR": "its tables are not those of a ledger",
@@ -57,6 +63,7 @@ SYSTEM = {
     errno.EDQUOT: "the disk is full",
     errno.EACCES: "permission denied",
     errno.EPERM: "permission denied",
+    errno.ENOLCK: NO_LOCKS,
     errno.EROFS: "the file or its folder cannot be written",
 }
 

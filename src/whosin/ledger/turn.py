@@ -89,6 +89,7 @@ class Turn:
         debits: the debits of the requests that were paid for before.
         answers: the stored answers of the requests.
         time: of this turn: the server's where there is one, since machines' clocks differ.
+        after: the dataset's row after a commit.
     """
 
     def __init__(self, driver: Any, *, server: bool) -> None:
@@ -98,6 +99,7 @@ class Turn:
         self.debits: dict[str, Entry] = {}
         self.answers: dict[str, str] = {}
         self.time: Any = None
+        self.after: Any = None
 
     def begin(self, dataset: str, requests: Sequence[str] = ()) -> None:
         """Lock the dataset and look at it and at the requests."""
@@ -146,6 +148,7 @@ class Turn:
             changed = {name: getattr(row, name) for name in _CHANGED}
             statements.append((self._text("change dataset"), {**changed, "dataset": row.name}))
         self._run([*statements, ("COMMIT", {})])
+        self.after = row
 
     def _text(self, name: str) -> str:
         return _compiled(name, self._server)

@@ -98,7 +98,11 @@ def verify(
         raise InvalidInput("--head", "given with one dataset", "all datasets")
     checks, broken = [], []
     with _open(ledger) as opened:
-        for name in _names(opened, dataset):
+        try:
+            opened.survey()
+        except BrokenHistory as error:
+            broken.append(error)
+        for name in _names(opened, dataset) if not broken else ():
             try:
                 checks.append(recompute(opened, name, head))
             except BrokenHistory as error:

@@ -1,0 +1,373 @@
+"""A ledger's file: one place, whole without its log, private, readable without rights to write."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import whosin as wi
+from test_ledger_faults import UNPRIVILEGED, open_folder, python
+from whosin.errors import BrokenHistory, StoreFailed
+from whosin.ledger import Charge, Cost, place, verify
+
+__all__ = ["open_folder"]
+PLAN = wi.calibrate(wi.Epsilon(1))
+PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.1")})
+
+
+@pytest.fixture
+def path(tmp_path):
+    made = tmp_path / "ledger.db"
+    with wi.Ledger(made, who="tester") as ledger:
+        ledger.register("d", PLAN)
+        ledger.answer("d", PRICE, lambda: 1, "first")
+    return made
+
+
+# One place
+
+
+def test_a_hard_link_is_refused_by_both_names(path, tmp_path):
+    with wi.Ledger(path) as ledger:
+        os.link(path, tmp_path / "other.db")
+        for name in (path, tmp_path / "other.db"):
+            with pytest.raises(StoreFailed, match=r"has 2 names \(hard links\)"):
+                wi.Ledger(name)
+        with pytest.raises(StoreFailed, match="hard links"):
+            ledger.answer("d", PRICE, lambda: 1, "r")
+        (tmp_path / "other.db").unlink()
+        assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
+
+
+@pytest.mark.parametrize("how", ["moved", "replaced"])
+def test_a_file_that_is_moved_while_it_is_open_is_not_written(path, tmp_path, how):
+    with wi.Ledger(path) as ledger:
+        ledger.standing("d")
+        os.rename(path, tmp_path / "moved.db")
+        if how == "replaced":
+            shutil.copy(tmp_path / "moved.db", path)
+        with pytest.raises(StoreFailed, match="moved or replaced while it was open"):
+            ledger.answer("d", PRICE, lambda: 1, "r")
+    with wi.Ledger(tmp_path / "moved.db") as ledger:
+        assert verify(ledger, "d").debits == 1
+
+
+def test_symbolic_links_lead_to_one_place(path, tmp_path):
+    (tmp_path / "folder").symlink_to(tmp_path)
+    (tmp_path / "link.db").symlink_to(tmp_path / "folder" / "ledger.db")
+    with wi.Ledger(tmp_path / "link.db") as one, wi.Ledger(f"sqlite:///{path}") as two:
+        assert one.name == two.name == str(path)
+        for number in range(20):
+            try:
+                (one, two)[number % 2].debit("d", f"{number}", PRICE)
+            except wi.errors.BudgetRefused:
+                assert number >= 9
+        assert verify(one, "d").debits == 10
+    assert {each.name for each in tmp_path.iterdir() if "-" in each.name} == {"ledger.db-heads"}
+    (tmp_path / "dangling.db").symlink_to(tmp_path / "new.db")
+    with wi.Ledger(tmp_path / "dangling.db") as ledger:
+        assert ledger.name == str(tmp_path / "new.db")
+
+
+def test_a_mounted_file_is_refused(path, tmp_path):
+    """Two paths to one file, and two logs: only in a name space of its own, and only as root."""
+    other = tmp_path / "sub" / "mounted here.db"
+    other.parent.mkdir()
+    other.touch()
+    code = "import whosin as wi\ntry: wi.Ledger({!r})\nexcept wi.errors.StoreFailed as e: print(e)"
+    script = f'mount --bind "{path}" "{other}" && exec "{sys.executable}" -c "$0"'
+    command = ["unshare", "--mount", "sh", "-c", script, code.format(str(other))]
+    able = subprocess.run([*command[:2], "true"], capture_output=True).returncode == 0
+    if not able or os.getuid():
+        reason = "a file can be mounted by root only"
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stderr == "" and done.stdout == (
+        "mounted here.db is mounted as a single file, and its log would stay behind: mount the "
+        "folder that holds it\n"
+    )
+
+
+def test_the_table_of_mounts_is_read(tmp_path):
+    table = tmp_path / "mountinfo"
+    table.write_text(
+        "63 43 254:0 /a /tmp/a\\040b.db rw,relatime - ext4 /dev/vda rw\n"
+        "64 43 254:0 / /mnt\\134x\\011y rw shared:1 - tmpfs tmpfs rw\nshort\n"
+    )
+    assert place.mounted(table) == {"/tmp/a b.db", "/mnt\\x\ty"}
+    assert place.mounted(tmp_path / "none") == set()
+
+
+SHARING = """
+import threading
+path, other = sys.argv[1:]
+ledger = wi.Ledger(path, who="tester")
+ledger.register("d", wi.calibrate(wi.Epsilon(1)))
+with ledger._store.reading() as connection:      # a connection that stays open
+    wi.Ledger(path).dispose()                    # the same file once more, in the same process
+    import subprocess
+    code = "import sys, whosin as wi; wi.Ledger(sys.argv[1]).dispose()"
+    subprocess.run([sys.executable, "-c", code, path], check=True)
+for number in range(5):
+    ledger.debit("d", f"{number}", PRICE)
+code = "import sys, whosin as wi; print(wi.Ledger(sys.argv[1]).standing('d').debits)"
+print(subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True).stdout)
+"""
+
+
+def test_opening_it_twice_keeps_the_locks_of_the_first(tmp_path):
+    """A file that is closed drops a process's locks: then others delete the log under it."""
+    assert python(SHARING, tmp_path / "ledger.db", "") == "5"
+
+
+# Whole without its log
+
+
+KILLED = """
+import os
+ledger = wi.Ledger(sys.argv[1], who="tester")
+ledger.register("d", wi.calibrate(wi.Epsilon(1)))
+for number in range(25):
+    ledger.answer("d", PRICE, lambda: number, f"{number}")
+print(ledger.standing("d").debits, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def killed(path: Path) -> None:
+    """A program that answers 25 questions and is killed with its log in place."""
+    start = "import sys\nimport whosin as wi\nfrom whosin.ledger import *\n"
+    start += "PRICE = Charge({'query': 'count'}, {'add-remove': Cost.pure('0.001')})\n"
+    command = [sys.executable, "-c", start + KILLED, str(path)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert run.returncode == -signal.SIGKILL and run.stdout == "25\n", run.stderr
+
+
+def test_a_log_that_is_deleted_after_a_kill_takes_nothing_along(tmp_path):
+    path = tmp_path / "ledger.db"
+    killed(path)
+    copy = tmp_path / "copy.db"
+    shutil.copy(path, copy)  # the file alone
+    for log in ("ledger.db-wal", "ledger.db-shm"):
+        (tmp_path / log).unlink()
+    for each, noted in ((path, True), (copy, False)):
+        with wi.Ledger(each) as ledger:
+            found = verify(ledger, "d")
+            assert (found.debits, found.unanswered, found.noted) == (25, (), noted)
+
+
+def test_entries_that_were_lost_show_by_what_was_noted(path, tmp_path):
+    """An older copy is whole in itself: only the note beside it knows better."""
+    old = path.read_bytes()
+    with wi.Ledger(path) as ledger:
+        ledger.answer("d", PRICE, lambda: 1, "second")
+        head = ledger.standing("d").head
+    path.write_bytes(old)
+    with wi.Ledger(path) as ledger:
+        with pytest.raises(BrokenHistory, match="entries were lost, or an older copy was put back"):
+            verify(ledger, "d")
+        with pytest.raises(BrokenHistory, match=r"ledger\.db-heads has seen entry 5, and"):
+            ledger.answer("d", PRICE, lambda: 1, "third")
+    note = json.loads((tmp_path / "ledger.db-heads").read_text().splitlines()[0])
+    assert note == {"dataset": "d", "entries": 5, "head": head}
+    path.unlink()
+    with wi.Ledger(path) as ledger, pytest.raises(BrokenHistory, match="has seen entry 5"):
+        ledger.register("d", PLAN)
+    (tmp_path / "ledger.db-heads").unlink()  # the way to go on with an older copy, knowingly
+    path.write_bytes(old)
+    with wi.Ledger(path) as ledger:
+        assert ledger.answer("d", PRICE, lambda: 1, "third") == 1
+        assert verify(ledger, "d").noted
+
+
+def test_notes_never_go_back_and_survive_damage(path, tmp_path):
+    with wi.Ledger(path) as ledger:
+        ledger.register("Ärzte 😀 " + "é" * 190, PLAN)
+        heads = ledger._store.heads
+        before = heads.read()
+        row = ledger.evidence("d")[0]
+        heads.note(row._replace(entries=1, head="0" * 64))
+        assert heads.read() == before and len(before) == 2
+    heads.path.write_bytes(b"x" * 5000)
+    with wi.Ledger(path) as ledger:
+        assert not verify(ledger, "d").noted
+        ledger.debit("d", "r", PRICE)
+        assert heads.read()["d"] == (4, ledger.standing("d").head)
+
+
+# Private
+
+
+def test_files_are_made_for_their_owner_only(tmp_path):
+    before = os.umask(0o022)
+    try:
+        with wi.Ledger(tmp_path / "ledger.db") as ledger:
+            ledger.register("d", PLAN)
+            modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert len(modes) == 4 and set(modes.values()) == {0o600}
+
+
+def test_a_file_that_was_opened_to_a_group_stays_so(path):
+    path.chmod(0o660)
+    with wi.Ledger(path) as ledger:
+        ledger.debit("d", "r", PRICE)
+        assert all(stat.S_IMODE(p.stat().st_mode) == 0o660 for p in path.parent.iterdir())
+
+
+# Without rights to write
+
+
+READING = (
+    UNPRIVILEGED[: UNPRIVILEGED.index("try:")]
+    + """
+with wi.Ledger(sys.argv[1], create=False, who="tester") as ledger:
+    print(ledger.standing("d").debits, verify(ledger, "d").entries, len(ledger.requests("d")))
+    try:
+        ledger.answer("d", PRICE, lambda: "shown", "r")
+    except StoreFailed as error:
+        print(error)
+"""
+)
+
+
+@pytest.mark.parametrize(("file", "folder"), [(0o444, 0o555), (0o444, 0o755)])
+@pytest.mark.parametrize("log", [False, True])
+def test_a_read_only_ledger_is_shown_and_verified(open_folder, file, folder, log):
+    path = open_folder / "ledger.db"
+    with wi.Ledger(path) as ledger:
+        ledger.register("d", PLAN)
+        ledger.answer("d", PRICE, lambda: 1, "first")
+        for each in open_folder.iterdir():
+            each.chmod(file)
+        if not log:
+            ledger.dispose()
+        before = {each.name for each in open_folder.iterdir()}
+        open_folder.chmod(folder)
+        shown, refused = python(READING, path).splitlines()
+        assert {each.name for each in open_folder.iterdir()} == before
+    assert shown == "1 3 1" and refused == (
+        "the ledger cannot be used: the file or its folder cannot be written; no answer was given"
+    )
+
+
+# Locks
+
+
+def test_a_file_system_without_locks_is_named(path, tmp_path):
+    """SQLite says "busy" for ENOLCK too; a program's own fcntl says what the system said."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("there is no C compiler")
+    source, library = tmp_path / "locks.c", tmp_path / "locks.so"
+    source.write_text(
+        "#define _GNU_SOURCE\n#include <errno.h>\n#include <fcntl.h>\n#include <stdarg.h>\n"
+        "#include <dlfcn.h>\n"
+        "static int act(const char *name, int file, int what, void *with) {\n"
+        "  if (what == F_SETLK || what == F_SETLKW) { errno = ENOLCK; return -1; }\n"
+        "  return ((int (*)(int, int, void *)) dlsym(RTLD_NEXT, name))(file, what, with); }\n"
+        "int fcntl(int file, int what, ...) { va_list all; va_start(all, what);\n"
+        '  return act("fcntl", file, what, va_arg(all, void *)); }\n'
+        "int fcntl64(int file, int what, ...) { va_list all; va_start(all, what);\n"
+        '  return act("fcntl64", file, what, va_arg(all, void *)); }\n'
+    )
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    code = "import sys, whosin as wi\ntry: wi.Ledger(sys.argv[1], wait=0.1)\n"
+    code += "except wi.errors.StoreFailed as error: print(error)"
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        env={**os.environ, "LD_PRELOAD": str(library)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert run.stdout == (
+        "the ledger cannot be used: its file system offers no locks; keep it on a local disk, or "
+        "use PostgreSQL; no answer was given\n"
+    ), run.stderr
+
+
+# What no dataset's history covers
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("DELETE FROM whosin_datasets WHERE name = 'd'", "it has entries, and the dataset itself"),
+        ("INSERT INTO whosin_answers VALUES ('e', 'r', '1')", "it has answers, and the dataset"),
+        (
+            "CREATE TRIGGER t AFTER INSERT ON whosin_entries BEGIN "
+            "UPDATE whosin_datasets SET spent_epsilon = 0; END",
+            "it has the trigger 't'",
+        ),
+        ("CREATE TABLE notes (x)", "it has the table 'notes'"),
+        ("CREATE VIEW v AS SELECT * FROM whosin_entries", "it has the view 'v'"),
+        ("ALTER TABLE whosin_datasets ADD COLUMN more", "the columns of whosin_datasets"),
+    ],
+)
+def test_what_no_history_covers_shows(path, run, statement, reason):
+    base = sqlite3.connect(path)
+    base.execute(statement)
+    base.commit()
+    base.close()
+    with wi.Ledger(path) as ledger, pytest.raises(BrokenHistory) as caught:
+        verify(ledger, "d")
+    assert reason in str(caught.value)
+    code, out, err = run("ledger verify", path)
+    assert code == 1 and out == "" and reason in err
+
+
+def test_a_dataset_that_is_gone_with_all_its_rows_shows(path, run):
+    base = sqlite3.connect(path)
+    for table, column in (("answers", "dataset"), ("entries", "dataset"), ("datasets", "name")):
+        base.execute(f"DELETE FROM whosin_{table} WHERE {column} = 'd'")
+    base.commit()
+    base.close()
+    code, _, err = run("ledger verify", path)
+    assert code == 1 and "ledger.db-heads knows it, and the ledger does not" in err
+
+
+CELLS = {
+    "what was spent": "spent_epsilon = 0",
+    "the budget": "epsilon = 10 * epsilon",
+    "the count": "debits = 0",
+    "the state": "state = 'complete'",
+    "the plan": "plan = replace(plan, '1.0', '2.0')",
+    "the table": "binding = '{}'",
+    "the end": "entries = entries - 1",
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_debit_trusts_no_cell(path, cell):
+    base = sqlite3.connect(path)
+    base.execute(f"UPDATE whosin_datasets SET {CELLS[cell]}")
+    base.commit()
+    base.close()
+    with wi.Ledger(path) as ledger:
+        for call in (lambda: ledger.debit("d", "r", PRICE), lambda: ledger.close("d")):
+            with pytest.raises(BrokenHistory):
+                call()
+        assert ledger._store.heads.read()["d"][0] == 3
+
+
+def test_a_last_entry_that_was_rewritten_stops_debits(path):
+    """With sums set back in the entry too: its digest no longer fits, at once."""
+    base = sqlite3.connect(path)
+    base.execute("UPDATE whosin_datasets SET spent_epsilon = 0")
+    base.execute("""UPDATE whosin_entries SET body = replace(body, '"epsilon":100000000000,"rho"',
+        '"epsilon":0,"rho"') WHERE number = 3""")
+    base.commit()
+    base.close()
+    with wi.Ledger(path) as ledger, pytest.raises(BrokenHistory):
+        ledger.debit("d", "r", PRICE)
