@@ -307,7 +307,7 @@ def written(monkeypatch):
         rows[:] = [row for batch in batches for row in batch.column(0).to_pylist()]
         return Written(len(rows), "")
 
-    monkeypatch.setattr(writing, "write_whole", keep)
+    monkeypatch.setattr(writing.parquet, "write_draft", keep)
     return rows
 
 

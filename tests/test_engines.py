@@ -22,7 +22,7 @@ import pytest
 import whosin as wi
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release import Count, DuckDB, Session, Synthetic, Table
-from whosin.release.engines.parquet import write_whole
+from whosin.release.engines.parquet import write_draft
 from whosin.release.engines.texts import header_of
 
 FRAME = pa.table({"person": [1, 2, 3, 3, None], "ward": ["a", "b", "c", "a", None]})
@@ -211,7 +211,7 @@ def test_a_broken_write_leaves_the_old_file(tmp_path: Path) -> None:
         raise ValueError("private")
 
     with pytest.raises(ValueError, match="private"):
-        write_whole(batches(), pa.schema([("code", pa.int64())]), path)
+        write_draft(batches(), pa.schema([("code", pa.int64())]), path)
     assert path.read_bytes() == b"old" and len(list(tmp_path.iterdir())) == 1
 
 
@@ -225,6 +225,6 @@ def test_synthetic_tables_stream(tmp_path: Path) -> None:
     with DuckDB(memory="200MB", spill=tmp_path) as engine:
         table = Table(path, "person", {"ward": ["w0", "w1"]}, engine=engine)
         query = Synthetic(columns=["ward"], path=str(tmp_path / "out.parquet"))
-        answer = Session(table, plan, tmp_path / "ledger.db").ask(query)
+        answer = Session(table, plan, tmp_path / "ledger.db", share=1).ask(query)
     assert answer.rows[0][1] == 2_500_000
     assert pq.ParquetFile(tmp_path / "out.parquet").metadata.num_rows == 2_500_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -65,6 +66,11 @@ def test_a_crash_is_one_sentence_and_leaves_nothing(run, tmp_path, monkeypatch, 
     assert list(tmp_path.iterdir()) == []
     run(shout, limits=LIMITS)
     assert "Ann" not in "".join(capfd.readouterr())
+
+
+def test_a_process_works_in_our_folder(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(os.getcwd, limits=LIMITS) == str(tmp_path)
 
 
 def test_only_plain_data_comes_back(run):

@@ -21,6 +21,7 @@ from whosin import ledger as books
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, UnknownName
 from whosin.ledger import Charge, Cost, clock, composition, units, verify
 from whosin.ledger.budget import Budget, reading
+from whosin.ledger.charge import promise_of
 from whosin.report import budget as words
 
 ONE = units.EPSILON_UNITS
@@ -414,7 +415,7 @@ def test_noise_without_a_pure_level_needs_a_delta(ledger):
 def test_a_release_of_its_own_comes_first_and_last(ledger):
     ledger.register("before", BOUNDED)
     ledger.debit("before", "first", pure("0.1"))
-    alone = Charge({"query": "k-max"}, {}, "k-max", alone=True)
+    alone = Charge({"query": "k-max"}, {}, "k-max", alone=True, promise=promise_of(BOUNDED))
     with pytest.raises(BudgetRefused, match="must be the only one"):
         ledger.debit("before", "second", alone)
     ledger.register("after", BOUNDED)

@@ -34,7 +34,7 @@ def test_a_level_shows_its_witness():
 def test_a_release_shows_its_answers_and_its_standing(tmp_path):
     (tmp_path / "wards.csv").write_text("who,ward\na,x\nb,<y>\nc,x\n", encoding="utf-8")
     table = wi.Table(tmp_path / "wards.csv", "who", {"ward": ["x", "<y>"]})
-    session = wi.Session(table, PLAN, tmp_path / "ledger.db")
+    session = wi.Session(table, PLAN, tmp_path / "ledger.db", share=1)
     made = session.release([wi.release.Count(name="people"), wi.release.Count(by=["ward"])])
     shown = made._repr_html_()
     assert "people" in shown and "&lt;y&gt;" in shown and "<y>" not in shown

@@ -86,3 +86,16 @@ def test_the_command_counts_them(tmp_path: Path, capsys: Any) -> None:
     what = "lines that are not UTF-8, dropped where the field is read"
     assert {"what": what, "rows": 2} in data["findings"]
     assert {"what": "lines with too few fields, padded", "rows": 1} in data["findings"]
+
+
+def test_no_cell_of_a_first_line_is_quoted(tmp_path, run):
+    """A file without a header: its first line is somebody's row."""
+    (tmp_path / "people.csv").write_text("Ann,4711,surgery\nBob,4712,medicine\n")
+    scenario = tmp_path / "ask.toml"
+    for entity, where in (("patient", ""), ("Ann", 'where = "ward = 1"'), ("An", "")):
+        text = "[target]\nepsilon = 1\n[table]\nsource = 'people.csv'\n"
+        scenario.write_text(f"{text}entity = '{entity}'\n[[queries]]\nkind = 'count'\n{where}\n")
+        for command in ("release --dry-run", "release"):
+            code, out, err = run(command, scenario)
+            assert code == 2 and "a column of the table" in err, err
+            assert not any(cell in out + err.replace(f"'{entity}'", "") for cell in ("Ann", "4711"))

@@ -29,7 +29,7 @@ def data() -> Table:
 @pytest.fixture(scope="module")
 def session(data, tmp_path_factory) -> Session:
     url = tmp_path_factory.mktemp("refusals") / "ledger.db"
-    return Session(data, oracle.PLANS["replace"], url)
+    return Session(data, oracle.PLANS["replace"], url, share=1)
 
 
 ODD = [None, 5, -1, 0.5, True, "", "x", b"x", [], [None], {}, (), object(), float("nan"), 10**400]
@@ -149,13 +149,13 @@ def test_queries_are_refused_by_the_schema_and_nothing_is_spent(session, query, 
 
 
 def test_queries_are_refused_by_the_plan(data, tmp_path) -> None:
-    session = Session(data, oracle.PLANS["add-remove"], tmp_path / "ledger.db")
+    session = Session(data, oracle.PLANS["add-remove"], tmp_path / "ledger.db", share=1)
     with pytest.raises(InvalidInput, match="a plan whose size is known"):
         session.ask(release.Synthetic(columns=["ward"], path=str(tmp_path / "x.parquet")))
     with pytest.raises(InvalidInput, match="noise must be laplace, under a plan without a delta"):
         session.ask(release.Count(), noise="gaussian")
     plan = wi.calibrate(wi.Gamma("1.5"), wi.families.Uninformed())
-    session = Session(data, plan, tmp_path / "alone.db")
+    session = Session(data, plan, tmp_path / "alone.db", share=1)
     people = [(name, place) for place, name in enumerate("abcdef")]
     for options, message in (
         ({"universe": people[:3]}, "at least 4 entities"),
@@ -171,6 +171,7 @@ def test_queries_are_refused_by_the_plan(data, tmp_path) -> None:
     assert session.standing.debits == 0
 
 
+@pytest.mark.filterwarnings("ignore:the rows of")
 @pytest.mark.parametrize("odd", ODD, ids=[str(place) for place in range(len(ODD))])
 def test_odd_values_anywhere_raise_nothing_else(data, session, tmp_path, odd) -> None:
     quiet(Table, odd, "who", name="x")

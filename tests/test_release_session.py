@@ -53,7 +53,7 @@ def _reset() -> None:
 
 
 def test_answers_cost_what_the_dry_run_says(data, ledger) -> None:
-    session = Session(data, PLAN, ledger)
+    session = Session(data, PLAN, ledger, share=1)
     batch = [Count(name="n"), Rows(weight=2), Sum(column="x")]
     offers = session.dry_run(batch, share="1/2")
     assert debits(ledger) == 0
@@ -68,7 +68,7 @@ def test_answers_cost_what_the_dry_run_says(data, ledger) -> None:
 
 
 def test_a_failed_scan_keeps_its_debit_and_its_silence(data, ledger) -> None:
-    session = Session(data, PLAN, ledger, request="monday")
+    session = Session(data, PLAN, ledger, request="monday", share=1)
     Failing.failures = 1
     with pytest.raises(ScanFailed) as caught:
         session.ask(Failing())
@@ -78,7 +78,7 @@ def test_a_failed_scan_keeps_its_debit_and_its_silence(data, ledger) -> None:
     assert debits(ledger) == 1 and spent(ledger) == 1
     again = session.ask(Failing())
     assert debits(ledger) == 1 and spent(ledger) == 1
-    resumed = Session(data, PLAN, ledger, request="monday").ask(Failing())
+    resumed = Session(data, PLAN, ledger, request="monday", share=1).ask(Failing())
     assert resumed == again, "the stored answer, not a new one"
 
 
@@ -88,17 +88,17 @@ def test_a_failed_scan_keeps_its_debit_and_its_silence(data, ledger) -> None:
 def test_whatever_a_scan_raises_is_one_error(data, ledger, error) -> None:
     Failing.failures, Failing.error = 1, error
     with pytest.raises(ScanFailed, match=r"^the engine failed: the debit stands") as caught:
-        Session(data, PLAN, ledger).ask(Failing())
+        Session(data, PLAN, ledger, share=1).ask(Failing())
     assert caught.value.__context__ is None
 
 
 def test_a_batch_that_failed_halfway_goes_on_in_the_same_session(data, ledger) -> None:
-    session = Session(data, PLAN, ledger)
+    session = Session(data, PLAN, ledger, share=1)
     batch = [Count(), Failing(weight=2), Rows()]
     Failing.failures = 1
     with pytest.raises(ScanFailed):
         session.release(batch)
-    assert debits(ledger) == 2
+    assert debits(ledger) == 3, "a batch is paid as one"
     first = ledger.record("people")[2]
     found = session.release(batch)
     assert debits(ledger) == 3 and spent(ledger) <= 1
@@ -107,7 +107,7 @@ def test_a_batch_that_failed_halfway_goes_on_in_the_same_session(data, ledger) -
 
 
 def test_another_question_after_a_failure_pays_from_the_rest(data, ledger) -> None:
-    session = Session(data, PLAN, ledger)
+    session = Session(data, PLAN, ledger, share=1)
     Failing.failures = 1
     with pytest.raises(ScanFailed):
         session.release([Failing()], share="1/4")
@@ -121,7 +121,7 @@ def test_another_question_after_a_failure_pays_from_the_rest(data, ledger) -> No
 
 
 def test_an_interrupt_says_whether_the_debit_stands(data, ledger, monkeypatch) -> None:
-    session = Session(data, PLAN, ledger, request="r")
+    session = Session(data, PLAN, ledger, request="r", share=1)
     Failing.failures, Failing.error = 1, KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt, match="the debit stands; request r continues"):
         session.ask(Failing())
@@ -130,10 +130,11 @@ def test_an_interrupt_says_whether_the_debit_stands(data, ledger, monkeypatch) -
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    other = Session(data, wi.calibrate(wi.Epsilon(0.1), wi.families.Independent()), ledger,
-                    dataset="other")  # fmt: skip
+    small = wi.calibrate(wi.Epsilon(0.1), wi.families.Independent())
+    with pytest.warns(UserWarning, match="the rows of 'other' are those of dataset 'people'"):
+        other = Session(data, small, ledger, dataset="other", share=1)
     with monkeypatch.context() as patch:
-        patch.setattr(wi.Ledger, "debit", interrupted)
+        patch.setattr(wi.Ledger, "debits", interrupted)
         with pytest.raises(KeyboardInterrupt, match="nothing was debited"):
             other.ask(Count())
     assert len(ledger.history("other")) == 1
@@ -141,7 +142,7 @@ def test_an_interrupt_says_whether_the_debit_stands(data, ledger, monkeypatch) -
 
 
 def test_a_store_that_fails_keeps_its_own_words(data, ledger, monkeypatch) -> None:
-    session = Session(data, PLAN, ledger)
+    session = Session(data, PLAN, ledger, share=1)
 
     def full(*_: object) -> None:
         raise StoreFailed("the disk is full")
@@ -159,16 +160,18 @@ def test_a_request_resumes_in_another_process_as_it_was(data, ledger) -> None:
     batch = [Count(), Rows(), Failing()]
     Failing.failures = 1
     with pytest.raises(ScanFailed):
-        Session(data, PLAN, ledger, request="job").release(batch)
-    resumed = Session(data, PLAN, ledger, request="job")
+        Session(data, PLAN, ledger, request="job", share=1).release(batch)
+    resumed = Session(data, PLAN, ledger, request="job", share=1)
     found = resumed.release(batch)
     assert debits(ledger) == 3
-    assert Session(data, PLAN, ledger, request="job").release(batch).answers == found.answers
+    assert (
+        Session(data, PLAN, ledger, request="job", share=1).release(batch).answers == found.answers
+    )
     with pytest.raises(BudgetRefused, match="was made for another question"):
-        Session(data, PLAN, ledger, request="job").release([Rows(), Rows(), Rows()])
+        Session(data, PLAN, ledger, request="job", share=1).release([Rows(), Rows(), Rows()])
     assert debits(ledger) == 3
     with pytest.raises(BudgetRefused):
-        Session(data, PLAN, ledger, request="jo")
+        Session(data, PLAN, ledger, request="jo", share=1)
 
 
 def test_asking_does_not_read_the_history(data, ledger, monkeypatch) -> None:
@@ -176,25 +179,25 @@ def test_asking_does_not_read_the_history(data, ledger, monkeypatch) -> None:
     for name in ("history", "record"):
         monkeypatch.setattr(wi.Ledger, name, lambda *_: pytest.fail("it read the history"))
     for _ in range(2):
-        Session(data, PLAN, ledger, request="job").release([Count(), Rows()])
+        Session(data, PLAN, ledger, request="job", share=1).release([Count(), Rows()])
 
 
 def test_two_sessions_share_a_budget(data, ledger) -> None:
     half = wi.calibrate(wi.Epsilon(0.5), wi.families.Independent())
     ledger.register("people", PLAN)
-    first, second = (Session(data, half, ledger) for _ in range(2))
-    third = Session(data, half, ledger)
+    first, second = (Session(data, half, ledger, share=1) for _ in range(2))
+    third = Session(data, half, ledger, share=1)
     first.ask(Count())
     second.ask(Count())
     with pytest.raises(BudgetRefused, match="left"):
         third.ask(Count())
     with pytest.raises(BudgetRefused, match="the plan needs"):
-        Session(data, half, ledger)
+        Session(data, half, ledger, share=1)
     assert debits(ledger) == 2 and spent(ledger) == 1
 
 
 def test_a_spent_session_refuses_without_a_debit(data, ledger) -> None:
-    session = Session(data, PLAN, ledger)
+    session = Session(data, PLAN, ledger, share=1)
     session.ask(Count())
     for call in (session.ask, session.release, session.dry_run):
         with pytest.raises(BudgetRefused):
@@ -204,7 +207,7 @@ def test_a_spent_session_refuses_without_a_debit(data, ledger) -> None:
 
 def test_gaussian_noise_and_selections_share_a_session(ledger) -> None:
     data = oracle.table(DATA | {"w": ["A", "B", "A"]}, {"x": (0, 5), "w": ["A", "B"]})
-    session = Session(data, oracle.WITH_DELTA["replace"], ledger)
+    session = Session(data, oracle.WITH_DELTA["replace"], ledger, share=1)
     found = session.release(
         [
             Count(),
@@ -225,16 +228,16 @@ def test_gaussian_noise_and_selections_share_a_session(ledger) -> None:
 
 
 def test_plans_and_sessions_of_another_relation_are_refused(data, ledger) -> None:
-    Session(data, PLAN, ledger)
+    Session(data, PLAN, ledger, share=1)
     with pytest.raises(BudgetRefused, match="accounted for under add-remove"):
-        Session(data, oracle.PLANS["replace"], ledger)
+        Session(data, oracle.PLANS["replace"], ledger, share=1)
 
 
 def test_a_release_of_its_own_is_alone(ledger) -> None:
     data = oracle.table(DATA)
     plan = wi.calibrate(wi.Gamma(1.5), wi.families.Uninformed())
     query = release.Maximum(universe=[(name, n) for n, name in enumerate("abcdef")])
-    session = Session(data, plan, ledger)
+    session = Session(data, plan, ledger, share=1)
     with pytest.raises(InvalidInput, match="queries must be only one"):
         session.release([query, Count()])
     session.ask(query)
@@ -249,7 +252,7 @@ def test_answers_become_frames(ledger) -> None:
         {"who": ["a"], "x": [1.0], "value": ["v"], "n": [1]},
         {"value": ["v", "w"], "n": [1, 2], "x": (0, 5)},
     )
-    session = Session(data, PLAN, ledger)
+    session = Session(data, PLAN, ledger, share=1)
     found = session.release([Count(by=("value", "n")), release.Top(by="n", k=2), Sum(column="x")])
     frame = found[0].to_pandas()
     assert list(frame.columns) == ["value_", "n", "value", "low", "high"] and len(frame) == 9
@@ -262,6 +265,6 @@ def test_answers_become_frames(ledger) -> None:
 
 def test_progress_is_told_and_titles_are_named(data, ledger) -> None:
     heard = []
-    session = Session(data, PLAN, ledger)
+    session = Session(data, PLAN, ledger, share=1)
     session.release([Count(name="people in"), Rows()], watch=lambda title: heard.append(title))
     assert heard == ["people in", "rows"]

@@ -336,7 +336,7 @@ def test_workers_write_the_synthetic_table(spark: Spark, tmp_path: Path) -> None
     plan = wi.calibrate(wi.Gamma(2), wi.families.FixedSize("0.1", "0.5"))
     query = Synthetic(columns=["ward"], path=str(target))
     for ledger in ("one.db", "two.db"):  # the second takes the first one's place
-        answer = Session(table, plan, tmp_path / ledger).ask(query)
+        answer = Session(table, plan, tmp_path / ledger, share=1).ask(query)
         [[name, rows, digest]] = answer.rows
         found = pq.read_table(target)
         assert (name, rows, len(digest)) == ("out.parquet", people, 64)
@@ -376,7 +376,7 @@ def test_failures_show_nothing_of_the_rows(
     path.write_bytes(content)
     plan = wi.calibrate(wi.Gamma(2), wi.families.Independent("0.05", "0.5"))
     with pytest.raises(ScanFailed) as raised:
-        Session(table, plan, tmp_path / "ledger.db").ask(Count())
+        Session(table, plan, tmp_path / "ledger.db", share=1).ask(Count())
     shown = "".join(capfd.readouterr()) + str(raised.value) + repr(raised.value.__cause__)
     assert "secret" not in shown and "parquet" not in shown
 

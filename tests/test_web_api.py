@@ -280,7 +280,7 @@ def test_bodies_are_bounded(hospital):
 
 def test_tokens(tmp_path, capsys):
     hospital = served(tmp_path)
-    token = add_user(hospital.users, "Ann")
+    token = add_user(hospital.users, "Ann", curator=True)
     second = add_user(hospital.users, "Bob")
     kept = hospital.users.read_text(encoding="utf-8")
     assert token not in kept and set(read_users(hospital.users)) == {"Ann", "Bob"}

@@ -520,7 +520,7 @@ def test_two_browsers_race_for_the_last_budget(hospital, opened, serving):
 
 def test_a_shared_server_asks_who_is_there(tmp_path, opened, serving, album):
     hospital = served(tmp_path / "data")
-    token = add_user(hospital.users, "Ann")
+    token = add_user(hospital.users, "Ann", curator=True)
     url = serving(hospital)
     page = opened(url, quiet=False)
     page.get_by_label("Your token").fill("guess")

@@ -92,7 +92,9 @@ def _work(connection: socket.socket) -> None:
             return
         call += part
     given = bytes(call[messages.LENGTH.size :])
-    *_, tempfile.tempdir, limits.own_memory = pickle.loads(given)
+    *_, home, tempfile.tempdir, limits.own_memory = pickle.loads(given)
+    with contextlib.suppress(OSError):
+        os.chdir(home)
     with contextlib.suppress(BrokenPipeError, ConnectionError):
         connection.sendall(messages.perform(given))
 

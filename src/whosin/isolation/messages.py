@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import io
+import os
 import pickle
 import struct
 import traceback
@@ -25,8 +26,9 @@ def task(
     function: Callable[..., Any], arguments: tuple[Any, ...], folder: str, memory: int
 ) -> bytes:
     """A call, as bytes; `folder` is where the process keeps temporary files, and `memory` what it
-    may hold."""
-    return pickle.dumps((function.__module__, function.__qualname__, arguments, folder, memory))
+    may hold. It works in our present folder."""
+    where = (os.getcwd(), folder, memory)
+    return pickle.dumps((function.__module__, function.__qualname__, arguments, *where))
 
 
 def perform(call: bytes) -> bytes:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from whosin.calibration import Plan
+from whosin.errors import InvalidInput
+from whosin.exact import rational
 from whosin.ledger import composition, units
 from whosin.ledger.charge import Cost
 
@@ -33,6 +35,14 @@ class Budget:
         epsilon, delta = _total(plan)
         rho = composition.concentrated_budget(epsilon, conversion_delta(delta))
         return cls(plan.relation, epsilon, rho, delta // 4, not plan.composes)
+
+    def part(self, share: object) -> Budget:
+        """A share of it, rounded down."""
+        part = rational(share, "share")
+        if not 0 < part <= 1:
+            raise InvalidInput("share", "above 0 and at most 1", share)
+        epsilon, rho, delta = (int(part * each) for each in (self.epsilon, self.rho, self.delta))
+        return replace(self, epsilon=epsilon, rho=rho, delta=delta)
 
     def holds(self, cost: Cost) -> bool:
         """Whether a history of this total cost is within the budget, by one of the readings."""

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from whosin.calibration import Plan
 from whosin.errors import InvalidInput, UnknownName
 from whosin.ledger import chain, units
+from whosin.ledger.binding import Binding, read_binding
 
 RELATIONS = ("add-remove", "replace")
 
@@ -67,13 +69,18 @@ class Charge:
         guarantee: what kind of promise the answer has, such as "pure" or "k-max".
         alone: a promise that does not add (THEORY 9): nothing else may be asked of the data. Where
             it has no cost under the dataset's relation, whoever asks must have seen that the
-            promise itself keeps the dataset's plan.
+            promise itself keeps the dataset's plan: `promise` must be the one that the dataset was
+            registered with.
+        promise: the adversary and the target of a promise of its own (see `promise_of`).
+        binding: of which table it is asked; a dataset that is bound to one takes no other.
     """
 
     what: Mapping[str, Any]
     costs: Mapping[str, Cost]
     guarantee: str = "differential privacy"
     alone: bool = field(default=False)
+    promise: Mapping[str, Any] | None = None
+    binding: Binding | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.what, Mapping) or not isinstance(self.costs, Mapping):
@@ -90,6 +97,9 @@ class Charge:
         # A copy in the ledger's own spelling: what is debited later is what was asked now.
         object.__setattr__(self, "what", chain.plain(self.what, "question"))
         object.__setattr__(self, "costs", dict(self.costs))
+        if self.promise is not None:
+            object.__setattr__(self, "promise", chain.plain(self.promise, "promise"))
+        read_binding(self.binding)
 
     def cost(self, relation: str) -> Cost:
         """The cost between neighbours of this relation."""
@@ -98,10 +108,18 @@ class Charge:
         return self.costs.get(relation, Cost(units.INFINITE, units.INFINITE))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as a debit's entry holds it."""
-        return {
+        """Plain data, as a debit's entry holds it beside its binding."""
+        data: dict[str, Any] = {
             "what": self.what,
             "costs": {relation: vars(cost) for relation, cost in self.costs.items()},
             "guarantee": self.guarantee,
             "alone": self.alone,
         }
+        return data if self.promise is None else data | {"promise": self.promise}
+
+
+def promise_of(plan: Plan) -> dict[str, Any]:
+    """Whom a plan protects from whom, as data: what a release of its own answers for."""
+    data = plan.to_dict()
+    own = () if plan.composes else ("query", "entities")  # such a promise is for one release
+    return {key: data[key] for key in ("target", "family", "delta", *own)}

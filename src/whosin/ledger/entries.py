@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -11,7 +12,7 @@ class Entry:
     """One line of a dataset's history.
 
     Attributes:
-        kind: "registered", "debit", "answer" or "closed".
+        kind: "registered", "amended", "debit", "answer" or "closed".
         request: the id of the question that a debit or an answer belongs to.
         body: who, when, and what the kind has to say: a plan, a question with its cost under each
             relation, the digest of an answer.
@@ -47,9 +48,11 @@ class Debit:
     Attributes:
         new: whether this call made it; False for a retry of an earlier question.
         answer: the answer that is already stored, if there is one: show that, draw nothing.
+        body: what was paid for, as its entry says: the question with its costs and its table.
     """
 
     dataset: str
     request: str
     new: bool
     answer: str | None
+    body: Mapping[str, Any] = field(default_factory=dict)

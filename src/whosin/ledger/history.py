@@ -8,7 +8,7 @@ from typing import Any
 
 from whosin.errors import BrokenHistory, InvalidInput
 from whosin.ledger import chain, rows, running, units
-from whosin.ledger.charge import Cost
+from whosin.ledger.charge import Cost, promise_of
 from whosin.ledger.entries import Entry
 from whosin.ledger.ledger import Ledger
 from whosin.ledger.standing import Standing
@@ -105,6 +105,7 @@ def _check_sums(standing: Standing, entries: Sequence[Entry], debits: Sequence[E
         raise BrokenHistory(name, "the plan is not the registered one")
     if not standing.budget.proved(standing.plan):
         raise BrokenHistory(name, "the budget is not that of the plan")
+    _check_table(standing, entries, debits)
     spent, relation = Cost(0, 0), standing.budget.relation
     for entry in debits:
         cost = entry.body["costs"].get(relation)
@@ -124,6 +125,26 @@ def _check_sums(standing: Standing, entries: Sequence[Entry], debits: Sequence[E
     state = "closed" if closed else "complete" if alone else "open"
     if standing.state != state:
         raise BrokenHistory(name, f"it says {standing.state}, and its entries say {state}")
+
+
+def _check_table(standing: Standing, entries: Sequence[Entry], debits: Sequence[Entry]) -> None:
+    """The table is the one of the last registration or amendment, and each debit keeps to its."""
+    name, kept = standing.dataset, None
+    for entry in entries:
+        if entry.kind in ("registered", "amended"):
+            after = entry.body.get("binding")
+            if kept is not None and (after is None or after["entity"] != kept["entity"]):
+                raise BrokenHistory(name, f"entry {entry.number} changes whom the budget protects")
+            kept = after
+        elif entry.kind == "debit" and kept is not None:
+            asked = entry.body.get("binding")
+            if asked is None or asked["entity"] != kept["entity"]:
+                raise BrokenHistory(name, f"entry {entry.number} is about another entity")
+    if kept != (None if standing.bound is None else chain.plain(standing.bound.entry(), "table")):
+        raise BrokenHistory(name, "the table is not the registered one")
+    promised = chain.plain(promise_of(standing.plan), "plan")
+    if any(entry.body.get("promise", promised) != promised for entry in debits):
+        raise BrokenHistory(name, "a release of its own promises something else than its plan")
 
 
 def _check_running(standing: Standing, entries: Sequence[Entry]) -> None:

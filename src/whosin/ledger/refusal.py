@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused
 from whosin.ledger import chain, units
 from whosin.ledger.budget import Budget
-from whosin.ledger.charge import Charge, Cost
+from whosin.ledger.charge import Charge, Cost, promise_of
 from whosin.ledger.entries import Entry
 from whosin.ledger.standing import Standing, without_dust
 
@@ -24,8 +25,8 @@ def open_for_debits(standing: Standing) -> None:
         )
 
 
-def session(standing: Standing, plan: Plan, budget: Budget) -> None:
-    """A session's plan must fit what is left of the dataset's."""
+def session(standing: Standing, plan: Plan, budget: Budget, share: object = None) -> None:
+    """A session's plan, or the share of it that will be spent, must fit what is left."""
     open_for_debits(standing)
     total = standing.budget
     if budget.relation != total.relation:
@@ -38,6 +39,13 @@ def session(standing: Standing, plan: Plan, budget: Budget) -> None:
             "this plan's promise does not add to others: it needs a dataset of its own, "
             f"registered with it; {standing.dataset!r} is not"
         )
+    if total.alone and promise_of(plan) != promise_of(standing.plan):
+        raise BudgetRefused(
+            f"dataset {standing.dataset!r} allows one release, under the plan that it was "
+            "registered with; this is another plan"
+        )
+    if share is not None:
+        budget = budget.part(share)
     rho = budget.rho or units.concentrated(budget.epsilon)
     whole = Cost(budget.epsilon, rho, budget.delta)
     if total.holds(standing.spent + whole):
@@ -47,13 +55,26 @@ def session(standing: Standing, plan: Plan, budget: Budget) -> None:
         left = 4 * (total.delta - standing.spent.delta)
         needed, have = apart(4 * budget.delta, left, units.DELTA_UNITS)
         raise BudgetRefused(
-            f"the plan needs δ = {needed}, and dataset {standing.dataset!r} has {have} left"
+            f"{_words(share)} needs δ = {needed}, and dataset {standing.dataset!r} has {have} left"
         )
     needed, have = apart(budget.epsilon, _shown(standing, budget.epsilon))
     raise BudgetRefused(
-        f"the plan needs ε = {needed}, and dataset {standing.dataset!r} has {have} left of "
-        f"{budget_words(total)}"
+        f"{_words(share)} needs ε = {needed}, and dataset {standing.dataset!r} has {have} left of "
+        f"{budget_words(total)}{_smaller(standing, plan)}"
     )
+
+
+def _words(share: object) -> str:
+    return "the plan" if share is None or share == 1 else f"a share of {share} of the plan"
+
+
+def _smaller(standing: Standing, plan: Plan) -> str:
+    """Which share of the plan would fit, if any."""
+    whole = units.allowed(plan.epsilon, "epsilon of the plan")
+    fits = standing.spendable_units
+    if not 0 < fits < whole:
+        return ""
+    return f"; a share of 1/{-(-whole // fits)} of the plan would fit"
 
 
 def debits(standing: Standing, charges: Sequence[Charge]) -> None:
@@ -73,16 +94,55 @@ def debits(standing: Standing, charges: Sequence[Charge]) -> None:
         spent, count = spent + charge.cost(relation), count + 1
     if any(charge.alone for charge in charges) and len(charges) > 1:
         raise BudgetRefused("a release whose promise does not add to others must be the only one")
+    for charge in charges:
+        bound(standing, charge)
     by_itself = all(charge.alone and relation not in charge.costs for charge in charges)
+    if by_itself:
+        for charge in charges:
+            _of_that_kind(standing, charge)
     if not by_itself and not standing.budget.holds(spent):
         raise BudgetRefused(_exceeded(standing, charges, spent))
 
 
-def other_question(before: Entry, charge: Charge) -> None:
-    """A request id stands for one question."""
+def _of_that_kind(standing: Standing, charge: Charge) -> None:
+    """A promise of its own says nothing about other adversaries: it must be the registered one."""
+    if charge.promise is None or charge.promise != chain.plain(promise_of(standing.plan), "plan"):
+        raise BudgetRefused(
+            f"this answer promises something of its own ({charge.guarantee}), from which what "
+            f"dataset {standing.dataset!r} was registered with does not follow: it needs a dataset "
+            "that is registered with that very plan"
+        )
+
+
+def bound(standing: Standing, charge: Charge) -> dict[str, Any]:
+    """What a debit records of its table; it must be the dataset's."""
+    if standing.bound is None:
+        return {}
+    standing.bound.check(standing.dataset, charge.binding)
+    assert charge.binding is not None
+    return {"binding": standing.bound.asked(charge.binding)}
+
+
+def other_question(before: Entry, charge: Charge, only: str | None = None) -> None:
+    """A request id stands for one question, and for one person where only that person's count."""
     asked = charge.to_dict()
-    if chain.canonical({key: before.body[key] for key in asked}) != chain.canonical(asked):
+    others = only is not None and before.body.get("who") != only
+    same = chain.canonical({key: before.body.get(key) for key in asked}) == chain.canonical(asked)
+    if others or not same:
         raise BudgetRefused(f"request {before.request!r} was made for another question")
+
+
+def other_table(before: Entry, charge: Charge, standing: Standing) -> None:
+    """What was paid for and not answered yet is drawn from the table that it was paid for."""
+    recorded = before.body.get("binding")
+    if recorded is None or standing.bound is None or charge.binding is None:
+        return
+    standing.bound.check(standing.dataset, charge.binding)
+    if chain.canonical(recorded) != chain.canonical(standing.bound.asked(charge.binding)):
+        raise BudgetRefused(
+            f"request {before.request!r} was made for this question to another table, or with "
+            "other domains or bounds"
+        )
 
 
 def budget_words(budget: Budget) -> str:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, select
 from whosin.calibration import Fallback, Noise, Plan, codec
 from whosin.errors import BrokenHistory, WhosinError
 from whosin.ledger import chain
+from whosin.ledger.binding import Bound
 from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Cost
 from whosin.ledger.entries import Entry
@@ -51,9 +52,11 @@ def standing(row: Any) -> Standing:
             entries=row.entries,
             head=row.head,
             last=row.last,
+            bound=None if row.binding is None else Bound.read(row.binding),
         )
     except (WhosinError, ValueError, TypeError, KeyError, AttributeError):
-        raise BrokenHistory(row.name, "its plan or what was spent is not readable") from None
+        words = "its plan, its table or what was spent is not readable"
+        raise BrokenHistory(row.name, words) from None
 
 
 def read_entry(row: Any) -> Entry:
@@ -94,6 +97,18 @@ def requests(connection: Connection, dataset: str, prefix: str, *, answered: boo
         entries.c.kind == kind,
     )
     return {str(request) for request in connection.scalars(found)}
+
+
+def requests_of(connection: Connection, dataset: str, prefix: str, who: str) -> set[str]:
+    """The requests that one person paid for and that begin with a text."""
+    found = select(entries).where(
+        entries.c.dataset == dataset,
+        entries.c.request >= prefix,
+        entries.c.request < prefix + chr(sys.maxunicode),
+        entries.c.kind == "debit",
+    )
+    paid = (read_entry(row) for row in connection.execute(found))
+    return {str(entry.request) for entry in paid if entry.body.get("who") == who}
 
 
 def stored_answers(connection: Connection, dataset: str) -> dict[str, str]:

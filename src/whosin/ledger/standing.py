@@ -10,6 +10,7 @@ from whosin import beliefs
 from whosin.calibration import Plan, read_adversary
 from whosin.exact import exp_up, probability, round_up
 from whosin.ledger import units
+from whosin.ledger.binding import Bound
 from whosin.ledger.budget import Budget, reading
 from whosin.ledger.charge import Cost
 from whosin.showing import Shown
@@ -25,6 +26,7 @@ class Standing(Shown):
         debits: how many answers were paid for.
         entries: how many entries the history has.
         head: the digest that ends the history; print it, and a rewritten history will show.
+        bound: the table that the budget is for; None where none was named.
     """
 
     dataset: str
@@ -36,6 +38,7 @@ class Standing(Shown):
     entries: int
     head: str
     last: str
+    bound: Bound | None = None
 
     @property
     def epsilon(self) -> float:
@@ -160,6 +163,7 @@ class Standing(Shown):
             "last": self.last,
             "head": self.head,
             "plan": self.plan.to_dict(),
+            "binding": None if self.bound is None else self.bound.public(),
         }
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput
-from whosin.exact import rational
 from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Cost
 from whosin.release.pricing import Offer
@@ -59,10 +58,8 @@ def _purse(plan: Plan, spent: Cost, share: object) -> Purse:
         max(0, budget.delta - spent.delta),
     ]
     if share is not None:
-        part = rational(share, "share")
-        if not 0 < part <= 1:
-            raise InvalidInput("share", "above 0 and at most 1", share)
-        wanted = [int(part * whole) for whole in (budget.epsilon, budget.rho, budget.delta)]
+        part = budget.part(share)
+        wanted = (part.epsilon, part.rho, part.delta)
         left = [min(each, most) for each, most in zip(wanted, left, strict=True)]
     if not left[0] and not left[1]:
         raise BudgetRefused("this session has spent all of its plan's budget")

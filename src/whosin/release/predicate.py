@@ -68,6 +68,15 @@ def condition(text: object, table: Any) -> Any:
     return found.fill_null(False)
 
 
+def unknown_column(field: str, name: str, table: Any) -> InvalidInput:
+    """The error about a column that is not there. It names those that are, unless all are texts:
+    then the table may be a CSV file without a header, whose first line is somebody's row."""
+    kinds = table.schema()
+    if all(kind.is_string() for kind in kinds.values()):
+        return InvalidInput(field, "a column of the table", repr(name[:80]))
+    return UnknownName(field, name, table.columns)
+
+
 def _check_size(root: Any) -> None:
     """Engines plan deep expressions slowly, or not at all."""
     level, nodes, depth = [root], 0, 0
@@ -190,7 +199,7 @@ def _is_number(node: Any) -> bool:
 
 def _column(node: Any, table: Any) -> Any:
     if node.name not in table.columns:
-        raise UnknownName("column in where", node.name, table.columns)
+        raise unknown_column("column in where", node.name, table)
     value = table[node.name]
     return number(value) if value.type().is_floating() else value
 

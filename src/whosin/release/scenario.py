@@ -65,11 +65,20 @@ class Scenario:
         """What the queries cost and how good the answers will be; nothing is written or spent."""
         return price(self.open_table(), self.plan, self.queries, **self.budget)
 
-    def open_session(self, ledger: object = None, request: str | None = None) -> Session:
-        """A session on the table, in the scenario's ledger or another one."""
-        where = ledger if ledger is not None else self.ledger
-        table = self.open_table()
-        return Session(table, self.plan, where, dataset=self.dataset, request=request)
+    def open_session(
+        self, ledger: object = None, request: str | None = None, *, amend: bool = False
+    ) -> Session:
+        """A session for the scenario's one batch, in its ledger or another one."""
+        return Session(
+            self.open_table(),
+            self.plan,
+            ledger if ledger is not None else self.ledger,
+            dataset=self.dataset,
+            request=request,
+            share=self.budget.get("share", 1),
+            amend=amend,
+            queries=self.queries,
+        )
 
 
 def load_scenario(path: str | Path) -> Scenario:

@@ -1,25 +1,33 @@
 """`Session`: questions to a table under a plan, paid for in a ledger.
 
-Contract: a query is checked against the schema, priced, debited, and only then scanned; its answer
-is stored before it is returned. No error, message or refusal depends on the rows.
+Contract: a batch is checked against the schema, priced, debited in one transaction, and only then
+scanned; its answers are stored before they are returned, and a stored one is returned with the
+question that it was stored for. No error, message or refusal depends on the rows. An error after
+the debit names the request that continues without paying again.
 """
 
 from __future__ import annotations
 
+import json
 import unicodedata
 import uuid
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from whosin.calibration import Plan
-from whosin.errors import InvalidInput, ScanFailed, WhosinError
-from whosin.ledger import Ledger, Standing
+from whosin.errors import BudgetRefused, InvalidInput, ScanFailed, WhosinError
+from whosin.ledger import Debit, Ledger, Standing, refusal, units
+from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Charge, Cost
+from whosin.ledger.registration import copied
 from whosin.release.answer import Answer, Release
 from whosin.release.batch import asked_of, price
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer
 from whosin.release.queries import Query
+from whosin.release.registration import binding_of, columns_of, universe_of
 from whosin.release.table import Table
 
 LONGEST_REQUEST = 100
@@ -31,7 +39,8 @@ class Session:
     """A session on one table.
 
     Args:
-        table: the data.
+        table: the data. The first session on a dataset binds its budget to the table: entity,
+            domains, bounds, columns and rows.
         plan: whom to protect from whom; its ε is what this session may spend, and the dataset's
             total if the ledger does not know the dataset yet.
         ledger: a file, a database URL, or a `Ledger`.
@@ -39,9 +48,20 @@ class Session:
         who: in whose name.
         request: an id for this session's questions. A session that was interrupted is continued
             under the same id: what was paid is not paid again, what was answered stays the same.
+        share: the part of the plan that each batch of this session gets if it does not say; 1 for
+            a session of one batch that may spend everything. Only the share has to be left.
+        amend: record that the dataset goes on with this table, such as next month's file, or with
+            these domains and bounds, under the same budget.
+        curator: False for someone who may ask and not decide: the dataset must be registered with
+            this very table, and requests of others are not answered.
+        copies: "refuse" where rows that have a budget under another name may not get another one.
+
+    Attributes:
+        notes: what people should be told about the session, in sentences.
 
     Raises:
-        BudgetRefused: the plan does not fit what is left of the dataset's budget.
+        BudgetRefused: the plan does not fit what is left of the dataset's budget, or the table is
+            not the one that the budget is for.
     """
 
     def __init__(
@@ -53,19 +73,71 @@ class Session:
         dataset: str | None = None,
         who: str | None = None,
         request: str | None = None,
+        share: object = None,
+        amend: bool = False,
+        curator: bool = True,
+        copies: str = "warn",
+        queries: Sequence[Query] = (),
     ) -> None:
         if not isinstance(table, Table):
             raise InvalidInput("table", "a Table", type(table).__name__)
         if not isinstance(plan, Plan):
             raise InvalidInput("plan", "a Plan, such as calibrate(…) makes", type(plan).__name__)
-        self.table, self.plan = table, plan
+        self.table, self.plan, self.share, self.curator = table, plan, share, curator
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, who=who)
         self.dataset = dataset if dataset is not None else table.name
         self.request = uuid.uuid4().hex if request is None else _request(request)
+        self.notes: tuple[str, ...] = ()
         self._spent, self._asked = Cost(0, 0), 0
         self._begun: list[Charge] = []
-        if request is None or not self._paid():
-            self.ledger.admit(self.dataset, plan)
+        self._open(queries, amend, copies)
+
+    def _open(self, queries: Sequence[Query], amend: bool, copies: str) -> None:
+        known = self.dataset in self.ledger.datasets()
+        if not known and not self.curator:
+            raise BudgetRefused(
+                f"dataset {self.dataset!r} has no budget here: its curator opens one with whosin "
+                "ledger create"
+            )
+        self.binding = binding_of(self.table, queries, rows=amend or not known)
+        if self._paid():
+            return
+        if amend and known:
+            self.ledger.amend(self.dataset, self.binding)
+        elif not known:
+            for other in self.ledger.copies(self.dataset, self.binding)[:1]:
+                self._note(copied(self.dataset, other), warn=copies == "warn")
+        if not self.curator:
+            self._bound()
+        standing = self.ledger.admit(
+            self.dataset,
+            self.plan,
+            resume=self.share is None,
+            share=self.share,
+            binding=self.binding,
+            copies=copies,
+        )
+        budget = Budget.of(self.plan)
+        if not standing.spendable_units:
+            refusal.session(standing, self.plan, budget)
+        if self.share is not None and standing.debits:
+            part = budget.part(self.share).epsilon / units.EPSILON_UNITS
+            self._note(
+                f"dataset {self.dataset!r} has ε = {standing.spendable:.6g} left, and this session "
+                f"takes {part:.6g} of it"
+            )
+
+    def _bound(self) -> None:
+        """Someone who may not decide finds everything decided."""
+        bound = self.ledger.standing(self.dataset).bound
+        if bound is None:
+            raise BudgetRefused(unnamed(self.dataset))
+        bound.check(self.dataset, self.binding)
+
+    def _note(self, words: str, *, warn: bool = False) -> None:
+        self.notes += (words,)
+        if warn:
+            warnings.warn(words, stacklevel=4)
 
     @property
     def standing(self) -> Standing:
@@ -83,10 +155,18 @@ class Session:
         """What a batch would cost and how good it would be; nothing is spent, no row is read.
 
         Args:
-            share: the part of the session's budget for this batch; by default all that is left.
+            share: the part of the plan's budget for this batch, such as "1/10", at most what is
+                left; the session's own by default. A plan for one query (`calibrate(…, query=…)`)
+                needs none.
             split: "weights" or "relative-error" (see `splitting.shares`).
             noise: "laplace" or "gaussian".
         """
+        if share is None:
+            share = self.share if self.plan.query is None else 1
+        if share is None:
+            accepted = 'given: the part of the plan for this, such as share="1/10", or share=1 for '
+            accepted += "all of it, here or for every batch in Session(…, share=1)"
+            raise InvalidInput("share", accepted, "nothing")
         return price(
             self.table, self.plan, queries, self._spent, share=share, split=split, noise=noise
         )
@@ -100,7 +180,8 @@ class Session:
         noise: str = "laplace",
         watch: Watch | None = None,
     ) -> Release:
-        """Answer a batch: each query is debited, scanned, noised, stored, and then returned.
+        """Answer a batch: it is debited as one, then each query is scanned, noised, stored, and
+        returned.
 
         Raises:
             BudgetRefused: the batch does not fit; nothing was spent.
@@ -110,17 +191,57 @@ class Session:
         offers = self._resumed(asked, share, split, noise)
         if offers is None:
             offers = self.dry_run(asked, share=share, split=split, noise=noise)
-        names = [f"{self.request}/{self._asked + place}" for place in range(len(offers))]
-        paid = self._paid()
-        unpaid = [o.charge for name, o in zip(names, offers, strict=True) if name not in paid]
-        if unpaid:
-            self.ledger.check(self.dataset, unpaid)
-        answers = []
-        self._begun = []
-        for name, offer in zip(names, offers, strict=True):
-            answers.append(self._answer(name, offer, watch))
+        debits = self._pay(offers)
+        answers = [
+            self._answer(debit, offer, watch) for debit, offer in zip(debits, offers, strict=True)
+        ]
         self._close_batch()
-        return Release(self.request, tuple(answers), self.standing)
+        try:
+            return Release(self.request, tuple(answers), self.standing)
+        except BaseException as error:
+            raise named(error, self._stands) from None
+
+    def _pay(self, offers: Sequence[Offer]) -> list[Debit]:
+        """All debits in one transaction, or none."""
+        charges = {
+            f"{self.request}/{self._asked + place}": replace(
+                offer.charge,
+                binding=self.binding.about(columns_of(offer.query), universe_of(offer.query)),
+            )
+            for place, offer in enumerate(offers)
+        }
+        self._fix_universe(charges.values())
+        self._begun = [offer.charge for offer in offers]
+        try:
+            return self.ledger.debits(self.dataset, charges)
+        except BudgetRefused:
+            self._begun = []
+            raise
+        except BaseException as error:
+            try:
+                stand = not charges.keys().isdisjoint(self._paid())
+            except WhosinError:  # whoever cannot look cannot say that nothing was spent
+                unknown = f"request {self.request} continues, and pays once"
+                raise named(error, unknown) from None
+            if stand:
+                raise named(error, self._stands) from None
+            self._begun = []
+            raise named(error, "nothing was debited for this batch") from None
+
+    def _fix_universe(self, charges: Iterable[Charge]) -> None:
+        """The first maximum says who could be in, once and for all, if whoever asks may."""
+        universes = {each.binding.universe for each in charges if each.binding is not None} - {None}
+        if not universes or not self.curator or self._paid():
+            return
+        standing = self.standing
+        fixed = standing.bound is None or standing.bound.binding.universe is not None
+        if not fixed and not standing.debits:
+            self.binding = replace(self.binding, universe=universes.pop())
+            self.ledger.amend(self.dataset, self.binding)
+
+    @property
+    def _stands(self) -> str:
+        return f"the debit stands; request {self.request} continues without paying again"
 
     def _resumed(
         self, queries: Sequence[Query], share: object, split: str, noise: str
@@ -133,7 +254,7 @@ class Session:
             offers = self.dry_run(queries, share=share, split=split, noise=noise)
         except WhosinError:
             offers = []
-        if [offer.charge for offer in offers[: len(self._begun)]] == self._begun:
+        if [offer.charge for offer in offers] == self._begun:
             return offers
         self._close_batch()
         return None
@@ -148,50 +269,77 @@ class Session:
         """Answer one query."""
         return self.release(query, share=share, noise=noise)[0]
 
-    def _answer(self, request: str, offer: Offer, watch: Watch | None) -> Answer:
-        scanning = False
+    def _answer(self, debit: Debit, offer: Offer, watch: Watch | None) -> Answer:
+        drawn, stored = None, None if debit.answer is None else json.loads(debit.answer)
+        if stored is None:
+            drawn = self._drawn(offer, watch)
+            try:
+                stored = self.ledger.store(debit, drawn)
+            except BaseException as error:
+                if self._unanswered(debit):
+                    offer.query.publish(self.table, drawn, None)
+                raise named(error, self._stands) from None
+        missing = offer.query.publish(self.table, drawn, stored)
+        if missing is not None:
+            self._note(missing)
+        return _answered(debit.body, stored, offer.noise, self.plan.relation)
 
-        def draw() -> object:
-            nonlocal scanning
-            scanning = True
-            progress = watch(offer.query.title) if watch is not None else None
-            answer = offer.query.answer(self.table, offer, progress)
-            scanning = False
-            return answer
-
-        self._begun.append(offer.charge)
-        failure: BaseException
-        stands = f"the debit stands; request {self.request} continues without paying again"
-        data: Any = None
+    def _unanswered(self, debit: Debit) -> bool:
+        """Whether the ledger is known to have no answer: a failed store may have stored it."""
         try:
-            data = self.ledger.answer(self.dataset, offer.charge, draw, request)
+            return debit.request not in self.ledger.requests(
+                self.dataset, debit.request, answered=True
+            )
+        except WhosinError:
+            return False
+
+    def _drawn(self, offer: Offer, watch: Watch | None) -> dict[str, Any]:
+        """Scan and draw. The engine's words may quote rows, so they are not repeated, not even as a
+        context."""
+        failure: BaseException
+        try:
+            progress = watch(offer.query.title) if watch is not None else None
+            data = dict(offer.query.answer(self.table, offer, progress))
+            return {**data, "noise": offer.noise}
         except KeyboardInterrupt:
-            if not scanning and request not in self._paid():
-                self._begun.pop()
-                stands = "nothing was debited for this question"
-            failure = KeyboardInterrupt(f"interrupted: {stands}")
-        except Exception as error:
-            if not scanning:  # the ledger's own words
-                if request not in self._paid():
-                    self._begun.pop()
-                raise
-            # The engine's words may quote rows, so they are not repeated, not even as a context.
-            failure = ScanFailed(f"the engine failed: {stands}")
-            del error
-        if data is None:
-            raise failure
-        return Answer(
-            offer.query.title,
-            dict(offer.charge.what),
-            tuple(data["columns"]),
-            tuple(tuple(row) for row in data["rows"]),
-            offer.noise,
-            offer.charge.cost(self.plan.relation),
-        )
+            failure = KeyboardInterrupt(f"interrupted: {self._stands}")
+        except Exception:
+            failure = ScanFailed(f"the engine failed: {self._stands}")
+        raise failure
 
     def _paid(self) -> set[str]:
         """The requests of this session that were debited before."""
         return self.ledger.requests(self.dataset, f"{self.request}/")
+
+
+def named(error: BaseException, words: str) -> BaseException:
+    """The same error, which says more; an interruption says it too."""
+    if isinstance(error, KeyboardInterrupt):
+        return KeyboardInterrupt(f"interrupted: {words}")
+    if isinstance(error, WhosinError):
+        error.args = (f"{error}; {words}",)
+    return error
+
+
+def unnamed(dataset: str) -> str:
+    """That whoever asks would decide what is protected."""
+    return (
+        f"dataset {dataset!r} was registered without its table: its curator names it with whosin "
+        "ledger amend"
+    )
+
+
+def _answered(paid: Mapping[str, Any], stored: Any, noise: str, relation: str) -> Answer:
+    """An answer as it was stored, to the question as it was paid for."""
+    cost = paid["costs"].get(relation)
+    return Answer(
+        paid["what"].get("name") or paid["what"]["query"],
+        dict(paid["what"]),
+        tuple(stored["columns"]),
+        tuple(tuple(row) for row in stored["rows"]),
+        stored.get("noise", noise),
+        Cost(units.INFINITE, units.INFINITE) if cost is None else Cost(**cost),
+    )
 
 
 def _request(request: object) -> str:

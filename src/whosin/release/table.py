@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import InvalidInput
 from whosin.release.domains import Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
+from whosin.release.predicate import unknown_column
 
 MOST_ROWS = 10**9
 
@@ -66,7 +67,7 @@ class Table:
     def column(self, name: object, field: str = "column") -> str:
         """A column that exists."""
         if not isinstance(name, str) or name not in self.columns:
-            raise UnknownName(field, str(name), self.columns)
+            raise unknown_column(field, str(name), self.data)
         return name
 
     def type(self, column: str) -> Any:

@@ -32,7 +32,7 @@ def _money(standing: Standing) -> list[str]:
     total = f"ε = {budget.epsilon:.6g}"
     if budget.dp_delta:
         total += f", δ = {budget.dp_delta:.3g}"
-    lines = [f"Budget: {total} ({budget.relation})."]
+    lines = [f"Budget: {total} ({budget.relation}).", *_whose(standing)]
     if not standing.debits:
         lines.append("Nothing has been spent.")
     elif standing.epsilon == math.inf:
@@ -48,6 +48,16 @@ def _money(standing: Standing) -> list[str]:
         lines.append(f"Left: ε = {standing.spendable:.6g}{rho}.{alone}")
     lines.append(f"State: {STATES[standing.state]}.")
     return lines
+
+
+def _whose(standing: Standing) -> list[str]:
+    """Whose rows the budget is for, where that was said."""
+    if standing.bound is None:
+        return []
+    kept = standing.bound.binding
+    rows = "1 row" if kept.rows == 1 else f"{kept.rows:,} rows"
+    groups = "1 cell" if kept.groups == 1 else f"{kept.groups:,} cells"
+    return [f"Protects each {kept.entity!r}: at most {rows} in {groups} count."]
 
 
 def allowed(standing: Standing) -> list[str]:
@@ -83,7 +93,7 @@ def history_line(standing: Standing) -> str:
 
 def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
     """(number, when, who, what, cost) of an entry."""
-    what = {"registered": "registered", "closed": "closed"}.get(entry.kind, "")
+    what = entry.kind if entry.kind in ("registered", "amended", "closed") else ""
     cost = ""
     if entry.kind == "debit":
         what = _question(entry)

@@ -11,6 +11,8 @@ import typer
 if TYPE_CHECKING:
     from whosin.calibration import Plan
     from whosin.ledger import Ledger
+    from whosin.ledger.binding import Binding
+    from whosin.release.scenario import Scenario
 
 app = typer.Typer(
     help="Keep a durable budget for datasets: create, show, verify, export, upgrade, close.",
@@ -45,26 +47,63 @@ def create(
     delta: Annotated[
         str | None, typer.Option(help="The promise may fail with this probability.")
     ] = None,
+    scenario: Annotated[
+        Path | None,
+        typer.Option(help="The table that the budget is for, as a scenario names it."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Register a dataset with its budget: the plan's ε is the total, once and for all."""
+    """Register a dataset with its budget: the plan's ε is the total, once and for all.
+
+    With --scenario the budget is for that table: its entity, domains and bounds are fixed too, and
+    users of a server can ask it. Without another budget the scenario's own is taken.
+    """
+    from whosin.app.cli.output import warn
     from whosin.errors import InvalidInput
     from whosin.ledger.names import read_name
+    from whosin.ledger.registration import copied
 
     read_name(dataset, "dataset")
     budgets = {"--plan": plan, "--posterior": posterior, "--gamma": gamma, "--epsilon": epsilon}
     given = [option for option, value in budgets.items() if value is not None]
-    if len(given) != 1:
+    if len(given) != 1 and (given or scenario is None):
         accepted = "given by exactly one of --plan, --posterior, --gamma and --epsilon"
         raise InvalidInput("budget", accepted, " and ".join(given) or "none of them")
     others = {"--prior": prior, "--size-known": size_known or None, "--delta": delta}
     for option, value in others.items():
-        if plan is not None and value is not None:
-            raise InvalidInput(option, "left out with --plan, which has its own", option)
-    made = _plan(plan, posterior, gamma, epsilon, prior, size_known, delta)
+        if (plan is not None or not given) and value is not None:
+            owner = "--plan" if given else "--scenario"
+            raise InvalidInput(option, f"left out with {owner}, which has its own", option)
+    bound = None if scenario is None else _binding(scenario)
+    if given:
+        made = _plan(plan, posterior, gamma, epsilon, prior, size_known, delta)
+    else:
+        assert scenario is not None
+        made = _scenario(scenario).plan
     with _open(ledger, create=True) as opened:
-        standing = opened.register(dataset, made)
+        same = [] if bound is None else opened.copies(dataset, bound)
+        standing = opened.register(dataset, made, bound)
+        if same:
+            warn(copied(dataset, same[0]))
         _show(opened, [standing.dataset], json=json)
+
+
+@app.command()
+def amend(
+    ledger: Where,
+    dataset: Dataset,
+    scenario: Annotated[Path, typer.Option(help="The table, as a scenario names it.")],
+    json: Json = False,
+) -> None:
+    """Record that a dataset goes on with another file, other domains or bounds.
+
+    The budget stays: next month's file is paid from what this month's left. Whose rows they are
+    (the entity) can never change.
+    """
+    bound = _binding(scenario)
+    with _open(ledger) as opened:
+        opened.amend(dataset, bound)
+        _show(opened, [dataset], json=json)
 
 
 @app.command()
@@ -177,6 +216,20 @@ def close(ledger: Where, dataset: Dataset, json: Json = False) -> None:
     with _open(ledger) as opened:
         opened.close(dataset)
         _show(opened, [dataset], json=json)
+
+
+def _scenario(path: Path) -> Scenario:
+    from whosin.release.scenario import load_scenario
+
+    return load_scenario(path)
+
+
+def _binding(path: Path) -> Binding:
+    """The table of a scenario, as a budget is bound to it."""
+    from whosin.release.registration import binding_of
+
+    found = _scenario(path)
+    return binding_of(found.open_table(), found.queries, rows=True)
 
 
 def _open(url: str, create: bool = False) -> Ledger:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from whosin.release import Release, Session
+    from whosin.release import Release
     from whosin.release.scenario import Scenario
+
+
+class StoppedWriting(OSError):
+    """A file or the output could not be written after the answers were paid for."""
 
 
 def release(
@@ -24,6 +31,13 @@ def release(
     request: Annotated[
         str | None, typer.Option(help="Continue an interrupted release under its id.")
     ] = None,
+    amend: Annotated[
+        bool,
+        typer.Option(
+            "--amend",
+            help="Go on under the same budget with another file, other domains or bounds.",
+        ),
+    ] = False,
     report: Annotated[
         Path | None, typer.Option(help="Write a report for people: out.html.")
     ] = None,
@@ -52,15 +66,37 @@ def release(
         else:
             releases.print_offers(found.title, found.plan, offers, left)
         return
-    made = _run(found.open_session(ledger, request), found, quiet=json)
-    if save is not None:
-        answers.save(made, save)
-    if report is not None:
-        html.save_report(found.title, found.plan, made, report)
-    if json:
-        print_json({"title": found.title, **made.to_dict(), "plan": found.plan.to_dict()})
-    else:
-        releases.print_release(found.title, found.plan, made)
+    made = _run(found, ledger, request, amend=amend, quiet=json)
+    with _naming(made.request):
+        if save is not None:
+            answers.save(made, save)
+        if report is not None:
+            html.save_report(found.title, found.plan, made, report)
+        if json:
+            print_json({"title": found.title, **made.to_dict(), "plan": found.plan.to_dict()})
+        else:
+            releases.print_release(found.title, found.plan, made)
+        sys.stdout.flush()
+
+
+@contextmanager
+def _naming(request: str) -> Iterator[None]:
+    """Whatever keeps answers from being shown, they are stored, and their request shows them."""
+    from whosin.errors import Interrupted
+
+    again = f"the answers are stored, and --request {request} shows them without paying again"
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = f"{Path(str(error.filename)).name}: " if error.filename else ""
+        raise StoppedWriting(f"{where}{(error.strerror or str(error)).lower()}; {again}") from None
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; {again}") from None
+    except Exception as error:
+        print(f"whosin: {again}", file=sys.stderr)
+        raise error from None
 
 
 def _load(path: Path) -> Scenario:
@@ -80,11 +116,14 @@ def _left(ledger: str, scenario: Scenario) -> float | None:
         return opened.standing(name).spendable if name in opened.datasets() else None
 
 
-def _run(session: Session, scenario: Scenario, *, quiet: bool) -> Release:
-    """Release with a progress bar for each scan, on standard error."""
+def _run(
+    scenario: Scenario, ledger: str | None, request: str | None, *, amend: bool, quiet: bool
+) -> Release:
+    """Release with a progress bar for each scan, on standard error, and what is to be noted."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from whosin.app.cli.output import warn
     from whosin.errors import Interrupted
 
     console = Console(stderr=True)
@@ -103,6 +142,12 @@ def _run(session: Session, scenario: Scenario, *, quiet: bool) -> Release:
             return lambda share: bar.update(task, completed=share)
 
         try:
-            return session.release(scenario.queries, watch=watch, **scenario.budget)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # the notes say it
+                session = scenario.open_session(ledger, request, amend=amend)
+            made = session.release(scenario.queries, watch=watch, **scenario.budget)
         except KeyboardInterrupt as stop:
             raise Interrupted(str(stop) or "interrupted: nothing was spent") from None
+    for note in session.notes:
+        warn(note)
+    return made

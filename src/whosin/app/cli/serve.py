@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,6 +36,12 @@ def serve(
     add_user: Annotated[
         str | None, typer.Option(help="Make a token for a user, print it once, and stop.")
     ] = None,
+    curator: Annotated[
+        bool,
+        typer.Option(
+            "--curator", help="With --add-user: who sees all requests, and may open budgets."
+        ),
+    ] = False,
     remove_user: Annotated[
         str | None, typer.Option(help="Take a user's token back, and stop.")
     ] = None,
@@ -42,10 +49,12 @@ def serve(
         bool | None,
         typer.Option(
             "--register/--no-register",
-            help="Whether users may bring files and open budgets; by default only locally.",
+            help="Whether curators may bring files and open budgets; by default only locally.",
         ),
     ] = None,
     upload_limit: Annotated[int, typer.Option(help="The largest upload, in MB.")] = 64,
+    scan_minutes: Annotated[float, typer.Option(help="The longest that a release may take.")] = 10,
+    scan_memory: Annotated[int, typer.Option(help="The most memory of a release, in MB.")] = 4096,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Serve a web page for all of this: plan, release, verify, and the ledger.
@@ -62,7 +71,7 @@ def serve(
     if add_user is not None:
         from whosin.app.web.users import add_user as add
 
-        token = add(file, add_user)
+        token = add(file, add_user, curator)
         if json:
             print_json({"user": add_user, "token": token})
         else:
@@ -77,7 +86,19 @@ def serve(
         else:
             print(f"{remove_user} has no token any longer.")
         return
-    settings = _settings(folder, ledger, host, tuple(name or ()), file, register, upload_limit)
+    for field, value, least, most in (
+        ("--upload-limit", upload_limit, 1, 100_000),
+        ("--scan-minutes", scan_minutes, 0.1, 10_000),
+        ("--scan-memory", scan_memory, 256, 10_000_000),
+    ):
+        if not least <= value <= most:
+            raise InvalidInput(field, f"from {least} to {most}", value)
+    settings = replace(
+        _settings(folder, ledger, host, tuple(name or ()), file, register),
+        largest_upload=upload_limit << 20,
+        scan_seconds=scan_minutes * 60,
+        scan_memory=scan_memory << 20,
+    )
     make_server = _server()
     with _listen(host, port) as listening:
         shown = f"[{host}]" if ":" in host else host
@@ -97,9 +118,8 @@ def _settings(
     names: tuple[str, ...],
     users: Path,
     register: bool | None,
-    upload_limit: int,
 ) -> Settings:
-    from whosin.app.web.settings import MEGABYTE, Settings, is_loopback
+    from whosin.app.web.settings import Settings, is_loopback
     from whosin.app.web.users import read_users
     from whosin.errors import InvalidInput
     from whosin.ledger import Ledger
@@ -109,8 +129,6 @@ def _settings(
     read_url(where)
     if "://" in where:  # a file is made with the first release, a shared ledger must be there now
         Ledger(where).dispose()
-    if not 1 <= upload_limit <= 100_000:
-        raise InvalidInput("--upload-limit", "from 1 to 100000", upload_limit)
     local, known = is_loopback(host), read_users(users)
     if not local and not known:
         raise InvalidInput(
@@ -124,7 +142,6 @@ def _settings(
         names,
         login=not local or bool(known),
         register=opens,
-        largest_upload=upload_limit * MEGABYTE,
     )
 
 

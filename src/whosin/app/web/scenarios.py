@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 from pathlib import Path
@@ -18,6 +19,7 @@ from whosin.app.web import folder, outputs
 from whosin.app.web.failures import Refused, at
 from whosin.app.web.models import ScenarioBody, data
 from whosin.app.web.settings import Settings
+from whosin.app.web.visitors import Visitor
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError
 from whosin.ledger import Ledger, Standing, refusal
@@ -26,7 +28,9 @@ from whosin.release import QUERIES, Offer, Release, Session, Table
 from whosin.release.domains import read_domain
 from whosin.release.pricing import Share
 from whosin.release.queries import Query, read_query
+from whosin.release.registration import binding_of
 from whosin.release.scenario import Scenario, read_plan, read_scenario
+from whosin.release.session import unnamed
 from whosin.release.table import dataset_name
 
 MOST_VALUES, MOST_CELLS, MOST_CANDIDATES = 2_000, 20_000, 5_000
@@ -188,34 +192,61 @@ def standing_of(settings: Settings, dataset: str) -> Standing | None:
         return ledger.standing(dataset) if dataset in ledger.datasets() else None
 
 
-def refused(standing: Standing | None, plan: Plan, offers: list[Offer]) -> str | None:
+def refused(
+    settings: Settings, scenario: Scenario, table: Table, offers: list[Offer], visitor: Visitor
+) -> str | None:
     """Why the ledger would refuse this now."""
-    if standing is None:
-        return None
+    standing = standing_of(settings, table.name)
     try:
-        refusal.session(standing, plan, Budget.of(plan))
-        refusal.debits(standing, [offer.charge for offer in offers])
-    except BudgetRefused as error:
+        if standing is None:
+            decide(settings, table.name, visitor)
+            return None
+        share = scenario.budget.get("share", 1)
+        refusal.session(standing, scenario.plan, Budget.of(scenario.plan), share)
+        if standing.bound is None:
+            return None if visitor.curator else unnamed(table.name)
+        binding = binding_of(table, scenario.queries)
+        if visitor.curator and standing.bound.binding.universe is None:
+            binding = replace(binding, universe=None)
+        standing.bound.check(table.name, binding)
+        bare = [replace(offer.charge, binding=binding) for offer in offers]
+        refusal.debits(standing, bare)
+    except (BudgetRefused, Refused) as error:
         return str(error)
     return None
 
 
+def decide(settings: Settings, dataset: str, visitor: Visitor) -> None:
+    """Only a curator opens a budget, and only where the server lets them."""
+    if not settings.register or not visitor.curator:
+        raise Refused(
+            409,
+            f"dataset {dataset!r} has no budget here: its curator opens one with whosin ledger "
+            "create",
+            "table.source",
+        )
+
+
 def release(
-    settings: Settings, body: ScenarioBody, request: str, who: str | None
+    settings: Settings, body: ScenarioBody, request: str, visitor: Visitor
 ) -> tuple[Scenario, Release]:
     """Answer a scenario; every debit is on disk before its noise is drawn."""
     with opened(settings, body) as (scenario, table):
-        if not settings.register and standing_of(settings, table.name) is None:
-            raise Refused(
-                409,
-                f"dataset {table.name!r} has no budget here: whoever runs the server opens one "
-                "with whosin ledger create",
-                "table.source",
-            )
-        with Ledger(settings.ledger, who=who) as ledger:
+        if standing_of(settings, table.name) is None:
+            decide(settings, table.name, visitor)
+        with visitor.ledger(settings) as ledger:
             own = _paid(ledger, table.name, request, len(body.queries))
             outputs.check(settings.folder, body, own)
-            session = Session(table, scenario.plan, ledger, request=request)
+            session = Session(
+                table,
+                scenario.plan,
+                ledger,
+                request=request,
+                share=scenario.budget.get("share", 1),
+                curator=visitor.curator,
+                copies="refuse",
+                queries=scenario.queries,
+            )
             return scenario, session.release(scenario.queries, **scenario.budget)
 
 
@@ -225,13 +256,15 @@ def _paid(ledger: Ledger, dataset: str, request: str, count: int) -> list[int]:
     return [place for place in range(count) if f"{request}/{place}" in debited]
 
 
-def stored(settings: Settings, body: ScenarioBody, request: str) -> tuple[Scenario, Release]:
+def stored(
+    settings: Settings, body: ScenarioBody, request: str, visitor: Visitor
+) -> tuple[Scenario, Release]:
     """A release that was made before; nothing is paid, nothing is drawn."""
     dataset = dataset_name(body.table.source)
     answered: set[str] = set()
     if standing_of(settings, dataset) is not None:
-        with Ledger(settings.ledger, create=False) as ledger:
+        with visitor.ledger(settings, create=False) as ledger:
             answered = ledger.requests(dataset, f"{request}/", answered=True)
     if not all(f"{request}/{place}" in answered for place in range(len(body.queries))):
         raise Refused(404, "no release of this id has been answered", "request")
-    return release(settings, body, request, None)
+    return release(settings, body, request, visitor)

@@ -21,8 +21,8 @@ class Settings:
         users: the file with the hashed tokens; if it names anyone, everyone needs a token.
         names: host names, besides loopback and plain addresses, under which the page is reached.
         login: whether a token is needed even if the file names nobody; once it does, one is.
-        register: whether users may bring files and open budgets for datasets that the ledger does
-            not know; otherwise the curator does both beforehand.
+        register: whether curators may bring files and open budgets for datasets that the ledger
+            does not know; otherwise both are done beforehand, on the command.
         largest_upload: in bytes.
         scan_seconds: how long a release may take.
         scan_memory: how many bytes it may hold; the engine spills beyond half of it.

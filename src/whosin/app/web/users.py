@@ -18,8 +18,13 @@ from whosin.errors import InvalidInput, StoreFailed
 LONGEST_NAME = 100
 
 
-def add_user(path: Path, name: str) -> str:
-    """Add a user, or give one a new token; return the token."""
+def add_user(path: Path, name: str, curator: bool = False) -> str:
+    """Add a user, or give one a new token; return the token.
+
+    Args:
+        curator: whether they see everyone's requests, and open budgets and bring files where the
+            server lets them.
+    """
     if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
         raise InvalidInput("--add-user", f"a name of at most {LONGEST_NAME} letters", repr(name))
     if not path.resolve().parent.is_dir():
@@ -27,7 +32,8 @@ def add_user(path: Path, name: str) -> str:
     known = read_users(path)
     token = secrets.token_urlsafe(32)
     known[name] = digest(token)
-    _write(path, known)
+    curators = read_curators(path) - {name}
+    _write(path, known, curators | {name} if curator else curators)
     return token
 
 
@@ -37,7 +43,7 @@ def remove_user(path: Path, name: str) -> None:
     if name not in known:
         raise InvalidInput("--remove-user", "a user of this server", repr(name[:LONGEST_NAME]))
     del known[name]
-    _write(path, known)
+    _write(path, known, read_curators(path))
 
 
 def read_users(path: Path) -> dict[str, str]:
@@ -48,6 +54,17 @@ def read_users(path: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (ValueError, KeyError, AttributeError, TypeError):
+        raise StoreFailed(f"{path.name} is not a file of users") from None
+
+
+def read_curators(path: Path) -> set[str]:
+    """The users who may decide; nobody if the file does not say."""
+    try:
+        listed = json.loads(path.read_text(encoding="utf-8")).get("curators", [])
+        return {str(name) for name in listed} if isinstance(listed, list) else set()
+    except FileNotFoundError:
+        return set()
+    except (ValueError, AttributeError):
         raise StoreFailed(f"{path.name} is not a file of users") from None
 
 
@@ -67,8 +84,9 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _write(path: Path, known: dict[str, str]) -> None:
-    text = json.dumps({"users": known}, ensure_ascii=False, indent=2) + "\n"
+def _write(path: Path, known: dict[str, str], curators: set[str]) -> None:
+    data = {"users": known, "curators": sorted(curators & known.keys())}
+    text = json.dumps(data, ensure_ascii=False, indent=2) + "\n"
     beside = path.with_name(path.name + ".new")
     with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -52,6 +52,11 @@ class Engine(Protocol):
         """Let go of what the engine holds."""
 
 
+def draft_name(name: str, digest: str) -> str:
+    """What a table is called until the ledger has stored its digest."""
+    return f".{name}.{digest[:32]}.draft"
+
+
 def kind_of(path: str) -> str:
     """The format of a file, by its name; a folder without an ending by the files in it."""
     name = path.rstrip("/*").removesuffix(".gz")
@@ -86,6 +91,23 @@ def files_of(path: str, kind: str) -> list[str]:
     if not found:
         raise FileNotFoundError(2, "no such file or directory", path)
     return sorted(found)
+
+
+def listed_names(tables: Iterable[tuple[str, str]]) -> list[str]:
+    """What to call (schema, table) of a database: the table alone in the main schema, else
+    schema.table, so that no two are called the same. A schema with a point in its name is left out.
+    """
+    return [
+        table if schema == "main" and "." not in table else f"{schema}.{table}"
+        for schema, table in tables
+        if "." not in schema
+    ]
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """(schema, table) of such a name."""
+    schema, point, table = name.partition(".")
+    return (schema, table) if point else ("main", name)
 
 
 def in_memory(expression: Any) -> list[Any]:

@@ -21,6 +21,8 @@ from whosin.release.engines.base import (
     files_of,
     in_memory,
     kind_of,
+    listed_names,
+    split_name,
     unreadable,
 )
 from whosin.release.engines.lines import csv_query, literal
@@ -198,7 +200,7 @@ class DuckDB:
         listed = "SELECT table_schema, table_name FROM information_schema.tables"
         listed += " WHERE table_catalog = ? ORDER BY ALL"
         rows = self._connection.execute(listed, [self._attach(path)]).fetchall()
-        return [name if schema == "main" else f"{schema}.{name}" for schema, name in rows]
+        return listed_names(rows)
 
     def _attach(self, path: str | Path) -> str:
         """The name under which a database is read; it is never written."""
@@ -220,8 +222,7 @@ class DuckDB:
         known = self.tables(path)
         if name not in known:
             raise UnknownName("table", name, known)
-        schema, _, table = name.rpartition(".")
-        home = (self._attach(path), schema or "main", table)
+        home = (self._attach(path), *split_name(name))
         parts = (part.replace('"', '""') for part in home)
         return self._view("SELECT * FROM " + ".".join(f'"{part}"' for part in parts))
 

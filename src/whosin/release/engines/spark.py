@@ -122,7 +122,7 @@ class Spark:
         progress: Progress | None = None,
     ) -> Written:
         """The rows in random order, changed batch by batch: a folder of Parquet files, written by
-        the workers, which need this package too; the whole table or none.
+        the workers, which need this package too. It is a whole draft, until `publish` names it.
 
         Args:
             change: from a RecordBatch to one of `schema`, row by row.
@@ -143,10 +143,22 @@ class Spark:
 
         try:
             written: Written = self._do(work, progress)
-            place.publish()
+            place.keep(written.digest)
         finally:
             place.clear()
         return written
+
+    def publish(self, path: str, digest: str) -> bool:
+        """Give a draft its public name; whether there is a table of this name now."""
+        place = Place(self.session, path)
+        try:
+            return place.publish(digest)
+        finally:
+            place.clear()
+
+    def discard(self, path: str, digest: str) -> None:
+        """Remove a draft that was not stored."""
+        Place(self.session, path).discard(digest)
 
     def close(self) -> None:
         """Stop a session of our own, and take Ctrl-C back from it."""

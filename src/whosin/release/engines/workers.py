@@ -6,12 +6,14 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from whosin.release.engines.base import draft_name
+
 BATCH = 200_000
 """Rows that a worker changes at a time."""
 
 
 class Place:
-    """A folder of any file system that Spark knows, and the one beside it for unfinished work."""
+    """A folder of any file system that Spark knows, and those beside it for unfinished work."""
 
     def __init__(self, session: Any, path: str) -> None:
         self._path = session._jvm.org.apache.hadoop.fs.Path
@@ -19,26 +21,44 @@ class Place:
         self._files = target.getFileSystem(session._jsc.hadoopConfiguration())
         self._target = self._files.makeQualified(target)
         mark = uuid.uuid4().hex[:8]
-        self._partial, self._old = (
-            self._path(self._target.getParent(), f".{self._target.getName()}.{mark}.{state}")
-            for state in ("partial", "old")
-        )
+        name = str(self._target.getName())
+        self._partial = self._beside(f".{name}.{mark}.partial")
+        self._old = self._beside(f".{name}.{mark}.old")
 
     @property
     def partial(self) -> str:
         return str(self._partial.toString())
 
-    def publish(self) -> None:
-        """Give the finished folder its name, in the place of what had it before."""
-        if self._files.exists(self._target):
-            self._files.rename(self._target, self._old)
-        if not self._files.rename(self._partial, self._target):
+    def keep(self, digest: str) -> None:
+        """Make the finished folder a draft, which only its digest names."""
+        if not self._files.rename(self._partial, self._draft(digest)):
             raise OSError(f"cannot write {self._target.getName()}")
+
+    def publish(self, digest: str) -> bool:
+        """Give a draft its public name, in the place of what had it before; whether there is a
+        folder of this name now."""
+        draft = self._draft(digest)
+        if self._files.exists(draft):
+            if self._files.exists(self._target):
+                self._files.rename(self._target, self._old)
+            if not self._files.rename(draft, self._target):
+                raise OSError(f"cannot write {self._target.getName()}")
+        return bool(self._files.exists(self._target))
+
+    def discard(self, digest: str) -> None:
+        """Remove a draft that was not stored."""
+        self._files.delete(self._draft(digest), True)
 
     def clear(self) -> None:
         for each in (self._partial, self._old):
             if self._files.exists(each):
                 self._files.delete(each, True)
+
+    def _draft(self, digest: str) -> Any:
+        return self._beside(draft_name(str(self._target.getName()), digest))
+
+    def _beside(self, name: str) -> Any:
+        return self._path(self._target.getParent(), name)
 
 
 def changing(change: Callable[[Any], Any]) -> Callable[[Iterator[Any]], Iterator[Any]]:

@@ -59,6 +59,18 @@ class Query(ABC):
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         """Scan, add noise, and return JSON data: {"columns": […], "rows": [[…], …], …}."""
 
+    def publish(self, table: Table, drawn: Any, stored: Any) -> str | None:
+        """Show what the stored answer wrote outside the ledger; remove what else was drawn.
+
+        Args:
+            drawn: what `answer` returned now; None where the answer was stored before.
+            stored: what the ledger stored; None where it could not.
+
+        Returns:
+            what to tell people, if something of the answer is not there.
+        """
+        return None
+
     @property
     def title(self) -> str:
         """What to call the answer."""

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from whosin import families
 from whosin.errors import InvalidInput
 from whosin.exact import rational
-from whosin.ledger.charge import Charge
+from whosin.ledger.charge import Charge, promise_of
 from whosin.noise import uniform
 from whosin.release.bounding import eligible
 from whosin.release.engines.base import Progress
@@ -46,7 +46,7 @@ class Maximum(Query):
         if self.where is not None:
             # Whoever knows who cannot meet a condition has a smaller universe to look at.
             raise InvalidInput("where", "left out: the promise is for the whole universe", "one")
-        ranked = self._ranked()
+        ranked = self.ranked()
         ratio = share.plan.target.one_sided_ratio(HALF, HALF)
         k = _places((rational(ratio) + 1) / 2)  # γ at a belief of 1/2 (F7)
         if len(ranked) < 2 * k:
@@ -56,7 +56,13 @@ class Maximum(Query):
         return Offer(
             self,
             share,
-            Charge(self.question(), {}, f"repaired k-Max, k = {k}: {gamma}", alone=True),
+            Charge(
+                self.question(),
+                {},
+                f"repaired k-Max, k = {k}: {gamma}",
+                alone=True,
+                promise=promise_of(share.plan),
+            ),
             f"one of {k} places",
             None,
             None,
@@ -66,14 +72,14 @@ class Maximum(Query):
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         assert offer.details is not None
-        k, ranked = offer.details["k"], self._ranked()
+        k, ranked = offer.details["k"], self.ranked()
         top = table.engine.run(offer.expression, progress).column("place")[0].as_py()
         lowest = min(max(1 if top is None else top, k), len(ranked) - k + 1)
         place = lowest + uniform(k)
         value = plain(float(ranked[place - 1][1]))
         return {"columns": ["value", "places"], "rows": [[value, k]]}
 
-    def _ranked(self) -> list[tuple[Any, Fraction]]:
+    def ranked(self) -> list[tuple[Any, Fraction]]:
         """Everyone by value, the smallest first; ties by name, so that ranks are public."""
         if not isinstance(self.universe, list | tuple):
             raise InvalidInput("universe", "a list of (entity, value)", repr(self.universe)[:80])
@@ -96,7 +102,7 @@ class Maximum(Query):
 
         rows = eligible(table, None)
         kind = table.type(table.entity)
-        names = [entity for entity, _ in self._ranked()]
+        names = [entity for entity, _ in self.ranked()]
         if not kind.is_string() and not (
             kind.is_integer() and all(isinstance(name, int) for name in names)
         ):

@@ -80,6 +80,20 @@ class Synthetic(Query):
             "rows": [[Path(self.path).name, written.rows, written.digest]],
         }
 
+    def publish(self, table: Table, drawn: Any, stored: Any) -> str | None:
+        """Only the table whose digest is stored gets its name: one request, one table."""
+        from whosin.release.queries import writing
+
+        name, mine, kept = Path(self.path).name, _digest(drawn), _digest(stored)
+        if mine is not None and mine != kept:
+            writing.discard(table, self.path, mine)
+        if kept is None or writing.publish(table, self.path, kept):
+            return None
+        return (
+            f"{name} is not here: this request wrote its table in another place, or it was changed "
+            f"since; its SHA-256 is {kept}"
+        )
+
     def question(self) -> dict[str, Any]:
         """As every query's; the file by its name, so that a ledger does not depend on folders."""
         return super().question() | {"path": Path(self.path).name}
@@ -109,3 +123,7 @@ class Synthetic(Query):
         for name, size in zip(cells.names[1:], sizes[1:], strict=True):
             code = code * size + one[name]
         return one.select(code=code)
+
+
+def _digest(answer: Any) -> str | None:
+    return None if answer is None else str(answer["rows"][0][2])

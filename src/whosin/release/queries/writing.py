@@ -17,9 +17,8 @@ import numpy as np
 
 from whosin.exact import Array
 from whosin.release.cells import Cells
-from whosin.release.engines import Spark
+from whosin.release.engines import Spark, parquet
 from whosin.release.engines.base import Progress, Written
-from whosin.release.engines.parquet import write_whole
 from whosin.release.queries.responses import Response
 from whosin.release.table import Table
 
@@ -47,7 +46,7 @@ def write_synthetic(
     path: str,
     progress: Progress | None = None,
 ) -> Written:
-    """Randomise each row's cell and write the table.
+    """Randomise each row's cell and write the table, as a draft.
 
     Args:
         expression: one row an entity, its cell's place in the column `code`.
@@ -68,7 +67,22 @@ def write_synthetic(
     for codes in _spelled_out(rows):
         answers += np.bincount(response.draw(codes), minlength=cells.count)
     batches = (decoded(codes, cells) for codes in _spelled_out(answers))
-    return write_whole(batches, schema, Path(path))
+    return parquet.write_draft(batches, schema, Path(path))
+
+
+def publish(table: Table, path: str, digest: str) -> bool:
+    """Give a draft its public name; whether the table is there now."""
+    if isinstance(table.engine, Spark):
+        return table.engine.publish(path, digest)
+    return parquet.publish(Path(path), digest)
+
+
+def discard(table: Table, path: str, digest: str) -> None:
+    """Remove a draft whose digest was not stored."""
+    if isinstance(table.engine, Spark):
+        table.engine.discard(path, digest)
+    else:
+        parquet.discard(Path(path), digest)
 
 
 def _spelled_out(rows: Array) -> Iterator[Array]:

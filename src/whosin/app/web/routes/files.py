@@ -12,6 +12,7 @@ from whosin.app.web import folder, work
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import Refused, at
 from whosin.app.web.settings import Settings
+from whosin.app.web.visitors import visitor_of
 from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong
 from whosin.release import DuckDB
 
@@ -103,7 +104,7 @@ BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "b
 async def upload_file(request: Request, name: FileName) -> File:
     """Bring a table into the folder: the body is the file. No file is replaced."""
     settings = settings_of(request)
-    if not settings.register:
+    if not settings.register or not visitor_of(request, settings).curator:
         raise Refused(409, "this server takes no files; ask whoever runs it", "name")
 
     async def check(path: str, name: str) -> None:

@@ -14,7 +14,8 @@ from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.routes.files import settings_of
 from whosin.app.web.routes.plan import Section, sections
 from whosin.app.web.settings import Settings
-from whosin.errors import InvalidInput
+from whosin.app.web.visitors import Visitor, visitor_of
+from whosin.errors import BrokenHistory, InvalidInput
 from whosin.ledger import Ledger, verify
 from whosin.report.budget import entry_row, standing_card
 
@@ -73,21 +74,30 @@ def datasets(settings: Settings) -> Datasets:
 @router.get("/api/ledger/history")
 def show_history(request: Request, dataset: Annotated[str, Query(max_length=200)]) -> History:
     """The history of a dataset, with its chain of digests checked."""
-    return work.quick(request, history, settings_of(request), dataset)  # type: ignore[no-any-return]
+    settings = settings_of(request)
+    visitor = visitor_of(request, settings)
+    return work.quick(request, history, settings, dataset, visitor)  # type: ignore[no-any-return]
 
 
-def history(settings: Settings, dataset: str) -> History:
-    """The task."""
+def history(settings: Settings, dataset: str, visitor: Visitor) -> History:
+    """The task. A user sees own requests, and of others' only what they add up to."""
     where = settings.ledger
     if "://" not in where and not Path(where).exists():
         raise InvalidInput("dataset", "one that the ledger knows; it is empty", repr(dataset))
     with Ledger(where, create=False) as ledger:
         standing, entries, _ = ledger.record(dataset)
-        check = verify(ledger, dataset)
+        try:
+            check = verify(ledger, dataset)
+        except BrokenHistory:  # its words may name the requests of others
+            if visitor.curator:
+                raise
+            raise BrokenHistory(dataset, "its curator can see where") from None
         relation = standing.budget.relation
+        seen = [entry for entry in entries if visitor.sees(entry)]
+        own = {entry.request for entry in seen}
         return History(
             dataset=standing.dataset,
-            entries=[list(entry_row(entry, relation)) for entry in entries[-MOST_ENTRIES:]],
+            entries=[list(entry_row(entry, relation)) for entry in seen[-MOST_ENTRIES:]],
             whole=True,
-            unanswered=len(check.unanswered),
+            unanswered=sum(request in own for request in check.unanswered),
         )

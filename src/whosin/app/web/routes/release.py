@@ -21,6 +21,7 @@ from whosin.app.web.models import ReleaseBody, ScenarioBody, TextBody, data
 from whosin.app.web.routes.files import FileName, settings_of
 from whosin.app.web.routes.plan import Section, sections
 from whosin.app.web.settings import Settings
+from whosin.app.web.visitors import Visitor, visitor_of
 from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong
 from whosin.ledger import units
 from whosin.ledger.charge import Cost
@@ -73,10 +74,12 @@ class ScenarioView(BaseModel):
 @router.post("/api/price")
 def price_scenario(request: Request, body: ScenarioBody) -> Price:
     """The cost and the expected error of each query, before anything runs."""
-    return work.quick(request, priced, settings_of(request), body)  # type: ignore[no-any-return]
+    settings = settings_of(request)
+    visitor = visitor_of(request, settings)
+    return work.quick(request, priced, settings, body, visitor)  # type: ignore[no-any-return]
 
 
-def priced(settings: Settings, body: ScenarioBody) -> Price:
+def priced(settings: Settings, body: ScenarioBody, visitor: Visitor) -> Price:
     """The task."""
     with scenarios.opened(settings, body) as (scenario, table):
         outputs.check(settings.folder, body)
@@ -96,17 +99,18 @@ def priced(settings: Settings, body: ScenarioBody) -> Price:
             epsilon=scenario.plan.epsilon,
             relation=relation,
             remaining=None if standing is None else standing.spendable,
-            refusal=scenarios.refused(standing, scenario.plan, offers),
+            refusal=scenarios.refused(settings, scenario, table, offers, visitor),
         )
 
 
 @router.post("/api/release")
 def make_release(request: Request, body: ReleaseBody) -> Made:
     """Answer a scenario: debited first, stored, then shown. Retry under the same id."""
-    settings, who = settings_of(request), getattr(request.state, "user", None)
+    settings = settings_of(request)
+    visitor = visitor_of(request, settings)
     work.quick(request, checked, settings, body)
     with outputs.reserved(settings.folder, body.scenario), _continued():
-        return work.scan(request, released, settings, body, who)  # type: ignore[no-any-return]
+        return work.scan(request, released, settings, body, visitor)  # type: ignore[no-any-return]
 
 
 @contextmanager
@@ -127,9 +131,9 @@ def checked(settings: Settings, body: ReleaseBody) -> None:
         scenarios.offers_for(scenario, table)
 
 
-def released(settings: Settings, body: ReleaseBody, who: str | None) -> Made:
+def released(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Made:
     """The task."""
-    return _made(*scenarios.release(settings, body.scenario, body.request, who))
+    return _made(*scenarios.release(settings, body.scenario, body.request, visitor))
 
 
 @router.post(
@@ -137,13 +141,14 @@ def released(settings: Settings, body: ReleaseBody, who: str | None) -> Made:
 )
 def report_release(request: Request, body: ReleaseBody) -> Response:
     """The report of a release that was made: one HTML file that stands alone."""
-    text = work.scan(request, reported, settings_of(request), body)
+    settings = settings_of(request)
+    text = work.scan(request, reported, settings, body, visitor_of(request, settings))
     return Response(text, media_type="text/html")
 
 
-def reported(settings: Settings, body: ReleaseBody) -> str:
+def reported(settings: Settings, body: ReleaseBody, visitor: Visitor) -> str:
     """The task."""
-    with_plan, made = scenarios.stored(settings, body.scenario, body.request)
+    with_plan, made = scenarios.stored(settings, body.scenario, body.request, visitor)
     return release_report(with_plan.title, with_plan.plan, made)
 
 
@@ -154,15 +159,17 @@ def csv_release(
     request: Request, body: ReleaseBody, answer: Annotated[int, Query(ge=0, le=99)] = 0
 ) -> Response:
     """One answer of a release that was made, as CSV."""
-    text = work.scan(request, answer_csv, settings_of(request), body, answer)
+    settings = settings_of(request)
+    visitor = visitor_of(request, settings)
+    text = work.scan(request, answer_csv, settings, body, visitor, answer)
     return Response(text, media_type="text/csv")
 
 
-def answer_csv(settings: Settings, body: ReleaseBody, answer: int) -> bytes:
+def answer_csv(settings: Settings, body: ReleaseBody, visitor: Visitor, answer: int) -> bytes:
     """The task."""
     from pyarrow import csv
 
-    _, made = scenarios.stored(settings, body.scenario, body.request)
+    _, made = scenarios.stored(settings, body.scenario, body.request, visitor)
     out = io.BytesIO()
     csv.write_csv(_answer(made, answer).to_arrow(), out)
     return out.getvalue()
@@ -177,13 +184,15 @@ def file_release(
     request: Request, body: ReleaseBody, answer: Annotated[int, Query(ge=0, le=99)] = 0
 ) -> FileResponse:
     """The file that an answer of a release wrote: a synthetic table, as Parquet."""
-    path = Path(work.scan(request, answer_file, settings_of(request), body, answer))
+    settings = settings_of(request)
+    visitor = visitor_of(request, settings)
+    path = Path(work.scan(request, answer_file, settings, body, visitor, answer))
     return FileResponse(path, media_type=PARQUET, filename=path.name)
 
 
-def answer_file(settings: Settings, body: ReleaseBody, answer: int) -> str:
+def answer_file(settings: Settings, body: ReleaseBody, visitor: Visitor, answer: int) -> str:
     """The task."""
-    _, made = scenarios.stored(settings, body.scenario, body.request)
+    _, made = scenarios.stored(settings, body.scenario, body.request, visitor)
     return str(outputs.written(settings.folder, _answer(made, answer)))
 
 

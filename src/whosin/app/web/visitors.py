@@ -1,0 +1,45 @@
+"""Who asks, and what they may see and decide.
+
+Contract: where nobody needs a token, whoever is there is the curator. On a server with users, those
+whom the file of users names as curators decide (open budgets, bring files, amend) and see all
+requests. Anyone else asks what a curator has registered, and sees and continues their own requests
+only: those of others look as if there were none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import Request
+
+from whosin.app.web.settings import Settings
+from whosin.app.web.users import read_curators
+from whosin.ledger import Entry, Ledger
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Whoever makes a request; a task in another process is told.
+
+    Attributes:
+        name: the user; None where nobody needs a token.
+    """
+
+    name: str | None = None
+    curator: bool = True
+
+    def ledger(self, settings: Settings, *, create: bool = True) -> Ledger:
+        """The server's ledger in this name; it answers a user's own requests only."""
+        return Ledger(settings.ledger, who=self.name, create=create, own=not self.curator)
+
+    def sees(self, entry: Entry) -> bool:
+        """Whether an entry may be shown: what is about nobody's request, or about one's own."""
+        return self.curator or entry.request is None or entry.body.get("who") == self.name
+
+
+def visitor_of(request: Request, settings: Settings) -> Visitor:
+    """Who makes a request."""
+    name = getattr(request.state, "user", None)
+    if not getattr(request.state, "login", False):
+        return Visitor(name)
+    return Visitor(name, name is not None and name in read_curators(settings.users))

@@ -1,0 +1,213 @@
+"""What a dataset's budget is about: whose rows, of which table, within which bounds.
+
+Contract: it is fixed when a budget is registered, and every debit records of what it was asked. A
+debit about another entity, another table, other domains or wider bounds is refused. What does not
+change the promise may be amended by the curator, as an entry of its own; the entity and the
+universe of a `maximum` never change. Digests of rows are kept under a key that no entry holds, so
+that nobody who reads a history can test a guess at the table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from whosin.errors import BudgetRefused, InvalidInput
+from whosin.ledger import chain
+
+CONTENTS = ("bytes", "rows")
+"""Kinds of fingerprints that say the same of equal rows, wherever they lie."""
+LONGEST_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A table as a budget knows it.
+
+    Attributes:
+        entity: the column that says whose row it is.
+        rows, groups: how many rows and cells of an entity count, at most.
+        domains: what declared columns may hold, as plain data.
+        schema: names and kinds of all columns.
+        source: fingerprints of the source by kind: "bytes" of its files, "rows" whatever holds
+            them, or the "place" of one that can be neither read nor counted cheaply.
+        universe: digest of the universe of a `maximum`, where one may be asked.
+    """
+
+    entity: str
+    rows: int = 1
+    groups: int = 1
+    domains: Mapping[str, Any] = field(default_factory=dict)
+    schema: Mapping[str, str] = field(default_factory=dict)
+    source: Mapping[str, str] = field(default_factory=dict)
+    universe: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("domains", "schema", "source"):
+            object.__setattr__(self, name, chain.plain(getattr(self, name), name))
+
+    def about(self, columns: frozenset[str], universe: str | None = None) -> Binding:
+        """The same for one question: with the domains of its columns only."""
+        used = {name: self.domains[name] for name in self.domains if name in columns}
+        return replace(self, domains=used, universe=universe)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; the fingerprints are not sealed."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A binding that a ledger keeps, its fingerprints sealed under the dataset's own key."""
+
+    binding: Binding
+    key: str
+
+    @classmethod
+    def of(cls, binding: Binding, key: str | None = None) -> Bound:
+        """Seal a table's binding."""
+        chosen = secrets.token_hex(32) if key is None else key
+        return cls(replace(binding, source=_sealed(binding.source, chosen)), chosen)
+
+    @classmethod
+    def read(cls, text: str) -> Bound:
+        """What a ledger keeps of it."""
+        data = json.loads(text)
+        return cls(Binding(**data["binding"]), str(data["key"]))
+
+    def text(self) -> str:
+        """What a ledger keeps of it; `read` takes it back."""
+        return chain.canonical({"binding": self.binding.to_dict(), "key": self.key})
+
+    def public(self) -> dict[str, Any]:
+        """Without fingerprints: what anyone who may ask may see."""
+        return {key: value for key, value in self.binding.to_dict().items() if key != "source"}
+
+    def entry(self) -> dict[str, Any]:
+        """What an entry of the history says of it."""
+        return {**self.public(), "source": _commitment(self.binding.source, self.key)}
+
+    def asked(self, binding: Binding) -> dict[str, Any]:
+        """A question's binding, once checked, as its debit records it: the schema by its digest,
+        and the source by that of the dataset, which it is."""
+        data = {**binding.to_dict(), "source": _commitment(self.binding.source, self.key)}
+        data["schema"] = chain.digest(chain.canonical(data["schema"]))
+        return data
+
+    def holds_rows_of(self, binding: Binding) -> bool:
+        """Whether the rows are the same, as far as fingerprints tell."""
+        return _alike(self.binding.source, _sealed(binding.source, self.key), known=False)
+
+    def difference(self, binding: Binding) -> str | None:
+        """What a table asks beyond this, in words; None where it keeps within."""
+        mine = self.binding
+        if binding.entity != mine.entity:
+            return f"the entity {mine.entity!r}, and this is about {binding.entity!r}"
+        if binding.universe not in (None, mine.universe):
+            kept = "another universe" if mine.universe else "no universe for a maximum"
+            return f"{kept}, and this has one of its own"
+        if binding.schema != mine.schema:
+            return f"other columns: {_columns(mine.schema, binding.schema)}"
+        for name, domain in binding.domains.items():
+            if name not in mine.domains:
+                return f"no domain for {name!r}, and this declares {_shown(domain)}"
+            if domain != mine.domains[name]:
+                return f"{name!r} as {_shown(mine.domains[name])}, and this has {_shown(domain)}"
+        for name in ("rows", "groups"):
+            if getattr(binding, name) > getattr(mine, name):
+                return f"{name} = {getattr(mine, name)}, and this has {getattr(binding, name)}"
+        if not _alike(mine.source, _sealed(binding.source, self.key), known=True):
+            return "another table: the source has changed, or is not the one it was"
+        return None
+
+    def check(self, dataset: str, binding: Binding | None) -> None:
+        """A question keeps within what was registered.
+
+        Raises:
+            BudgetRefused: it does not; the reason says what differs.
+        """
+        if binding is None:
+            raise BudgetRefused(
+                f"dataset {dataset!r} is bound to a table: a debit must say which table it is about"
+            )
+        found = self.difference(binding)
+        if found is not None:
+            raise BudgetRefused(f"dataset {dataset!r} was registered with {found}; {_way(found)}")
+
+    def amended(self, dataset: str, binding: Binding) -> Bound:
+        """Another table, other domains or bounds under the same promise.
+
+        Raises:
+            BudgetRefused: the entity or the universe would change, and with it the promise.
+        """
+        mine = self.binding
+        universe = binding.universe if binding.universe is not None else mine.universe
+        fixed = mine.universe is not None and universe != mine.universe
+        if binding.entity != mine.entity or fixed:
+            self.check(dataset, binding)
+        return Bound.of(replace(binding, universe=universe), self.key)
+
+
+def read_binding(binding: object) -> Binding | None:
+    """A binding, or none."""
+    if binding is not None and not isinstance(binding, Binding):
+        raise InvalidInput("binding", "a Binding, such as binding_of(table)", repr(binding)[:80])
+    return binding
+
+
+def _sealed(source: Mapping[str, str], key: str) -> dict[str, str]:
+    secret = bytes.fromhex(key)
+    return {
+        kind: hmac.new(secret, f"{kind}:{print_}".encode(), hashlib.sha256).hexdigest()
+        for kind, print_ in source.items()
+    }
+
+
+def _commitment(sealed: Mapping[str, str], key: str) -> str:
+    """One digest for all fingerprints: which ones there are may depend on the rows."""
+    text = chain.canonical(dict(sealed))
+    return hmac.new(bytes.fromhex(key), text.encode(), hashlib.sha256).hexdigest()
+
+
+def _alike(mine: Mapping[str, str], other: Mapping[str, str], *, known: bool) -> bool:
+    """Whether two sources have the same rows: by their contents if both have a print of one kind,
+    else by their place; `known` if neither says anything."""
+    for kinds in (CONTENTS, ("place",)):
+        both = [kind for kind in kinds if kind in mine and kind in other]
+        if both:
+            return any(mine[kind] == other[kind] for kind in both)
+    return known and not (mine and other)
+
+
+def _columns(mine: Mapping[str, str], other: Mapping[str, str]) -> str:
+    for name in other:
+        if name not in mine:
+            return f"{name!r} was not among them"
+    for name, kind in mine.items():
+        if other.get(name) != kind:
+            return f"{name!r} was {kind}, and is {other.get(name, 'missing')}"
+    return "not these"
+
+
+def _shown(domain: Mapping[str, Any]) -> str:
+    if "lower" in domain:
+        extra = [f"{key} {_flat(domain[key])}" for key in domain if key not in ("lower", "upper")]
+        text = ", ".join([f"{domain['lower']}..{domain['upper']}", *extra])
+    else:
+        text = ", ".join(map(str, domain.get("values", ())))
+    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
+
+
+def _flat(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _way(found: str) -> str:
+    if found.startswith(("the entity", "another universe")):
+        return "whom a budget protects is set once and for all"
+    return "its curator can record the change with whosin ledger amend, or release --amend"

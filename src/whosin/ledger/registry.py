@@ -1,0 +1,220 @@
+"""`Registry`: the datasets of a ledger: which there are, whose budget they have, for which table.
+
+Contract: a budget is set once. The table that it is for may be amended as long as whom it protects
+stays the same; each registration, amendment and closing is an entry of the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Self
+
+from sqlalchemy import Connection, select
+
+from whosin.calibration import Plan
+from whosin.errors import BudgetRefused, InvalidInput, UnknownName
+from whosin.ledger import refusal, registration, rows, running
+from whosin.ledger.binding import Binding, Bound, read_binding
+from whosin.ledger.budget import Budget
+from whosin.ledger.names import read_name, user
+from whosin.ledger.schema import datasets
+from whosin.ledger.standing import Standing
+from whosin.ledger.store import WAIT, Store
+from whosin.ledger.turn import Turn
+
+
+class Registry:
+    """The datasets of a ledger; `Ledger` pays for answers about them."""
+
+    def __init__(
+        self,
+        url: object,
+        *,
+        who: str | None = None,
+        create: bool = True,
+        wait: float = WAIT,
+        own: bool = False,
+    ) -> None:
+        self.who = read_name(who if who is not None else user(), "who")
+        self._only = self.who if own else None
+        self._store = Store(url, wait, create)
+
+    @property
+    def name(self) -> str:
+        """Where it is, without a password."""
+        return self._store.name
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.dispose()
+
+    def dispose(self) -> None:
+        """Close the connections."""
+        self._store.dispose()
+
+    def datasets(self) -> list[str]:
+        """The names of all datasets."""
+        with self._store.reading() as connection:
+            return sorted(map(str, connection.scalars(select(datasets.c.name))))
+
+    def register(
+        self, dataset: str, plan: Plan, binding: Binding | None = None, *, copies: str = "warn"
+    ) -> Standing:
+        """Set a dataset's budget, once: the plan's ε is the total.
+
+        Args:
+            binding: the table that the budget is for, as `release.registration.binding_of` says it:
+                whose rows they are is then fixed too.
+            copies: whether rows that have a budget under another name are refused ("refuse").
+
+        Raises:
+            BudgetRefused: it is registered already.
+        """
+        name, budget = read_name(dataset, "dataset"), _budget(plan)
+        with self._store.writing() as connection:
+            if not self._register(connection, name, plan, budget, read_binding(binding), copies):
+                raise BudgetRefused(
+                    f"dataset {name!r} is registered already; its budget is set once and for all"
+                )
+            return rows.standing(rows.dataset_row(connection, name))
+
+    def admit(
+        self,
+        dataset: str,
+        plan: Plan,
+        *,
+        resume: bool = False,
+        share: object = None,
+        binding: Binding | None = None,
+        copies: str = "warn",
+    ) -> Standing:
+        """Open a session: register a new dataset, or see that the plan fits what is left.
+
+        Args:
+            resume: admit the plan that the dataset was registered with whatever has been spent, to
+                go on, or to retry after a crash; each debit is still checked.
+            share: the part of the plan that the session will spend; all of it by default.
+            binding: the table that will be asked; one without a table is bound to it.
+            copies: as for `register`.
+
+        Raises:
+            BudgetRefused: the plan does not fit the remainder, is for another relation, or the
+                table is not the registered one.
+        """
+        name, budget = read_name(dataset, "dataset"), _budget(plan)
+        with self._store.writing() as connection:
+            self._register(connection, name, plan, budget, read_binding(binding), copies)
+            standing = rows.standing(rows.dataset_row(connection, name))
+        if binding is not None:
+            if standing.bound is None:
+                standing = self.amend(name, binding)
+            elif standing.bound.binding.universe is None and binding.universe is not None:
+                standing.bound.check(name, replace(binding, universe=None))
+                standing = self.amend(name, binding)
+            assert standing.bound is not None
+            standing.bound.check(name, binding)
+        if not (resume and standing.plan.to_dict() == plan.to_dict()):
+            refusal.session(standing, plan, budget, share)
+        return standing
+
+    def amend(self, dataset: str, binding: Binding) -> Standing:
+        """Record that a dataset goes on with another table, other domains or bounds, under the same
+        budget: next month's file, a column that was not declared before.
+
+        Raises:
+            BudgetRefused: the entity or the universe would change, and with it the promise.
+        """
+        read_binding(binding)
+        with self._turn(dataset) as turn:
+            before = rows.standing(turn.row).bound
+            bound = Bound.of(binding) if before is None else before.amended(turn.row.name, binding)
+            if before is None or before.difference(binding) is not None:
+                body = self._signed({"binding": bound.entry()}, turn.time)
+                changed = {"binding": bound.text()}
+                entry, row = running.following(turn.row, "amended", None, body, **changed)
+                turn.commit(row, entry)
+        return self.standing(dataset)
+
+    def copies(self, dataset: str, binding: Binding) -> list[str]:
+        """Other datasets with the same rows, as far as fingerprints tell. For curators only: to
+        whoever brings a table of guessed rows it would say whether the guess is right."""
+        name = read_name(dataset, "dataset")
+        with self._store.reading() as connection:
+            return registration.copies(connection, name, read_binding(binding))
+
+    def standing(self, dataset: str) -> Standing:
+        """Where a dataset stands."""
+        with self._store.reading() as connection:
+            return rows.standing(self._find(connection, dataset))
+
+    def close(self, dataset: str) -> Standing:
+        """Allow no further debits, for good."""
+        with self._turn(dataset) as turn:
+            if turn.row.state == "closed":
+                raise BudgetRefused(f"dataset {turn.row.name!r} is closed already")
+            body = self._signed({}, turn.time)
+            entry, row = running.following(turn.row, "closed", None, body, state="closed")
+            turn.commit(row, entry)
+        return self.standing(dataset)
+
+    def _register(
+        self,
+        connection: Connection,
+        name: str,
+        plan: Plan,
+        budget: Budget,
+        binding: Binding | None,
+        copies: str,
+    ) -> bool:
+        """Make a dataset unless there is one of this name."""
+        if copies not in registration.COPIES:
+            raise UnknownName("copies", str(copies), registration.COPIES)
+        if rows.dataset_row(connection, name) is not None:
+            return False
+        others = registration.copies(connection, name, binding)
+        if others and copies == "refuse":
+            raise BudgetRefused(registration.copied(name, others[0]))
+        bound = None if binding is None else Bound.of(binding)
+        row = registration.first_row(name, plan, budget, bound)
+        said = registration.first_entry(plan, budget, bound)
+        body = self._signed(said, self._store.stamp(connection))
+        return self._store.register(connection, *running.following(row, "registered", None, body))
+
+    @contextmanager
+    def _turn(self, dataset: object, *requests: str) -> Iterator[Turn]:
+        """A turn on a dataset whose row is the one that its last entry says."""
+        name = read_name(dataset, "dataset")
+        with self._store.turn(name, requests) as turn:
+            if turn.row is not None:
+                running.check(turn.row, turn.last)
+                yield turn
+                return
+        with self._store.reading() as connection:
+            raise _unknown(connection, name)
+
+    def _find(self, connection: Connection, dataset: object) -> Any:
+        name = read_name(dataset, "dataset")
+        row = rows.dataset_row(connection, name)
+        if row is None:
+            raise _unknown(connection, name)
+        return row
+
+    def _signed(self, body: dict[str, Any], time: str) -> dict[str, Any]:
+        return {"who": self.who, "when": time, **body}
+
+
+def _unknown(connection: Connection, name: str) -> InvalidInput:
+    known = [str(each) for each in connection.scalars(select(datasets.c.name))]
+    if not known:
+        return InvalidInput("dataset", "registered first; the ledger is empty", repr(name))
+    return UnknownName("dataset", name, known)
+
+
+def _budget(plan: object) -> Budget:
+    if not isinstance(plan, Plan):
+        raise InvalidInput("plan", "a Plan", repr(plan))
+    return Budget.of(plan)

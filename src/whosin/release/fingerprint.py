@@ -1,0 +1,127 @@
+"""Fingerprints of a source, so that the same rows are known again under another name.
+
+Contract: they are for the ledger, which seals them; nobody else sees them, and no error depends on
+what they are made of. They are cheap: files above 16 MB are sampled, rows are only looked at where
+there are few. Equal files have equal `bytes`, wherever they lie and whatever they are called; equal
+rows have equal `rows` in a file, a database or memory, in any order, as long as their values are
+spelled alike. Where neither can be had, the `place` has to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+from whosin.release.engines import DuckDB
+from whosin.release.engines.base import files_of, kind_of
+from whosin.release.table import Table
+
+WHOLE = 16 << 20
+"""Bytes of a source that are all read."""
+BLOCK, BLOCKS = 1 << 16, 64
+"""Of a larger one, this many blocks of this size, evenly spaced, among them the ends."""
+MOST_BYTES, MOST_CELLS = 32 << 20, 20_000_000
+"""Of files, and of tables, whose rows are looked at."""
+MEMORY = "1GB"
+HEXADECIMAL = 8
+"""Digits of a row's digest that are summed: sums of 2^31 rows fit 64 bits."""
+
+
+def fingerprint(table: Table, *, rows: bool = False) -> dict[str, str]:
+    """Fingerprints by kind.
+
+    Args:
+        rows: look at the rows of files too, to know them again in a database or another format.
+    """
+    source = table.source
+    place = str(source) if isinstance(source, str | Path) else None
+    files = _files(place)
+    found = {}
+    if files:
+        found["bytes"] = _bytes(files)
+        rows = rows and sum(os.stat(file).st_size for file in files) <= MOST_BYTES
+    elif place is not None:
+        found["place"] = _digest(_resolved(place))
+    if rows or not files:
+        counted = _rows(table)
+        if counted is not None:
+            found["rows"] = counted
+    return found
+
+
+def _files(place: str | None) -> list[str]:
+    """The local files of a source; none for what lies in a database, in memory or elsewhere."""
+    if place is None or "::" in place or "://" in place:
+        return []
+    try:
+        return files_of(place, kind_of(place))
+    except (OSError, ValueError):
+        return []
+
+
+def _resolved(place: str) -> str:
+    file, mark, name = place.partition("::")
+    if not file or "://" in file:
+        return place
+    return f"{Path(file).resolve()}{mark}{name}"
+
+
+def _bytes(files: list[str]) -> str:
+    """Of the contents alone: folders and names may change."""
+    blocks = max(1, BLOCKS // len(files))
+    parts = sorted(_of_file(Path(file), blocks, WHOLE // len(files)) for file in files)
+    return _digest("\n".join(parts))
+
+
+def _of_file(path: Path, blocks: int, whole: int) -> str:
+    size = path.stat().st_size
+    made = hashlib.sha256(f"{size}\n".encode())
+    with path.open("rb") as file:
+        if size <= max(whole, BLOCK * blocks):
+            while part := file.read(1 << 20):
+                made.update(part)
+        else:
+            for number in range(blocks + 1):
+                file.seek((size - BLOCK) * number // blocks)
+                made.update(file.read(BLOCK))
+    return made.hexdigest()
+
+
+def _rows(table: Table) -> str | None:
+    """Of the rows in any order: how many there are, and the sum of their digests."""
+    import ibis
+
+    if isinstance(table.source, ibis.Table) or table.engine.name != "duckdb":
+        return None
+    names = sorted(table.columns, key=lambda name: (name.lower(), name))
+    try:
+        # An engine of its own: what a row does to it must not show in the answers.
+        with DuckDB(memory=MEMORY) as engine:
+            data = engine.open(table.source)
+            count = data.count().name("rows").as_table()
+            many = engine.run(count).column("rows")[0].as_py()
+            if many * max(1, len(names)) > MOST_CELLS:
+                return None
+            row = engine.run(_summed(data, names)).to_pylist()[0]
+    except Exception:  # it may say something about rows; without this print there are the others
+        return None
+    header = "\x1f".join(name.lower() for name in names)
+    return _digest(f"{header}\n{row['rows']}\n{row['first']}\n{row['second']}")
+
+
+def _summed(data: Any, names: list[str]) -> Any:
+    text = data[names[0]].cast("string").fill_null("")
+    for name in names[1:]:
+        text = text + "\x1f" + data[name].cast("string").fill_null("")
+    digests = data.select(digest=text.hexdigest("md5"))
+    parts = {
+        name: ("0x" + digests["digest"].substr(start, HEXADECIMAL)).cast("int64").sum()
+        for name, start in (("first", 0), ("second", HEXADECIMAL))
+    }
+    return digests.aggregate(rows=digests.count(), **parts)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

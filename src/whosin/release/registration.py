@@ -1,0 +1,79 @@
+"""A table as a budget is bound to it: see `whosin.ledger.binding`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any
+
+from whosin.errors import InvalidInput
+from whosin.exact import rational
+from whosin.ledger import chain
+from whosin.ledger.binding import Binding
+from whosin.release.domains import Domain, Range
+from whosin.release.fingerprint import fingerprint
+from whosin.release.queries import Maximum, Query
+from whosin.release.table import Table
+
+KINDS = ("boolean", "integer", "numeric", "string", "temporal", "nested")
+NUMBERS = ("lower", "upper", "step", "edges")
+
+
+def binding_of(table: Table, queries: Iterable[Query] = (), *, rows: bool = False) -> Binding:
+    """What a budget for a table is bound to.
+
+    Args:
+        queries: those that will be asked: a `maximum` among them brings its universe.
+        rows: look at the rows too, to know them again under another name (see `fingerprint`).
+    """
+    universes = {universe_of(query) for query in queries} - {None}
+    if len(universes) > 1:
+        raise InvalidInput("universe", "the same for every maximum", f"{len(universes)} of them")
+    return Binding(
+        entity=table.entity,
+        rows=table.rows,
+        groups=table.groups,
+        domains={name: _plain(domain) for name, domain in table.domains.items()},
+        schema={name: _kind(table.type(name)) for name in table.columns},
+        source=fingerprint(table, rows=rows),
+        universe=universes.pop() if universes else None,
+    )
+
+
+def columns_of(query: Query) -> frozenset[str]:
+    """The declared columns that a query may use."""
+    found: set[str] = set()
+    for field in ("column", "by", "columns"):
+        named = getattr(query, field, ())
+        found |= {named} if isinstance(named, str) else {str(name) for name in named or ()}
+    return frozenset(found)
+
+
+def universe_of(query: Query) -> str | None:
+    """A digest of everyone who could be in, of a `maximum`."""
+    if not isinstance(query, Maximum):
+        return None
+    return chain.digest(chain.canonical([[str(who), str(value)] for who, value in query.ranked()]))
+
+
+def _kind(column_type: Any) -> str:
+    """A column's type in one word, the same on every engine."""
+    for kind in KINDS:
+        if getattr(column_type, f"is_{kind}")():
+            return kind
+    return "other"
+
+
+def _plain(domain: Domain) -> dict[str, Any]:
+    """A domain as data, equal for equal domains however they were spelled."""
+    data = {each.name: getattr(domain, each.name) for each in fields(domain)}
+    if isinstance(domain, Range):
+        data |= {name: _exact(data[name]) for name in NUMBERS if name in data}
+    return {name: value for name, value in data.items() if value not in (None, (), [], False)}
+
+
+def _exact(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [str(rational(each)) for each in value]
+    return value if value is None else str(Fraction(rational(value)))

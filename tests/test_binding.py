@@ -1,0 +1,417 @@
+"""What a budget is for: one entity, one table, one promise; and the ways around it."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import shutil
+import sqlite3
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+import release_oracle as oracle
+import whosin as wi
+from whosin import release
+from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed
+from whosin.ledger import Charge, Cost, verify
+from whosin.ledger.binding import Binding, Bound
+from whosin.release import Count, Rows, Session, Sum
+from whosin.release.registration import binding_of
+
+PLAN = oracle.PLANS["add-remove"]
+ROWS = "patient,visit,days\n" + "".join(f"p{n % 7},v{n},{n % 9}\n" for n in range(60))
+
+
+@pytest.fixture
+def visits(tmp_path) -> Path:
+    path = tmp_path / "visits.csv"
+    path.write_text(ROWS)
+    return path
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with wi.Ledger(tmp_path / "ledger.db", who="tests") as found:
+        yield found
+
+
+def table(path, entity="patient", days="0..30", **options) -> wi.Table:
+    domains = {} if days is None else {"days": days}
+    return wi.Table(path, entity, domains, **options)
+
+
+def entries(ledger, kind, dataset="visits"):
+    return [entry for entry in ledger.history(dataset) if entry.kind == kind]
+
+
+# One entity, domains, bounds, columns
+
+
+def test_the_privacy_unit_is_fixed(visits, ledger) -> None:
+    Session(table(visits), PLAN, ledger).ask(Count(), share="1/10")
+    for amend in (False, True):
+        with pytest.raises(BudgetRefused, match="the entity 'patient', and this is about 'visit'"):
+            Session(table(visits, "visit"), PLAN, ledger, amend=amend)
+    other = Session(table(visits), PLAN, ledger)
+    other.table = table(visits, "visit")
+    other.binding = binding_of(other.table)
+    with pytest.raises(BudgetRefused, match="set once and for all"):  # in the debit's own turn
+        other.ask(Count(), share="1/10")
+    assert ledger.standing("visits").debits == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"days": "0..3"}, "'days' as 0..30, and this has 0..3;"),
+        ({"rows": 3}, "rows = 2, and this has 3;"),
+        ({"groups": 2}, "groups = 1, and this has 2;"),
+    ],
+)
+def test_other_domains_and_wider_bounds_are_amended_or_refused(
+    visits, ledger, options, words
+) -> None:
+    Session(table(visits, rows=2), PLAN, ledger).ask(Count(), share="1/10")
+    with pytest.raises(BudgetRefused) as caught:
+        Session(table(visits, **({"rows": 2} | options)), PLAN, ledger)
+    assert words in str(caught.value) and "amend" in str(caught.value)
+    changed = table(visits, **({"rows": 2} | options))
+    Session(changed, PLAN, ledger, amend=True).ask(Count(), share="1/10")
+    assert len(entries(ledger, "amended")) == 1
+    assert ledger.standing("visits").debits == 2
+    verify(ledger, "visits")
+
+
+def test_fewer_columns_and_tighter_bounds_are_within(visits, ledger) -> None:
+    Session(table(visits, rows=2), PLAN, ledger)
+    Session(table(visits, days=None), PLAN, ledger).ask(Count(), share="1/10")
+    with pytest.raises(BudgetRefused, match="no domain for 'visit'"):
+        Session(wi.Table(visits, "patient", {"visit": ["v1"]}), PLAN, ledger)
+    assert not entries(ledger, "amended")
+
+
+def test_domains_are_compared_by_what_they_mean(visits, ledger) -> None:
+    Session(table(visits, days=(0, 30)), PLAN, ledger)
+    for same in ("0..30", {"lower": "0", "upper": 30.0}, release.Range(0, "30")):
+        Session(table(visits, days=same), PLAN, ledger)
+
+
+def test_debits_record_what_they_were_asked_of(visits, ledger) -> None:
+    session = Session(table(visits, rows=2), PLAN, ledger)
+    session.release([Count(), Sum(column="days")], share="1/2")
+    count, total = (entry.body["binding"] for entry in entries(ledger, "debit"))
+    assert count["entity"] == "patient" and (count["rows"], count["groups"]) == (2, 1)
+    assert count["domains"] == {} and total["domains"] == {"days": {"lower": "0", "upper": "30"}}
+    assert len(total["schema"]) == 64 and len(total["source"]) == 64
+    assert entries(ledger, "registered")[0].body["binding"]["schema"]["days"] == "string"
+
+
+def test_a_bound_dataset_takes_no_debit_of_nothing(visits, ledger) -> None:
+    Session(table(visits), PLAN, ledger)
+    with pytest.raises(BudgetRefused, match="must say which table"):
+        ledger.debit("visits", "raw", Charge({}, {"add-remove": Cost.pure("0.1")}))
+
+
+def test_a_replay_shows_the_stored_question(visits, ledger) -> None:
+    wide = Session(table(visits), PLAN, ledger, request="r").ask(Sum(column="days"), share="1/2")
+    narrow = table(visits, days="0..3")
+    with pytest.raises(BudgetRefused):
+        Session(narrow, PLAN, ledger)
+    Session(narrow, PLAN, ledger, amend=True)
+    again = Session(narrow, PLAN, ledger, request="r").ask(Sum(column="days"), share="1/2")
+    assert again == wide and again.noise == wide.noise
+    fresh = Session(narrow, PLAN, ledger).dry_run(Sum(column="days"), share="1/2")[0]
+    assert fresh.noise != wide.noise
+
+
+def test_what_was_paid_is_drawn_from_what_it_was_paid_for(visits, ledger, monkeypatch) -> None:
+    session = Session(table(visits), PLAN, ledger, request="r")
+    with monkeypatch.context() as patch:
+        patch.setattr(Sum, "answer", lambda *_: 1 / 0)
+        with pytest.raises(wi.errors.ScanFailed):
+            session.ask(Sum(column="days"), share="1/2")
+    narrow = table(visits, days="0..3")
+    Session(narrow, PLAN, ledger, amend=True)
+    with pytest.raises(BudgetRefused, match="with other domains or bounds"):
+        Session(narrow, PLAN, ledger, request="r").ask(Sum(column="days"), share="1/2")
+
+
+def test_a_changed_binding_breaks_the_history(visits, ledger, tmp_path) -> None:
+    Session(table(visits), PLAN, ledger).ask(Count(), share="1/10")
+    verify(ledger, "visits")
+    bound = ledger.standing("visits").bound
+    forged = replace(bound, binding=replace(bound.binding, entity="visit"))
+    with sqlite3.connect(tmp_path / "ledger.db") as connection:
+        connection.execute("UPDATE whosin_datasets SET binding = ?", [forged.text()])
+    with pytest.raises(BrokenHistory):
+        verify(ledger, "visits")
+    with pytest.raises(BrokenHistory):
+        ledger.amend("visits", Binding("visit"))
+
+
+# Fresh budgets by another name
+
+
+def copies(visits: Path) -> dict[str, object]:
+    folder = visits.parent
+    shutil.copy(visits, folder / "VISITS.csv")
+    (folder / "link.csv").symlink_to(visits)
+    header, *lines = ROWS.splitlines()
+    (folder / "sorted.csv").write_text("\n".join([header, *sorted(lines, reverse=True)]) + "\n")
+    with duckdb.connect(str(folder / "clinic.duckdb")) as connection:
+        connection.execute(f"CREATE TABLE seen AS FROM '{visits}'")
+        connection.execute(f"COPY (FROM '{visits}') TO '{folder}/other.parquet'")
+    return {
+        "a copy in another case": folder / "VISITS.csv",
+        "a link": folder / "link.csv",
+        "another order": folder / "sorted.csv",
+        "a database": f"{folder}/clinic.duckdb::seen",
+        "another format": folder / "other.parquet",
+        "memory": pq.read_table(folder / "other.parquet"),
+    }
+
+
+def test_the_same_rows_under_another_name(visits, ledger) -> None:
+    Session(table(visits, days=None), PLAN, ledger)
+    for what, source in copies(visits).items():
+        name = f"copy: {what}"
+        copy = table(source, days=None, name=name)
+        with pytest.raises(BudgetRefused, match="are those of dataset"):
+            Session(copy, PLAN, ledger, copies="refuse")
+        assert name not in ledger.datasets(), what
+        with pytest.warns(UserWarning, match="are those of dataset"):
+            session = Session(copy, PLAN, ledger)
+        assert len(session.notes) == 1, what
+    (visits.parent / "else.csv").write_text(ROWS + "p9,v99,1\n")
+    assert not Session(table(visits.parent / "else.csv", days=None), PLAN, ledger).notes
+
+
+def test_next_month_goes_on_under_the_same_budget(visits, ledger) -> None:
+    Session(table(visits), PLAN, ledger).ask(Count(), share="1/2")
+    visits.write_text(ROWS + "p9,v99,1\n")
+    with pytest.raises(BudgetRefused, match="the source has changed"):
+        Session(table(visits), PLAN, ledger)
+    Session(table(visits), PLAN, ledger, amend=True).ask(Count(), share="1/2")
+    assert ledger.standing("visits").spendable == 0
+    verify(ledger, "visits")
+
+
+def test_fingerprints_stay_with_the_curator(visits, ledger, tmp_path) -> None:
+    session = Session(table(visits), PLAN, ledger)
+    session.ask(Count(), share="1/2")
+    prints = binding_of(session.table, rows=True).source
+    assert set(prints) == {"bytes", "rows"}
+    standing, history, _ = ledger.record("visits")
+    kept = standing.bound
+    shown = json.dumps([standing.to_dict(), [entry.to_dict() for entry in history]])
+    for secret in (*prints.values(), *kept.binding.source.values(), kept.key):
+        assert secret not in shown
+    # Whoever guesses the whole table cannot test the guess against an entry without the key.
+    other = Bound.of(binding_of(session.table, rows=True))
+    assert other.entry()["source"] != history[0].body["binding"]["source"]
+    assert other.entry() | {"source": ""} == history[0].body["binding"] | {"source": ""}
+
+
+def test_large_files_are_sampled(tmp_path) -> None:
+    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
+    block = (("x" * 62 + ",\n") * 1024).encode()
+    for path in (first, second):
+        path.write_bytes(b"who,x\n" + block * 300)
+    prints = [release.fingerprint.fingerprint(wi.Table(p, "who")) for p in (first, second)]
+    assert prints[0] == prints[1] and set(prints[0]) == {"bytes"}
+    with second.open("r+b") as file:
+        file.seek(-3, 2)
+        file.write(b"y")
+    assert release.fingerprint.fingerprint(wi.Table(second, "who")) != prints[0]
+
+
+# Promises of their own
+
+
+def test_an_uninformed_adversary_is_not_substituted(ledger) -> None:
+    data = oracle.table({"who": ["a", "b", "c"]})
+    registered = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"))
+    ledger.register("people", registered)
+    plan = wi.calibrate(wi.Gamma("1.5"), wi.families.Uninformed())
+    query = release.Maximum(universe=[(name, n) for n, name in enumerate("abcdefgh")])
+    session = Session(data, plan, ledger, share="1/2")
+    with pytest.raises(BudgetRefused, match="that very plan"):
+        session.ask(query)
+    session.ask(Count())  # costs world-level ε, whatever the words
+    assert ledger.standing("people").debits == 1
+    with pytest.raises(BudgetRefused):
+        ledger.debits("people", {"x": Charge({}, {}, "my own promise", alone=True)})
+
+
+def test_the_universe_is_registered(ledger) -> None:
+    data = oracle.table({"who": ["a", "b", "c"]})
+    plan = wi.calibrate(wi.Gamma("1.5"), wi.families.Uninformed())
+    people = [(name, n) for n, name in enumerate("abcdefgh")]
+    invented = [("a", 9), *((f"nobody {n}", n) for n in range(7))]
+    session = Session(data, plan, ledger, queries=[release.Maximum(universe=people)], share=1)
+    with pytest.raises(BudgetRefused, match="another universe"):
+        session.ask(release.Maximum(universe=invented))
+    with pytest.raises(BudgetRefused, match="another universe"):
+        Session(data, plan, ledger, queries=[release.Maximum(universe=invented)], amend=True)
+    assert session.ask(release.Maximum(universe=people[::-1])).columns == ("value", "places")
+    verify(ledger, "people")
+
+
+def test_users_find_everything_decided(visits, ledger) -> None:
+    data = table(visits)
+    with pytest.raises(BudgetRefused, match="has no budget here"):
+        Session(data, PLAN, ledger, curator=False)
+    ledger.register("visits", PLAN)
+    with pytest.raises(BudgetRefused, match="registered without its table"):
+        Session(data, PLAN, ledger, curator=False)
+    ledger.amend("visits", binding_of(data))
+    Session(data, PLAN, ledger, curator=False).ask(Count(), share="1/10")
+    with pytest.raises(BudgetRefused, match="and this is about 'visit'"):
+        Session(table(visits, "visit"), PLAN, ledger, curator=False)
+
+
+def test_a_request_is_its_owners(visits, tmp_path, ledger) -> None:
+    mine = Session(table(visits), PLAN, ledger, request="secret").ask(Count(), share="1/10")
+    with wi.Ledger(tmp_path / "ledger.db", who="eve", own=True) as hers:
+        assert hers.requests("visits", "secret") == set()
+        with pytest.raises(BudgetRefused, match="another question"):
+            Session(table(visits), PLAN, hers, request="secret", curator=False).ask(
+                Count(), share="1/10"
+            )
+    with wi.Ledger(tmp_path / "ledger.db", who="tests", own=True) as own:
+        again = Session(table(visits), PLAN, own, request="secret", curator=False)
+        assert again.ask(Count(), share="1/10") == mine
+
+
+# Batches and shares
+
+
+def test_racing_batches_are_paid_whole_or_not_at_all(visits, tmp_path, ledger) -> None:
+    data = table(visits)
+    Session(data, PLAN, ledger)
+    batch = [Count(), Rows(), Sum(column="days")]
+    offers = Session(data, PLAN, ledger).dry_run(batch, share="1/2")
+    binding = binding_of(data)
+    charges = [replace(offer.charge, binding=binding) for offer in offers]
+    refused, lock = [], threading.Barrier(5)
+
+    def race(number: int) -> None:
+        with wi.Ledger(tmp_path / "ledger.db") as own:
+            lock.wait()
+            try:
+                own.debits("visits", {f"{number}/{place}": c for place, c in enumerate(charges)})
+            except BudgetRefused as error:
+                refused.append(str(error))
+
+    threads = [threading.Thread(target=race, args=(number,)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    paid = [entry.request.split("/")[0] for entry in entries(ledger, "debit")]
+    assert len(paid) == 6 and all(paid.count(each) == 3 for each in paid)
+    assert len(refused) == 3 and all("nothing was spent" in words for words in refused)
+    verify(ledger, "visits")
+
+
+def test_a_share_that_fits_is_admitted_and_says_so(visits, ledger) -> None:
+    for _ in range(3):
+        session = Session(table(visits), PLAN, ledger, share="1/3")
+        session.ask(Count())
+    assert "has ε = " in session.notes[0] and "takes" in session.notes[0]
+    with pytest.raises(BudgetRefused, match=r"a share of 1/3 of the plan needs ε"):
+        Session(table(visits), PLAN, ledger, share="1/3")
+
+
+def test_nothing_is_spent_by_default(visits, ledger) -> None:
+    session = Session(table(visits), PLAN, ledger)
+    for call in (session.ask, session.release, session.dry_run):
+        with pytest.raises(InvalidInput, match=r'such as share="1/10", or share=1'):
+            call(Count())
+    assert not entries(ledger, "debit")
+    one = wi.calibrate(wi.Epsilon("0.1"), wi.families.Independent(), query="count")
+    Session(table(visits), one, ledger).ask(Count())
+    again = Session(table(visits), PLAN, ledger)  # the registered plan goes on with what is left
+    again.ask(Count(), share="9/10")
+
+
+def test_errors_after_the_debit_name_the_request(visits, ledger, monkeypatch) -> None:
+    def failing(*_: object) -> None:
+        raise StoreFailed("the ledger cannot be used: the disk is full; no answer was given")
+
+    session = Session(table(visits), PLAN, ledger, request="friday")
+    for method in ("store", "standing"):
+        with monkeypatch.context() as patch:
+            patch.setattr(wi.Ledger, method, failing)
+            with pytest.raises(StoreFailed, match="request friday continues without paying again"):
+                session.release([Count(), Rows()], share="1/2")
+    assert len(entries(ledger, "debit")) == 2
+
+
+# Synthetic tables
+
+
+def synthesise(folder: str, ledger: str, barrier) -> None:
+    plan = oracle.PLANS["replace"]
+    data = wi.Table(f"{folder}/../visits.csv", "patient", {"days": [str(n) for n in range(9)]})
+    session = Session(data, plan, ledger, request="R1", share=1)
+    barrier.wait()
+    session.ask(release.Synthetic(columns=["days"], path=f"{folder}/s.parquet"))
+
+
+def test_one_request_is_one_synthetic_table_wherever_it_runs(visits, tmp_path) -> None:
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(4)
+    folders = [tmp_path / str(number) for number in range(4)]
+    for folder in folders:
+        folder.mkdir()
+    ledger = str(tmp_path / "ledger.db")
+    data = wi.Table(visits, "patient", {"days": [str(n) for n in range(9)]})
+    Session(data, oracle.PLANS["replace"], ledger)
+    runs = [
+        context.Process(target=synthesise, args=(str(folder), ledger, barrier))
+        for folder in folders
+    ]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    assert [run.exitcode for run in runs] == [0] * 4
+    written = {path.read_bytes() for folder in folders for path in folder.iterdir()}
+    assert len(written) == 1, "one debit, one table"
+    with wi.Ledger(ledger) as opened:
+        assert len(entries(opened, "debit")) == 1
+
+
+def test_a_table_that_was_not_stored_is_not_there(visits, ledger, tmp_path, monkeypatch) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    data = wi.Table(visits, "patient", {"days": [str(n) for n in range(9)]})
+    query = release.Synthetic(columns=["days"], path=str(out / "s.parquet"))
+    session = Session(data, oracle.PLANS["replace"], ledger, request="R1", share=1)
+
+    def locked(*_: object) -> None:
+        raise StoreFailed("the ledger cannot be used: it is locked; no answer was given")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(wi.Ledger, "store", locked)
+        with pytest.raises(StoreFailed, match="R1 continues"):
+            session.ask(query)
+    assert not list(out.iterdir())
+    answer = session.ask(query)
+    assert pq.read_table(out / "s.parquet").num_rows == answer.rows[0][1] == 7
+    # A crash between storing and publishing: the draft is still there, and is what is published.
+    whole = (out / "s.parquet").read_bytes()
+    draft = out / release.engines.base.draft_name("s.parquet", answer.rows[0][2])
+    (out / "s.parquet").rename(draft)
+    again = Session(data, oracle.PLANS["replace"], ledger, request="R1", share=1)
+    assert again.ask(query) == answer and (out / "s.parquet").read_bytes() == whole
+    (out / "s.parquet").unlink()
+    lost = Session(data, oracle.PLANS["replace"], ledger, request="R1", share=1)
+    assert lost.ask(query) == answer and "is not here" in lost.notes[0]
+    assert not list(out.iterdir())

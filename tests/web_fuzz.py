@@ -1,0 +1,243 @@
+"""A mutator of requests: from requests that are right to requests that are wrong in some way."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from web_server import PLAN, SCENARIO
+
+ONE = SCENARIO | {"queries": [{"kind": "count", "where": "age > 30"}]}
+CHANNEL = {
+    "space": {"kind": "subsets", "entities": ["ann", "bob"]},
+    "outputs": ["low", "high"],
+    "probabilities": [["3/4", "1/4"], ["1/2", "1/2"], [0.6, 0.4], ["1/4", "3/4"]],
+}
+SCENARIO_TEXT = "[target]\nposterior = 0.6\n[table]\nsource = 'x.csv'\nentity = 'who'\n"
+EVERY_QUERY = [
+    {"kind": "count", "by": ["ward"], "where": "days > 3 or ward in ('surgery')"},
+    {"kind": "mean", "column": "days", "by": "ward"},
+    {"kind": "sum", "column": "days", "weight": 2},
+    {"kind": "histogram", "column": "age"},
+    {"kind": "quantile", "column": "age", "q": 0.5},
+    {"kind": "top", "by": ["ward"], "k": 2},
+    {"kind": "synthetic", "columns": ["ward"], "path": "copy.parquet"},
+    {"kind": "maximum", "universe": ["a", "b"]},
+    {"kind": "keys", "column": "ward"},
+]
+FAMILIES = ("independent=0.05..0.5", "cliques=2", "at-most-known=1:0.1..0.9", "uninformed")
+DEEP: Any = 1
+for _ in range(60):
+    DEEP = [DEEP]
+ODD: list[Any] = [
+    None, True, -1, 0, 1, 2**63, -(2**63) - 1, 10**999, 1e308, 5e-324, -0.0, "", " ", "\0", "0",
+    "1/3", "1e-300", "1e400", "inf", "nan", "0.05..0.5", "1..0", "%", "[", "::", "../etc/passwd",
+    "/", "hospital.parquet", "clinic.duckdb::main.s.x", "e\u0301", "é", "\u202e", "\ud800", "'; --",
+    '"', "\\", "<script>", "a" * 5_000, "age in (" + ",".join(map(str, range(1_500))) + ")",
+    "((((" * 200, "weights", "gaussian", "count", "subsets", "ann", [], [[]], [None], [1, "a"],
+    list(range(3_000)), ["x"] * 500, {}, {"": {}}, {"lower": 0, "upper": 1},
+    {"lower": 1, "upper": 0, "edges": [1e999]}, DEEP, {str(each): each for each in range(600)},
+    {"kind": "records", "rows": 2**64, "values": 9},
+]  # fmt: skip
+
+
+def seeds() -> list[tuple[str, str, Any, dict[str, Any]]]:
+    """Requests that are right: method, path, body, parameters."""
+    release = {"scenario": ONE, "request": "fuzzed-request"}
+    return [
+        ("GET", "/api/hello", None, {}),
+        ("POST", "/api/login", {"token": "none"}, {}),
+        ("POST", "/api/logout", {}, {}),
+        ("POST", "/api/plan", PLAN, {}),
+        ("POST", "/api/plan", {"adversary": {"linked": 3}, "target": {"epsilon": "0.5"}}, {}),
+        ("POST", "/api/plan", {"target": {"rho": "0.6", "candidates": 5}}, {}),
+        ("POST", "/api/plan", PLAN | {"target": {"posterior": 0.6, "delta": "1e-6"}}, {}),
+        ("GET", "/api/files", None, {}),
+        ("GET", "/api/columns", None, {"file": "hospital.parquet"}),
+        ("POST", "/api/files", b"who,age\nann,3\n", {"name": "new.csv"}),
+        ("POST", "/api/files", b"ARROW1\0\0damaged", {"name": "new.arrow"}),
+        ("POST", "/api/price", SCENARIO, {}),
+        *(("POST", "/api/price", SCENARIO | {"queries": [query]}, {}) for query in EVERY_QUERY),
+        ("POST", "/api/release", release, {}),
+        ("POST", "/api/release", {"scenario": SCENARIO, "request": "another-one"}, {}),
+        ("POST", "/api/release/report", release, {}),
+        ("POST", "/api/release/csv", release, {"answer": 0}),
+        ("POST", "/api/release/file", release, {"answer": 0}),
+        ("POST", "/api/scenario/toml", SCENARIO, {}),
+        ("POST", "/api/scenario/script", release, {}),
+        ("POST", "/api/scenario/read", {"text": SCENARIO_TEXT}, {}),
+        ("GET", "/api/scenario", None, {"file": "hospital.toml"}),
+        *(
+            ("POST", "/api/verify", {"channel": json.dumps(CHANNEL), "family": family}, {})
+            for family in FAMILIES
+        ),
+        ("POST", "/api/verify", {"channel": json.dumps(CHANNEL), "notion": "dp"}, {}),
+        ("GET", "/api/notions", None, {}),
+        ("POST", "/api/tradeoff", {"rows": 3, "prior": "0.7,0.3"}, {}),
+        ("GET", "/api/ledger", None, {}),
+        ("GET", "/api/ledger/history", None, {"dataset": "hospital"}),
+    ]  # fmt: skip
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """All places in a body."""
+    found = [path]
+    if isinstance(value, dict | list):
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            found += places(each, (*path, key))
+    return found
+
+
+def mutate(body: Any, chance: random.Random) -> Any:
+    """A body with an odd value, without a part, or with one more."""
+    body = copy.deepcopy(body)
+    path = chance.choice(places(body))
+    if not path:
+        return chance.choice(ODD)
+    home = body
+    for step in path[:-1]:
+        home = home[step]
+    kind, last = chance.randrange(5), path[-1]
+    inside = _object(home[last]) if last == "channel" and kind < 4 else None
+    if inside is not None:
+        home[last] = json.dumps(mutate(inside, chance))
+    elif kind == 0:
+        del home[last]
+    elif kind == 1 and isinstance(home, dict):
+        home[str(chance.choice(ODD))[:300]] = home[last]
+    elif kind == 2 and isinstance(home, list):
+        home.extend(home * chance.randrange(1, 20))
+    elif kind == 3 and isinstance(home[last], str) and home[last]:
+        text, place = home[last], chance.randrange(len(home[last]))
+        more = chance.choice(["", "\0", "'", "9" * 50, ",", "."])
+        home[last] = text[:place] + more + text[place:]
+    else:
+        home[last] = chance.choice(ODD)
+    return body
+
+
+def _object(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError):
+        return None
+
+
+def request(chance: random.Random) -> dict[str, Any]:
+    """One request, for httpx."""
+    method, path, body, parameters = chance.choice(seeds())
+    headers = {"X-Whosin": "fuzz", "Content-Type": "application/json"}
+    for _ in range(chance.choice([0, 1, 1, 2, 4])):
+        if isinstance(body, bytes):
+            cut = chance.randrange(len(body) + 1)
+            body = body[:cut] + chance.randbytes(chance.randrange(20)) + body[cut:]
+        elif body is not None:
+            body = mutate(body, chance)
+    content = body if isinstance(body, bytes) else None if body is None else encoded(body)
+    if content and chance.random() < 0.05:
+        cut = chance.randrange(len(content))
+        content = content[:cut] + chance.randbytes(3) + content[cut + chance.randrange(9) :]
+    odd_texts = [str(each).encode("utf-8", "surrogatepass") for each in ODD[:40]]
+    parameters = {
+        key: chance.choice(odd_texts) if chance.random() < 0.4 else value
+        for key, value in parameters.items()
+    }
+    if chance.random() < 0.05:
+        method = chance.choice(["GET", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "POST", "BREW"])
+    if chance.random() < 0.05:
+        name = chance.choice(["Origin", "Host", "Cookie", "Authorization", "Content-Type"])
+        odd = ["http://[::1", "null", "Bearer x", "a=b; \xff", "text/plain", "[", "", "x" * 4000]
+        headers[name] = chance.choice(odd)
+    encoded_headers = [(key, value.encode("latin-1")) for key, value in headers.items()]
+    return {
+        "method": method,
+        "url": path,
+        "content": content,
+        "params": parameters,
+        "headers": encoded_headers,
+    }
+
+
+def encoded(body: Any) -> bytes:
+    return json.dumps(body).encode()
+
+
+def run(url: str, count: int, seed: int, seconds: float, threads: int = 4) -> Counter[int]:
+    """Send requests; how often each status came.
+
+    Raises:
+        AssertionError: an answer that no request may have.
+    """
+    done, lock, wrong = Counter[int](), threading.Lock(), list[str]()
+
+    def work(number: int) -> None:
+        chance = random.Random(seed * 1000 + number)
+        with httpx.Client(base_url=url, timeout=seconds + 30) as client:
+            for _ in range(count // threads):
+                asked = request(chance)
+                began = time.monotonic()
+                try:
+                    answer = client.request(**asked)
+                except httpx.HTTPError as error:
+                    wrong.append(f"{type(error).__name__}: {asked}"[:3000])
+                    return
+                took = time.monotonic() - began
+                bad = answer.status_code == 500 or "Traceback" in answer.text or took > seconds
+                if bad or (answer.status_code >= 400 and not _said(asked, answer)):
+                    wrong.append(f"{answer.status_code} after {took:.1f} s: {asked}"[:3000])
+                    return
+                with lock:
+                    done[answer.status_code] += 1
+
+    started = [threading.Thread(target=work, args=[number]) for number in range(threads)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join()
+    assert not wrong, wrong[0]
+    return done
+
+
+def _said(asked: dict[str, Any], answer: httpx.Response) -> bool:
+    """Whether a refusal is one sentence in the one shape."""
+    if asked["method"] == "HEAD" or not answer.content:
+        return True
+    if answer.headers.get("content-type", "").startswith("text/plain"):
+        return answer.status_code == 400  # what is no HTTP at all
+    message = answer.json()["error"]["message"]
+    return isinstance(message, str) and 0 < len(message) < 2_000 and "\n" not in message
+
+
+class Watched:
+    """The largest memory that a process or one of its descendants had, while the block lasts."""
+
+    def __init__(self, pid: int, descendants: Callable[[int], list[int]]) -> None:
+        self.pid, self.descendants, self.largest = pid, descendants, 0
+        self._stop = threading.Event()
+
+    def __enter__(self) -> Watched:
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._stop.wait(0.05):
+            for pid in (self.pid, *self.descendants(self.pid)):
+                try:
+                    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+                except (OSError, IndexError, ValueError):
+                    continue
+                self.largest = max(self.largest, pages * 4096)
