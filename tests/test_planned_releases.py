@@ -64,7 +64,7 @@ def test_a_maximum_holds_the_advantage_that_was_asked():
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_no_epsilon_holds_for_a_maximum(delta, tmp_path):
     plan = wi.calibrate(wi.Epsilon(1), f.Uninformed(), delta=delta)
-    session = Session(people(), plan, tmp_path / "ledger.db")
+    session = Session(people(), plan, tmp_path / "ledger.db", share=1)
     with pytest.raises(InvalidInput, match="target must be a gamma, posterior, gain or advantage"):
         session.release(release.Maximum(universe=PEOPLE))
     assert session.standing.debits == 0
@@ -96,14 +96,14 @@ def test_a_count_is_drawn_as_planned(tmp_path):
     """No noise where the plan says none; alone in its ledger, and nothing after it."""
     plan = few(wi.Posterior("0.95"))
     assert plan.noise.kind == "none"
-    session = Session(people(), plan, tmp_path / "ledger.db")
+    session = Session(people(), plan, tmp_path / "ledger.db", share=1)
     [offer] = session.dry_run(release.Count())
     assert (offer.noise, offer.within, offer.charge.alone) == ("none: the exact number", 0, True)
     assert session.release(release.Count())[0].rows == ((437, 437, 437),)
     with pytest.raises(BudgetRefused):
         session.release(release.Count())
     with pytest.raises(BudgetRefused):
-        Session(people(), plan, tmp_path / "ledger.db").release(release.Count())
+        Session(people(), plan, tmp_path / "ledger.db", share=1).release(release.Count())
 
 
 def test_noise_of_the_planned_scale():
@@ -222,7 +222,7 @@ def test_the_card_says_what_is_promised_and_what_a_ledger_draws(tmp_path):
     assert (
         "(ε, δ)-differential privacy with δ = 1e-05" in words and "factor of at most" not in words
     )
-    session = Session(people(), plan, tmp_path / "ledger.db")
+    session = Session(people(), plan, tmp_path / "ledger.db", share=1)
     [offer] = session.dry_run(release.Count(), noise="gaussian")
     assert f"σ = {float(offer.parts[0].scale):.4g} " in words
 
@@ -264,3 +264,11 @@ def test_an_epsilon_against_people_who_know_few_holds_in_both_directions():
             for reverse in (False, True)
         ]
         assert (max(found) <= 0.05) == (plan.noise.kind == "none")
+
+
+def test_nobody_can_claim_more_people_than_were_registered(tmp_path):
+    """A plan for more people needs less noise; the dataset keeps to its own."""
+    Session(people(), few(wi.Posterior("0.91"), entities=200), tmp_path / "ledger.db", share=1)
+    plan = few(wi.Posterior("0.91"), entities=1000)
+    with pytest.raises(BudgetRefused):
+        Session(people(), plan, tmp_path / "ledger.db", share=1).release(release.Count())

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from whosin.calibration import Plan
 from whosin.families import AtMostKnown
-from whosin.ledger.charge import Charge
+from whosin.ledger.charge import Charge, promise_of
 from whosin.release import bounding
 from whosin.release.bounding import PEOPLE, ROWS, Bounds, Part, eligible
 from whosin.release.cells import Cells
@@ -40,6 +40,7 @@ class Count(Linear):
                 {},
                 f"a count as planned against {share.plan.family.symbol}, {noise_words(planned)}",
                 alone=True,
+                promise=promise_of(share.plan),
             ),
             noise_words(planned),
             planned.error,
