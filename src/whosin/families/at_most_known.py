@@ -14,6 +14,7 @@ from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, flint_rational
 from whosin.families.base import Bounded, Worst
 from whosin.families.structure import independent_beliefs
+from whosin.families.trust import sums_given
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
 from whosin.spaces.grid import Grid, as_grid
@@ -68,8 +69,7 @@ class AtMostKnown(Bounded):
             best: tuple[Any, list[Fraction], int] | None = None
             for beliefs in self._vertices(grid, kind):
                 prior = IndependentPrior(beliefs)
-                present, absent = prior.given(grid, entity, number)
-                sides = (present @ array, absent @ array)
+                sides = sums_given(prior, grid, entity, array, number)
                 sides = sides if positive else sides[::-1]
                 ratio = largest_ratio(*sides)
                 if best is None or exceeds(ratio, best[0]):
