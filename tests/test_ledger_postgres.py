@@ -567,3 +567,31 @@ def test_a_debit_trusts_no_cell(url, ledger):
                 " binding = NULL"
             )
     assert ledger.debit("d", "r", PRICE).new
+
+
+def test_tables_are_bound_amended_and_paid_in_batches(ledger):
+    from whosin.ledger.binding import Binding
+
+    table = Binding("patient", schema={"patient": "string"}, source={"bytes": "a"})
+    ledger.register("d", PLAN, table)
+    asked = replace(PRICE, binding=table)
+    ledger.debits("d", {f"r/{place}": asked for place in range(3)})
+    with pytest.raises(BudgetRefused, match="the source has changed"):
+        ledger.debit(
+            "d", "next month", replace(asked, binding=replace(table, source={"bytes": "b"}))
+        )
+    ledger.amend("d", replace(table, source={"bytes": "b"}))
+    ledger.debit("d", "next month", replace(asked, binding=replace(table, source={"bytes": "b"})))
+    with pytest.raises(BudgetRefused, match="once and for all"):
+        ledger.amend("d", Binding("visit"))
+    with pytest.raises(BudgetRefused, match="left"):
+        ledger.debits(
+            "d",
+            {
+                f"s/{place}": replace(asked, binding=replace(table, source={"bytes": "b"}))
+                for place in range(8)
+            },
+        )
+    assert ledger.standing("d").debits == 4
+    assert ledger.copies("other", replace(table, source={"bytes": "b"})) == ["d"]
+    verify(ledger, "d")
