@@ -9,6 +9,8 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
 
+import numpy as np
+
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput
 from whosin.exact import Array, round_up
@@ -57,7 +59,9 @@ class NoisyPart:
     scale: Fraction
 
     def draw(self, size: int) -> Array:
-        """Exact noise."""
+        """Exact noise; none where the scale is 0."""
+        if not self.scale:
+            return np.zeros(size, np.int64)
         if self.kind == "gaussian":
             return discrete_gaussian(self.scale, size)
         return discrete_laplace(self.scale, size)
@@ -158,6 +162,8 @@ def costs(parts: Sequence[NoisyPart], bounds: Bounds, grouped: bool) -> dict[str
 
 def noise_words(part: NoisyPart) -> str:
     """The noise of a part in words."""
+    if not part.scale:
+        return "none: the exact number"
     kind = "Gaussian, σ" if part.kind == "gaussian" else "Laplace, scale"
     return f"{kind} {float(part.scale * part.part.unit):.4g}"
 

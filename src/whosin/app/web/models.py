@@ -37,6 +37,9 @@ class Adversary(Body):
         default=None, description="The most people who come and go together"
     )
     known: Many | None = Field(default=None, description="The most people whom they know")
+    people: Many | None = Field(
+        default=None, description="How many could be in, at the least: with known and a δ"
+    )
     uninformed: bool = Field(default=False, description="They know nothing at all")
 
 

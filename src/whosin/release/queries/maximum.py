@@ -1,7 +1,9 @@
 """The largest public value among those present, by the repaired k-Max (Li13 5.3, erratum E1).
 
 Against someone who knows nothing (D_N) it raises no belief by more than (2^k−1)/(2^k−2). Against
-anyone else it promises nothing, and its level does not add: it is a release of its own.
+anyone else it promises nothing, and its level does not add: it is a release of its own. It bounds
+one direction only: someone may learn for certain that a person is out. So no ε holds, and an attack
+advantage is 1 − 1/r, not (r−1)/(r+1).
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.linear import plain
 from whosin.release.table import Table
+
+HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +51,8 @@ class Maximum(Query):
             # Whoever knows who cannot meet a condition has a smaller universe to look at.
             raise InvalidInput("where", "left out: the promise is for the whole universe", "one")
         ranked = self.ranked()
-        k = _places(Fraction(share.plan.gamma))
+        ratio = share.plan.target.one_sided_ratio(HALF, HALF)
+        k = _places((rational(ratio) + 1) / 2)  # γ at a belief of 1/2 (F7)
         if len(ranked) < 2 * k:
             raise InvalidInput("universe", f"at least {2 * k} entities for this γ", len(ranked))
         expression = table.check(self._expression(table))

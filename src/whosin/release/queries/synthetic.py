@@ -2,8 +2,8 @@
 
 Its length is the number of entities, so it exists only where that is known: between neighbours that
 replace one entity. Each row is answered on its own: E_d keeps a cell with probability g/(g+m−1),
-g ≤ e^ε, else it is one of the m−1 others; E_i is the better mechanism for a declared prior. What is
-charged is the measured DP level.
+g ≤ e^ε, else it is one of the m−1 others; with a declared prior it is the best ε-private mechanism
+for that prior (T21). What is charged is the DP level.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ class Synthetic(Query):
     Args:
         columns: declared columns.
         path: the file to write.
-        prior: what is publicly believed about a row, for E_i: the probability of each combination
-            of values, in the order of the declared domains, "other" last in each column.
+        prior: what is publicly believed about a row: the probability of each combination of
+            values, in the order of the declared domains, "other" last in each column. Fewer rows
+            change if it is right; cells that it thinks rare may not be shown at all.
     """
 
     kind: ClassVar[str] = "synthetic"
@@ -61,7 +62,7 @@ class Synthetic(Query):
             self,
             share,
             Charge(self.asked(table), {"replace": Cost.pure(response.epsilon)}),
-            f"{response.name} over {cells.count} cells, keeps {float(response.kept):.1%}",
+            response.words(),
             None,
             None,
             details={"response": response},

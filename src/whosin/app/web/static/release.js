@@ -43,7 +43,10 @@ function adversary() {
   if (linked()) return { linked: whole("group-size") };
   if (uninformed()) return { uninformed: true };
   const prior = `${$("low-text").value.trim()}%..${$("high-text").value.trim()}%`;
-  if (chosen("knows") === "few") return { prior, known: whole("known") };
+  if (chosen("knows") === "few") {
+    const people = Number($("delta").value) && $("people").value.trim() ? { people: whole("people") } : {};
+    return { prior, known: whole("known"), ...people };
+  }
   return chosen("size") === "yes" ? { prior, "size-known": true } : { prior };
 }
 
@@ -332,6 +335,7 @@ async function load(view) {
   }
   choose("knows", who.uninformed ? "nothing" : who.known === undefined ? "all" : "few");
   if (who.known !== undefined) $("known").value = who.known;
+  $("people").value = who.people ?? "";
   choose("linked", who.linked ? "yes" : "no");
   if (who.linked) $("group-size").value = who.linked;
   choose("size", who["size-known"] ? "yes" : "no");
@@ -381,7 +385,7 @@ export async function start() {
       changedPlan();
     });
   }
-  for (const id of ["epsilon", "delta", "group-size", "known", "rho", "candidates"]) $(id).addEventListener("input", changedPlan);
+  for (const id of ["epsilon", "delta", "group-size", "known", "people", "rho", "candidates"]) $(id).addEventListener("input", changedPlan);
   for (const radio of document.querySelectorAll('#view-release input[type="radio"]')) {
     radio.addEventListener("change", () => {
       if (radio.name === "linked" && linked() && chosen("target") === "posterior") {
@@ -393,7 +397,7 @@ export async function start() {
   for (const [id, field] of [["low-text", "adversary.prior"], ["high-text", "adversary.prior"],
     ["posterior-text", "target.posterior"], ["gamma-text", "target.gamma"],
     ["gain-text", "target.gain"], ["rho", "target.rho"], ["candidates", "target.candidates"],
-    ["known", "adversary.known"], ["epsilon", "target.epsilon"], ["delta", "target.delta"], ["group-size", "adversary.linked"]]) {
+    ["known", "adversary.known"], ["people", "adversary.people"], ["epsilon", "target.epsilon"], ["delta", "target.delta"], ["group-size", "adversary.linked"]]) {
     $(id).dataset.field = field;
   }
   for (const id of ["title", "share"]) $(id).addEventListener("input", changed);
