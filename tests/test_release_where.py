@@ -207,7 +207,7 @@ def test_conditions_mean_what_three_valued_logic_says(cases) -> None:
     "seed", [1, *(pytest.param(n, marks=pytest.mark.soak) for n in range(2, 20))]
 )
 def test_conditions_mean_what_the_documentation_says(seed) -> None:
-    """Conditions on hostile values, thousands of them in `make soak`; `test_spark` asks the same of Spark."""
+    """Conditions on hostile values, thousands of them in `make soak`, and on Spark in its tests."""
     check_where(oracle.ENGINE, where_oracle.Drawn(seed), 200)
 
 

@@ -74,7 +74,7 @@ def worst_for_prior(
     if isinstance(lattice, Grid) and (lattice.is_single or isinstance(prior, Exchangeable)):
         pairs = _folded(prior, array, lattice, number)
     else:
-        pairs = _conditioned(prior, array, lattice, number)
+        pairs = _conditioned(prior, array, lattice)
     for entity, present, absent in pairs:
         belief = prior.belief(lattice.space, entity)
         sides = (present, absent) if positive else (absent, present)
@@ -127,10 +127,10 @@ def _possible(prior: Prior, array: Array, grid: Grid, kind: int, first: int) -> 
 
 
 def _conditioned(
-    prior: Prior, array: Array, lattice: Lattice, number: Any
+    prior: Prior, array: Array, lattice: Lattice
 ) -> Iterator[tuple[int, Array, Array]]:
     """(entity, Pr[o|t], Pr[o|¬t]) from the prior's conditionals; like entities are done once."""
-    seen = set()
+    seen, largest = set(), array.max(axis=0)
     for entity in range(lattice.space.size):
         belief = prior.belief(lattice.space, entity)
         if not 0 < belief < 1:
@@ -141,4 +141,4 @@ def _conditioned(
             if key in seen:
                 continue
             seen.add(key)
-        yield entity, *sums_given(prior, lattice, entity, array, number)
+        yield entity, *sums_given(prior, lattice, entity, array, largest)

@@ -20,24 +20,28 @@ FEW = 900
 
 
 def sums_given(
-    prior: Prior, lattice: Lattice, entity: int, array: Array, number: object
+    prior: Prior, lattice: Lattice, entity: int, array: Array, largest: Array
 ) -> tuple[Array, Array]:
     """(Pr[o|t], Pr[o|¬t]) for an entity that is uncertain.
+
+    Args:
+        largest: the largest likelihood of each output.
 
     Raises:
         Underflow: a search in floats lost some of them.
     """
-    present, absent = prior.given(lattice, entity, number)  # type: ignore[arg-type]
-    if number is float:
+    exact = array.dtype == object
+    present, absent = prior.given(lattice, entity, flint_rational if exact else float)
+    if not exact:
         for side in (present, absent):
             if not abs(side.sum() - 1) < 1e-6:
                 raise Underflow
     sides = present @ array, absent @ array
-    if number is float:
+    if not exact:
         for which, sums in enumerate(sides):
             trust(
                 sums,
-                array.max(axis=0),
+                largest,
                 lambda which=which: possible(prior, lattice, entity)[which] @ (array > 0),  # type: ignore[misc]
             )
     return sides

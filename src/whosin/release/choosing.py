@@ -22,12 +22,15 @@ MOST_HELD = 100_000
 
 
 def first(base: Any, home: Sequence[str], most: int, *, crowded: bool = True) -> Any:
-    """At most so many rows of each home, at random. No other column may have missing values.
+    """At most so many rows of each home, at random; all where there is no column of entities, since
+    each row is one person. No other column may have missing values.
 
     Args:
         home: columns; rows with the same first one, the entity, may be very many.
         crowded: whether they may be; a set of cells, for example, has an end.
     """
+    if home[0] not in base.columns:
+        return base
     if not crowded or most > MOST_HELD or base.get_backend().name != "duckdb":
         return _ranked(base, home, most)
     sizes = base.group_by(home[0]).aggregate(whosin_rows=base.count())
