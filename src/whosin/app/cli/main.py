@@ -1,7 +1,8 @@
 """Entry point of the `whosin` command.
 
 Contract: exit 0; 1 when a claim fails; 2 for a wrong call or wrong input; 3 for a failing
-environment. Messages go to standard error, one line, without a traceback.
+environment; 4 when a claim is undecided (`verify --at-most`). Messages go to standard error, one
+line, without a traceback.
 """
 
 from __future__ import annotations

@@ -47,8 +47,12 @@ def header_of(line: str) -> Header:
     if not any(names):
         raise InvalidInput("table", "a CSV file with a header", "an empty first line")
     columns = tuple(name or f"column{place}" for place, name in enumerate(names))
-    if len({name.lower() for name in columns}) != len(columns):
-        raise InvalidInput("header of the CSV file", "names that differ", "one twice")
+    seen: set[str] = set()
+    for name in columns:
+        if name.lower() in seen:
+            got = f"{name[:80]!r} twice"
+            raise InvalidInput("header of the CSV file", "made of names that differ", got)
+        seen.add(name.lower())
     return Header(columns, separator)
 
 

@@ -15,18 +15,17 @@ function verdict(found) {
     rows.push(["belief before", found.belief[0]], ["belief after", found.belief[1]]);
     rows.push(["likelihood ratio", number(case_.ratio, 6)]);
   }
-  const claim = level.holds === undefined ? null : h(
-    "p",
-    { class: level.holds ? "holds" : "fails" },
-    level.holds ? `The claim ${level.unit} ≤ ${number(level.at_most, 6)} holds.` : `The claim ${level.unit} ≤ ${number(level.at_most, 6)} is refuted by this case.`,
-  );
+  const colours = { holds: "holds", refuted: "fails", undecided: "undecided" };
+  const claim = found.verdict === null ? null : h("p", { class: colours[level.outcome] }, found.verdict);
   return h(
     "div",
     { class: "card" },
     h("p", { class: "soft" }, found.title),
     h("p", { class: "verdict-value" }, `${level.unit} ${level.exact ? "=" : "≤"} ${found.value}`),
+    found.lower === null ? null : h("p", { class: "soft" }, `and at least ${found.lower}, by the case below`),
+    level.note ? h("p", { class: "note" }, level.note) : null,
     claim,
-    case_ ? h("h3", {}, "The case that proves it") : h("p", {}, "No single case stands behind it."),
+    case_ ? h("h3", {}, found.lower === null ? "The case that proves it" : "The worst case found") : h("p", {}, "No single case stands behind it."),
     h("table", {}, h("tbody", {}, rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, String(value)))))),
     case_ && !case_.attained ? h("p", { class: "note" }, "The level is a limit; this case is close to it.") : null,
     reasons(found.theorems),
@@ -61,8 +60,8 @@ function startVerify() {
 
 // Notions
 
-const [WIDTH, HEIGHT] = [1000, 620];
-const place = ([x, y]) => [40 + ((x + 0.4) / 7.3) * (WIDTH - 80), HEIGHT - 30 - ((y - 1.1) / 5) * (HEIGHT - 60)];
+const [WIDTH, HEIGHT] = [1000, 680];
+const place = ([x, y]) => [40 + ((x + 0.4) / 7.3) * (WIDTH - 80), HEIGHT - 30 - ((y - 0.3) / 5.8) * (HEIGHT - 60)];
 
 function arrow(from, to, colour) {
   const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
@@ -119,7 +118,7 @@ async function showMap() {
       to: found.places[line.target],
       kind: line.both_ways ? "both" : "one",
       title: `${line.source} ${line.both_ways ? "⇔" : "⇒"} ${line.target}`,
-      label: /^T\d/.test(line.theorem) ? line.theorem : "⊇",
+      label: /^T\d/.test(line.theorem) ? line.theorem : line.theorem === "definition" || line.theorem === "subfamily" ? "⊇" : "⇒",
       formula: line.formula,
       statement: line.statement,
     })),
