@@ -63,12 +63,13 @@ def header_of(line: str) -> Header:
     if not any(names):
         raise InvalidInput("table", "a CSV file with a header", "an empty first line")
     columns = tuple(name or f"column{place}" for place, name in enumerate(names))
-    seen: set[str] = set()
-    for name in columns:
+    seen: dict[str, int] = {}
+    for place, name in enumerate(columns, 1):
+        # By their places: without a header the first line is somebody's row.
         if name.lower() in seen:
-            got = f"{name[:80]!r} twice"
+            got = f"columns {seen[name.lower()]} and {place} with one name"
             raise InvalidInput("header of the CSV file", "made of names that differ", got)
-        seen.add(name.lower())
+        seen[name.lower()] = place
     return Header(columns, separator, line)
 
 
