@@ -100,10 +100,10 @@ def test_a_mounted_file_is_refused(path, tmp_path):
 def test_the_table_of_mounts_is_read(tmp_path):
     table = tmp_path / "mountinfo"
     table.write_text(
-        "63 43 254:0 /a /tmp/a\\040b.db rw,relatime - ext4 /dev/vda rw\n"
+        "63 43 254:0 /a /mnt/a\\040b.db rw,relatime - ext4 /dev/vda rw\n"
         "64 43 254:0 / /mnt\\134x\\011y rw shared:1 - tmpfs tmpfs rw\nshort\n"
     )
-    assert place.mounted(table) == {"/tmp/a b.db", "/mnt\\x\ty"}
+    assert place.mounted(table) == {"/mnt/a b.db", "/mnt\\x\ty"}
     assert place.mounted(tmp_path / "none") == set()
 
 
