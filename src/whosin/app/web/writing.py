@@ -56,6 +56,7 @@ def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str
     asked = [f"    {_query(query)}," for query in data["queries"]]
     spent = [f"{key}={value!r}" for key, value in budget.items()]
     named = "" if request is None else f", request={request!r}"
+    share = budget.get("share", 1)
     return "\n".join(
         [
             '"""A release made with whosin, as a script.',
@@ -88,7 +89,7 @@ def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str
             "queries = [",
             *asked,
             "]",
-            f"session = wi.Session(table, plan, ledger{named})",
+            f"session = wi.Session(table, plan, ledger{named}, share={share!r})",
             f"made = session.release({', '.join(['queries', *spent])})",
             "",
             "print(title)",
