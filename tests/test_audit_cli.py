@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -35,6 +37,34 @@ def broken(count, size, rng):
 def few():
     raise ValueError("none")
 
+def leaving(count, size, rng):
+    import sys
+    sys.exit(5)
+
+def leaving_pairs():
+    raise SystemExit(0)
+
+def talking(count, size, rng):
+    import os
+    print("drawing", size)
+    os.write(1, b"from below")
+    return count + rng.laplace(0, 0.5, size)
+
+def unreadable(count, rng):
+    return rng.bytes(16)
+
+def vectors(count, size, rng):
+    return count + rng.normal(size=(size, 3))
+
+def with_default(count, epsilon=1.0):
+    return count + np.random.laplace(0, 1 / epsilon)
+
+def sometimes(count, size, rng):
+    if count:
+        raise ValueError("no luck")
+    return rng.laplace(0, 0.5, size)
+
+print("a module that talks")
 response = wi.mechanisms.RandomizedResponse(epsilon=1)
 number = 3
 """
@@ -49,29 +79,30 @@ def run(run, tmp_path, monkeypatch):
     return lambda line, *more: run(f"audit {line}", *more, "--seed", "1")
 
 
+TALK = "a module that talks\n"
 WORLDS = "--with 1 --without 0 --samples 20000"
 
 
 def test_a_refuted_claim(run):
     code, out, err = run(f"attacked_here:noisy {WORLDS} --claims-epsilon 1")
-    assert (code, err) == (1, "")
+    assert (code, err) == (1, TALK)
     for part in ("at least 1.9", "output ≥", "fresh draws with", "is refuted by this event"):
         assert part in out
 
 
 def test_a_claim_that_is_not_refuted(run):
     code, out, err = run(f"attacked_here.py:noisy {WORLDS} --claims-epsilon 2.5")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, TALK)
     assert "not refuted" in out and "no proof of privacy" in out
     assert "private" not in out
 
 
 def test_json(run):
-    code, out, err = run(
+    code, out, _err = run(
         f"attacked_here:one {WORLDS} --claims-epsilon 0.5 --confidence 0.999 --json"
     )
     data = json.loads(out)
-    assert (code, err) == (1, "") and data["refuted"] is True
+    assert code == 1 and data["refuted"] is True
     assert 0.7 < data["epsilon"] <= np.log(7 / 3) and data["event"]["outputs"] == ["yes"]
     assert data["seed"] == 1 and data["posterior"] > 0.67
     granted = json.loads(
@@ -172,11 +203,14 @@ def test_scores_and_one_run(run, tmp_path):
         ("--scores attacked_here.py", "the columns member and score"),
         ("--scores a.csv --one-run b.csv", "several"),
         ("--scores a.csv --with 1", "left out with scores"),
+        ("--scores a.csv --rate 0.5", "given with --one-run"),
+        ("--one-run attacked_here.py --rate 2x", "--rate"),
     ],
 )
 def test_wrong_calls(run, line, words):
     code, out, err = run(line)
     assert code == 2 and out == ""
+    err = err.replace(TALK, "")
     assert words in err and err.count("\n") == 1 and "Traceback" not in err
 
 
@@ -192,6 +226,87 @@ def test_wrong_tables(run, tmp_path, text, words):
     (tmp_path / "scores.csv").write_text(text, encoding="utf-8")
     code, _out, err = run("--scores scores.csv")
     assert code == 2 and words in err
+
+
+def test_private_cells_are_not_quoted(run, tmp_path):
+    """Whatever is wrong with a file of scores, no cell of it shows."""
+    for text in (
+        "Ann Smith,score\n1,2\n",
+        "member,score\nAnn Smith,2\n",
+        "member,score\n1,Ann Smith\n",
+        "member,score\n1,\n",
+        "member,score\n1\n",
+        "member,score\n1,nan\n",
+        "member,score\n,3\n",
+        "Ann Smith\n",
+    ):
+        for option, flag in (("--scores", "member"), ("--one-run", "included")):
+            content = text.replace("member", flag)
+            (tmp_path / "people.csv").write_text(content, encoding="utf-8")
+            code, out, err = run(f"{option} people.csv")
+            assert code == 2 and out == "" and err.count("\n") == 1
+            assert "Smith" not in err and "must be" in err
+
+
+def test_constant_scores_refute_nothing(run, tmp_path):
+    """A model that knows nothing, members first in the file."""
+    lines = [f"{int(place < 100)},0.5" for place in range(200)]
+    (tmp_path / "runs.csv").write_text("\n".join(["included,score", *lines]), encoding="utf-8")
+    code, out, _err = run("--one-run runs.csv --claims-epsilon 0.1")
+    assert code == 0 and "at least 0.0000" in out and "nothing was shown" in out
+
+
+def test_a_rate_and_flags_as_they_come(run, tmp_path):
+    rng = np.random.default_rng(2)
+    inside = rng.random(500) < 0.3
+    scores = np.where(inside, rng.normal(3, 1, 500), -np.inf)
+    for yes, no in (("1.0", "0.0"), ("True", "False"), ("yes", "no")):
+        pairs = zip(inside, scores, strict=True)
+        lines = ["included,score", *(f"{yes if a else no},{b}" for a, b in pairs)]
+        (tmp_path / "runs.csv").write_text("\n".join(lines), encoding="utf-8")
+        code, out, _err = run("--one-run runs.csv --rate 0.3 --json")
+        data = json.loads(out)
+        assert code == 0 and data["rate"] == 0.3 and data["epsilon"] > 2
+    code, _out, err = run("--one-run runs.csv")
+    assert code == 2 and "fair coins" in err
+    code, out, _err = run("--one-run runs.csv --rate 0.3 --claims-epsilon 1")
+    assert code == 1 and "declared 0.3" in out
+
+
+def test_a_gate_never_passes_by_accident(run):
+    gate = f"{WORLDS} --claims-epsilon 1"
+    for line in (
+        f"attacked_here:leaving {gate}",
+        "attacked_here:noisy --pairs attacked_here:leaving_pairs --claims-epsilon 1",
+    ):
+        code, out, err = run(line)
+        assert code in (2, 3) and out == "" and "Traceback" not in err
+    assert run(f"attacked_here:leaving {gate}")[0] == 3
+    code, out, _err = run(f"attacked_here:unreadable {gate}".replace("20000", "2000"))
+    assert code == 4 and "undecided" in out and "nothing could be learnt" in " ".join(out.split())
+    code, out, _err = run(f"attacked_here:unreadable {gate} --json".replace("20000", "2000"))
+    assert code == 4 and json.loads(out)["blind"] is True
+    code, out, _err = run(f"attacked_here:sometimes {gate}".replace("20000", "2000"))
+    assert code == 1 and "raised ValueError" in out
+
+
+def test_what_the_function_prints_is_not_the_result(tmp_path):
+    """By Python, and below it: standard output holds one JSON object."""
+    (tmp_path / "attacked_here.py").write_text(MINE, encoding="utf-8")
+    code = "import sys; from whosin.app.cli.main import run; run()"
+    line = [sys.executable, "-c", code, "audit", "attacked_here:talking", *WORLDS.split()]
+    done = subprocess.run([*line, "--json"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and json.loads(done.stdout)["epsilon"] > 1
+    for words in ("from below", "drawing", TALK):
+        assert words in done.stderr
+
+
+def test_few_samples_and_defaults(run):
+    few = "--with 1 --without 0 --samples 100"
+    assert run(f"attacked_here:vectors {few}")[0] == 0
+    assert run("attacked_here:vectors --pairs attacked_here:pairs --samples 1000")[0] == 0
+    code, out, _err = run(f"attacked_here:with_default {few} --json".replace("100", "3000"))
+    assert code == 0 and 0.5 < json.loads(out)["epsilon"] < 1.2
 
 
 @pytest.mark.parametrize("first", ["with", "without"])

@@ -15,7 +15,7 @@ import postgres
 import whosin as wi
 from test_ledger_faults import run_kills
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed
-from whosin.ledger import Charge, Cost, chain, clock, running, units, verify
+from whosin.ledger import Charge, Cost, chain, clock, running, trouble, units, verify
 from whosin.ledger.store import read_url
 
 PLAN = wi.calibrate(wi.Epsilon(1))
@@ -261,6 +261,44 @@ def test_a_server_that_crashes_between_debit_and_answer(server, url):
         assert verify(ledger, "d").unanswered == ("r",)
         assert ledger.answer("d", PRICE, lambda: "shown", "r") == "shown"
         assert ledger.standing("d").debits == 1
+
+
+def test_a_server_that_crashes_anywhere_is_one_sentence(server, url, run, caplog):
+    """Before, inside and after a statement, in every call, and on the command."""
+    with wi.Ledger(url, who="tester", wait=2) as ledger:
+        ledger.register("d", PLAN)
+        for call in (
+            lambda: ledger.standing("d"),
+            lambda: ledger.requests("d"),
+            lambda: verify(ledger, "d"),
+            lambda: ledger.register("e", PLAN),
+            lambda: ledger.debit("d", "r", PRICE),
+            lambda: ledger.close("d"),
+        ):
+            ledger.standing("d")
+            begun = ledger._store.reading()
+            connection = begun.__enter__()
+            server.stop()
+            with pytest.raises(StoreFailed) as caught:
+                call()
+            try:
+                connection.exec_driver_sql("SELECT 1")
+            except Exception as error:
+                with pytest.raises(StoreFailed) as inside:
+                    begun.__exit__(type(error), error, None)
+            code, out, err = run("ledger verify", url)
+            server.start()
+            assert (code, out) == (3, "") and err.startswith("whosin: ") and err.count("\n") == 1
+            for message in (str(caught.value), str(inside.value)):
+                assert "\n" not in message and message.endswith("no answer was given")
+        assert verify(ledger, "d").entries == 1
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("state", ["starting up", "in recovery mode", "shutting down"])
+def test_a_server_that_is_not_ready_says_so(state):
+    error = psycopg.OperationalError(f"connection failed: FATAL:  the database system is {state}")
+    assert trouble.words(error) == "the server is starting or stopping"
 
 
 def test_a_dataset_locked_by_someone(url, admin):
@@ -529,3 +567,31 @@ def test_a_debit_trusts_no_cell(url, ledger):
                 " binding = NULL"
             )
     assert ledger.debit("d", "r", PRICE).new
+
+
+def test_tables_are_bound_amended_and_paid_in_batches(ledger):
+    from whosin.ledger.binding import Binding
+
+    table = Binding("patient", schema={"patient": "string"}, source={"bytes": "a"})
+    ledger.register("d", PLAN, table)
+    asked = replace(PRICE, binding=table)
+    ledger.debits("d", {f"r/{place}": asked for place in range(3)})
+    with pytest.raises(BudgetRefused, match="the source has changed"):
+        ledger.debit(
+            "d", "next month", replace(asked, binding=replace(table, source={"bytes": "b"}))
+        )
+    ledger.amend("d", replace(table, source={"bytes": "b"}))
+    ledger.debit("d", "next month", replace(asked, binding=replace(table, source={"bytes": "b"})))
+    with pytest.raises(BudgetRefused, match="once and for all"):
+        ledger.amend("d", Binding("visit"))
+    with pytest.raises(BudgetRefused, match="left"):
+        ledger.debits(
+            "d",
+            {
+                f"s/{place}": replace(asked, binding=replace(table, source={"bytes": "b"}))
+                for place in range(8)
+            },
+        )
+    assert ledger.standing("d").debits == 4
+    assert ledger.copies("other", replace(table, source={"bytes": "b"})) == ["d"]
+    verify(ledger, "d")

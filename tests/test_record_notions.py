@@ -123,8 +123,33 @@ def test_bayesian_semantic_privacy():
     about (x_i, x_S)."""
     for rng, n, m, prior, channel in instances(4):
         default = rng.randrange(m)
-        level = BayesianSemanticPrivacy(table(prior), default).measure(engine(channel, n, m))
+        notion, measured = BayesianSemanticPrivacy(table(prior), default), engine(channel, n, m)
+        together = [default_beside(prior, n, default, row) for row in range(n)]
+        if any(missing for _, missing in together) and not any(both for both, _ in together):
+            with pytest.raises(InvalidInput, match="BayesianDifferentialPrivacy"):
+                notion.measure(measured)
+            continue
+        level = notion.measure(measured)
         check_semantic(rng, list(records.semantic_cases(prior, channel, n, default)), level)
+        everywhere = not any(missing for _, missing in together)
+        assert (level.theorems == ("T15",)) == everywhere == (level.note == "")
+        if everywhere and level.value < 1:
+            leaks = BayesianDifferentialPrivacy(table(prior)).measure(measured).value
+            assert leaks <= zhao17.dp_from_semantic(level.value) + 1e-9
+
+
+def default_beside(prior: dict, n: int, default: int, row: int) -> tuple[bool, bool]:
+    """Whether some known rows allow the default in a row beside another value, and whether some
+    allow another value without the default."""
+    both = missing = False
+    for known in records.subsets([other for other in range(n) if other != row]):
+        allowed: dict = {}
+        for x, p in prior.items():
+            if p:
+                allowed.setdefault(tuple(x[r] for r in known), set()).add(x[row])
+        both |= any(default in values and len(values) > 1 for values in allowed.values())
+        missing |= any(default not in values for values in allowed.values())
+    return both, missing
 
 
 def test_bayesian_semantic_privacy_contains_semantic_privacy():
@@ -194,7 +219,8 @@ def test_a_silent_mechanism_leaks_nothing():
     for _rng, n, m, prior, _channel in instances(8, 50):
         silent = wi.Channel(wi.Records(n, m), [[Fraction(1, 3), Fraction(2, 3)]] * m**n)
         assert BayesianDifferentialPrivacy(table(prior)).measure(silent).value == 0
-        assert BayesianSemanticPrivacy(table(prior)).measure(silent).value < 1e-15
+        if any(p for x, p in prior.items() if 0 in x):
+            assert BayesianSemanticPrivacy(table(prior)).measure(silent).value == 0
         assert SemanticPrivacy().measure(silent).value == 0
         assert MutualInformation(table(prior)).measure(silent).value == pytest.approx(0, abs=1e-15)
         one = {x: [Fraction(1)] for x in prior}
@@ -306,10 +332,15 @@ def test_outputs_that_never_come_with_the_default():
 
 
 def test_t15_needs_the_default_to_be_possible():
-    """Where the default never occurs Bayesian SP has nothing to compare: level 0."""
+    """Where the default never occurs Bayesian SP has nothing to compare: it is refused, with what
+    to do instead, since a level of 0 would give 0-Bayesian DP by T15 where it is infinite."""
     prior = priors.Table({(1,): Fraction(1, 2), (2,): Fraction(1, 2)})
     channel = wi.Channel(wi.Records(1, 3), [[1, 0], [1, 0], [0, 1]])
-    assert BayesianSemanticPrivacy(prior, 0).measure(channel).value == 0
+    with pytest.raises(InvalidInput, match="small probability, or measure BayesianDiff"):
+        BayesianSemanticPrivacy(prior, 0).measure(channel)
+    some = priors.Table({(0,): "0.001", (1,): "0.499", (2,): "0.5"})
+    assert BayesianSemanticPrivacy(some, 0).measure(channel).value == 1
+    assert BayesianSemanticPrivacy(prior, 1).measure(channel).value == 1
     assert BayesianDifferentialPrivacy(prior).measure(channel).value == math.inf
 
 

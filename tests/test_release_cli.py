@@ -63,6 +63,8 @@ def test_the_whole_round(run, hospital):
     data = json.loads(answers.read_text(encoding="utf-8"))
     assert data["answers"][0]["title"] == "patients"
     head = data["standing"]["head"]
+    written = [each for each in folder.iterdir() if each.suffix in (".html", ".json", ".db")]
+    assert {each.stat().st_mode & 0o777 for each in written} == {0o600}
     assert head in page and f"head {head}" in out
     code, out, _err = run("ledger", "verify", folder / "ledger.db", "hospital", "--head", head)
     assert code == 0 and "whole" in out

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+
+import duckdb
 import pytest
 
 import release_oracle as oracle
@@ -139,6 +144,21 @@ def test_an_interrupt_says_whether_the_debit_stands(data, ledger, monkeypatch) -
             other.ask(Count())
     assert len(ledger.history("other")) == 1
     other.ask(Count())
+
+
+def test_an_interrupt_while_planning_is_an_interrupt(data, monkeypatch) -> None:
+    """DuckDB in the main thread would hear it first, and call it a query that failed."""
+    base = duckdb.connect()
+    long = "SELECT sum(hash(a.range + b.range)) FROM range(10000000) a, range(10000000) b"
+    monkeypatch.setattr(type(data.engine), "check", lambda *_: base.execute(long).fetchall())
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            data.check(data.data)
+    finally:
+        timer.cancel()
+        base.interrupt()
 
 
 def test_a_store_that_fails_keeps_its_own_words(data, ledger, monkeypatch) -> None:

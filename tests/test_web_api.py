@@ -226,6 +226,11 @@ def test_verify_shows_its_witness(still):
     found = still.post("/api/verify", json=body).json()
     assert found["level"]["value_exact"] == "40/21" and found["level"]["holds"] is False
     assert found["level"]["witness"]["entity"] == "ann" and found["belief"] == ["5.0%", "9.5%"]
+    assert found["level"]["outcome"] == "refuted" and "refuted by this case" in found["verdict"]
+    between = body | {"family": "fixed-size=0.1..0.4", "at_most": "1.05"}
+    found = still.post("/api/verify", json=between).json()
+    assert found["level"]["outcome"] == "undecided" and found["level"]["holds"] is None
+    assert "undecided" in found["verdict"] and found["belief"] is None
     problem(still.post("/api/verify", json=body | {"channel": "{"}), 422, "channel")
     problem(still.post("/api/verify", json=body | {"family": "friends"}), 422, "family")
     problem(still.post("/api/verify", json=body | {"at_most": "much"}), 422, "at_most")

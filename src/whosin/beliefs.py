@@ -87,6 +87,20 @@ def worst_belief(ratio: Fraction | float, low: Fraction, high: Fraction) -> Wors
     return WorstBelief(at_high, prior, high < 1)
 
 
+def closer(ratio: Fraction | float, prior: Fraction, claim: Fraction) -> Fraction:
+    """A prior belief further out than `prior`, at which γ is above a claim that is below its limit.
+
+    γ(r, p) > claim where p < (r/claim − 1)/(r − 1) on the falling side and where
+    p > (claim − 1)/(r − 1) on the rising one; where neither is possible the belief stays.
+    """
+    if ratio == math.inf or not ratio > max(claim, Fraction(1)) or gamma(ratio, prior) > claim:
+        return prior
+    r, claim = Fraction(ratio), max(claim, Fraction(1))
+    if 2 * prior < 1:
+        return min(prior, (r / claim - 1) / (r - 1) / 2)
+    return max(prior, (1 + (claim - 1) / (r - 1)) / 2)
+
+
 @of_numbers
 def ratio_for_gamma(gamma: Number, low: Number, high: Number) -> Number:
     """F6: the largest r that keeps γ at every prior in [low, high].
@@ -119,10 +133,13 @@ def gain(ratio: Number, prior: Number) -> Number:
 def largest_gain(ratio: float, low: float, high: float) -> tuple[float, float]:
     """F16: (gain, prior) where the gain of a ratio is largest on [low, high].
 
-    The gain has one peak, at p* = 1/(1+√r), where it is (√r−1)/(√r+1) = tanh(ε/4) with r = e^ε.
+    For r ≥ 1 the gain has one peak, at p* = 1/(1+√r), where it is (√r−1)/(√r+1) = tanh(ε/4) with
+    r = e^ε. For r < 1 it is a loss with one trough, so it is largest at an end.
     """
     if ratio < 0:
         raise InvalidInput("ratio", "at least 0", ratio)
+    if ratio < 1:
+        return max((float(gain(ratio, end)), float(end)) for end in (low, high))
     if ratio == math.inf:
         return (1 - low, low) if low > 0 else (1.0, 0.0)
     prior = min(max(1 / (1 + math.sqrt(ratio)), float(low)), float(high))

@@ -99,6 +99,10 @@ class ScanFailed(WhosinError):
     """The engine failed while it scanned a table, after the debit, which stands."""
 
 
+class MechanismFailed(WhosinError):
+    """The code under audit ended the program."""
+
+
 class Interrupted(WhosinError):
     """Someone stopped the work; the message says what stands."""
 

@@ -140,10 +140,34 @@ def log_up(value: Fraction | float) -> float:
 
     ratio = rational(value)
     with ctx.workprec(BALL_BITS):
-        upper = arb(fmpq(ratio.numerator, ratio.denominator)).log().upper()
+        return ball_up(arb(fmpq(ratio.numerator, ratio.denominator)).log())
+
+
+def ball_up(ball: Any) -> float:
+    """The least float that is at least every number of a ball, or the float it agrees with."""
+    from flint import ctx
+
+    with ctx.workprec(BALL_BITS):
+        upper = ball.upper()
         nearest = float(upper)
         below = upper - nearest > abs(nearest) * SNAP
     return math.nextafter(nearest, math.inf) if below else nearest
+
+
+def quarter_tanh_up(ratio: Fraction | float) -> float:
+    """tanh(¼ ln k) = (√k − 1)/(√k + 1) for k ≥ 1, rounded up; 1 where k is infinite."""
+    if ratio == math.inf:
+        return 1.0
+    from flint import arb, ctx, fmpq
+
+    exact = rational(ratio)
+    roots = math.isqrt(exact.numerator), math.isqrt(exact.denominator)
+    if (roots[0] ** 2, roots[1] ** 2) == (exact.numerator, exact.denominator):
+        return round_up(Fraction(roots[0] - roots[1], roots[0] + roots[1]))
+    with ctx.workprec(BALL_BITS + 2 * max(map(int.bit_length, roots))):
+        root = arb(fmpq(exact.numerator, exact.denominator)).sqrt()
+        level = (root - 1) / (root + 1)
+    return min(ball_up(level), 1.0)
 
 
 def _snapped(upper: Any) -> Fraction:

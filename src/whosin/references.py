@@ -228,7 +228,8 @@ THEOREMS: dict[str, Theorem] = {
         Theorem(
             "T15",
             "ε-DP gives tanh(ε/2)-semantic privacy, and tanh(ε/4)-semantic privacy gives ε-DP; "
-            "the same for Bayesian DP and Bayesian semantic privacy",
+            "the same for Bayesian DP and Bayesian semantic privacy, the second part where the "
+            "prior allows the default",
             "ours, tightening Zhao17 Theorems 1, 2",
             ("zhao17",),
         ),

@@ -1,4 +1,4 @@
-"""Orderings of vectors and mixed sequences by classifiers (scikit-learn).
+"""Orderings of vectors and forms by classifiers (scikit-learn).
 
 Contract: a classifier's estimate of ln Pr[with | output] / Pr[without | output] orders outputs as
 the likelihood ratio does. Two are learnt: an additive one (a logistic regression on pieces of each
@@ -13,53 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from whosin.audit.columns import Columns
 from whosin.audit.orderings import Ordering
-from whosin.audit.outputs import VECTORS, Outputs
+from whosin.audit.outputs import Outputs
 from whosin.exact import Array
 
 LEVELS = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
 """Quantiles between which the additive score is linear; it is constant outside."""
 MOST = 150_000
 """Samples of each world that a classifier is trained on."""
-LONGEST = 64
-"""Positions of a sequence that a classifier looks at."""
-LARGEST = 1e30
-
-
-@dataclass(frozen=True, eq=False)
-class Features:
-    """Outputs as a matrix: for sequences, each position's word (as a number) and number."""
-
-    words: dict[Any, int] = field(default_factory=dict)
-    positions: int = 0
-
-    @classmethod
-    def of(cls, *parts: Outputs) -> Features:
-        """The words that occur, and how many positions there are."""
-        if parts[0].kind == VECTORS:
-            return cls()
-        rows = [row for part in parts for row in part.values.tolist()]
-        words = {value: None for row in rows for value in row if not _is_real(value)}
-        longest = max(len(row) for row in rows)
-        return cls({word: place + 1 for place, word in enumerate(words)}, min(longest, LONGEST))
-
-    def matrix(self, outputs: Outputs) -> Array:
-        """A row a draw."""
-        if outputs.kind == VECTORS:
-            return np.clip(outputs.values.astype(np.float64), -LARGEST, LARGEST)
-        table = np.zeros((len(outputs), 2 * self.positions + 1))
-        for place, row in enumerate(outputs.values.tolist()):
-            table[place, -1] = len(row)
-            for position, value in enumerate(row[: self.positions]):
-                if _is_real(value):
-                    table[place, 2 * position + 1] = value
-                else:
-                    table[place, 2 * position] = self.words.get(value, -1)
-        return np.clip(table, -LARGEST, LARGEST)
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, float | int | np.number) and not isinstance(value, bool)
+CELLS = 40_000_000
+"""Numbers that the additive one learns from: fewer samples where outputs are long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +31,14 @@ class ByClassifier(Ordering):
     """Outputs by a trained classifier's score."""
 
     name: str
-    features: Features
+    kind: str
+    width: int
+    columns: Columns
     model: Any = field(repr=False)
 
-    def score(self, outputs: Outputs) -> Array:
+    def _score(self, outputs: Outputs) -> Array:
         with _one_thread():
-            scores = self.model.decision_function(self.features.matrix(outputs))
+            scores = self.model.decision_function(self.columns.matrix(outputs))
         return np.asarray(scores, dtype=float)
 
     def about(self, threshold: float, above: bool) -> str:
@@ -113,19 +79,19 @@ class Pieces:
         return np.asarray(self.model.decision_function(self._features(table)))
 
 
-def learn(with_: Outputs, without: Outputs) -> list[Ordering]:
+def learn(with_: Outputs, without: Outputs, columns: Columns) -> list[Ordering]:
     """Both classifiers, trained."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    with_ = Outputs(with_.kind, with_.values[:MOST])
-    without = Outputs(without.kind, without.values[:MOST])
-    features = Features.of(with_, without)
-    table = np.concatenate([features.matrix(with_), features.matrix(without)])
+    most = max(1000, min(MOST, CELLS // (12 * columns.count)))
+    with_, without = with_.part(0, most), without.part(0, most)
+    of = with_.kind, with_.width, columns
+    table = np.concatenate([columns.matrix(with_), columns.matrix(without)])
     labels = np.repeat([1, 0], [len(with_), len(without)])
     found: list[Ordering] = []
     additive = Pieces.fit(table, labels)
     if additive is not None:
-        found.append(ByClassifier("additive", features, additive))
+        found.append(ByClassifier("additive", *of, additive))
     trees = HistGradientBoostingClassifier(
         max_iter=20,
         learning_rate=0.2,
@@ -136,7 +102,7 @@ def learn(with_: Outputs, without: Outputs) -> list[Ordering]:
     )
     with _one_thread():
         trees.fit(table, labels)
-    found.append(ByClassifier("boosted trees'", features, trees))
+    found.append(ByClassifier("boosted trees'", *of, trees))
     return found
 
 

@@ -9,17 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from whosin.audit.orderings import BINS, ByBin, ByFrequency, ByValue, Ordering
-from whosin.audit.outputs import LABELS, NUMBERS, SEQUENCES, VECTORS, Outputs, join, read
-from whosin.errors import InvalidInput
+from whosin.audit.columns import Columns
+from whosin.audit.orderings import BINS, ByBin, ByFrequency, ByPart, ByValue, Ordering
+from whosin.audit.outputs import FORMS, NUMBERS, Outputs, alike, join, read
+from whosin.audit.tokens import ByCell, ByToken
 from whosin.exact import Array
 
 MANY, SOME = 2000, 20
 """More than a few nested events count as so many when the search judges its own estimates; fewer
 where a classifier ordered them."""
+SCARCE = 12
+"""Below so many counts their logarithm is too rough to judge an event by."""
+MODEST = math.log(2)
+"""What is promised at most where counts are scarce: too hopeful a slope costs the whole bound."""
 PLAIN = 0.05
 """What a less plain event must promise more, as a part, to be chosen."""
 FEW = 64
@@ -50,11 +56,7 @@ class Event:
         """Which outputs are in the event."""
         if not isinstance(outputs, Outputs):
             outputs = read(outputs, len(outputs) if isinstance(outputs, Sized) else 0)
-        try:
-            scores = self.ordering.score(outputs)
-        except (TypeError, ValueError):
-            accepted = "of the kind that was audited"
-            raise InvalidInput("outputs", accepted, outputs.kind) from None
+        scores = self.ordering.score(outputs)
         return np.asarray(scores >= self.threshold if self.above else scores <= self.threshold)
 
     def data(self) -> dict[str, object]:
@@ -103,26 +105,52 @@ class Trial:
 
 def trials_of(first: Pair, second: Pair) -> list[Trial]:
     """What is worth trying for outputs of this kind, from two halves of the search's samples,
-    the plainest first.
+    the plainest first; at least one.
 
     Tables of counts are cheap to learn: each half judges what the other half learnt, and both
-    together order the outputs of the final event. Classifiers learn on the first half only.
+    together order the outputs of the final event. What chooses places or learns from them does so
+    on the first half only.
     """
+    parts = alike([*first, *second])
+    first, second = (parts[0], parts[1]), (parts[2], parts[3])
     both = join([first[0], second[0]]), join([first[1], second[1]])
-    distinct = len(set(both[0].keys().tolist()) | set(both[1].keys().tolist()))
-    draws = len(both[0]) + len(both[1])
+    kind, draws, distinct = both[0].kind, len(both[0]) + len(both[1]), distinct_outputs(both)
     found = []
-    if both[0].kind == NUMBERS and distinct > 2:
+    if kind == NUMBERS and distinct > 2:
         value = ByValue()
         found.append(Trial(value, value.score(both[0]), value.score(both[1])))
-    if distinct <= draws / 2 or both[0].kind == LABELS:
+    if distinct <= draws / 2 or kind == FORMS:
         found.append(_crossed(ByFrequency.learn, first, second, both))
-    if both[0].kind == NUMBERS and distinct > BINS:
+    if kind == NUMBERS and distinct > BINS:
         found.append(_crossed(ByBin.learn, first, second, both))
-    if both[0].kind in (VECTORS, SEQUENCES) and distinct > FEW:
+    if kind != NUMBERS and (distinct > FEW or not found):
+        found += _of_parts(first, second, both, learned=distinct > FEW)
+    return found
+
+
+def distinct_outputs(both: Pair) -> int:
+    """How many different outputs there are in both worlds."""
+    return len(set(both[0].keys().tolist()) | set(both[1].keys().tolist()))
+
+
+def _of_parts(first: Pair, second: Pair, both: Pair, *, learned: bool) -> list[Trial]:
+    """Orderings by the parts of outputs: tokens, the number that differs most, classifiers."""
+    table: Callable[..., Ordering] = ByCell.learn
+    if both[0].kind == FORMS:
+        table = ByToken.learn
+        for part in (*first, *second):
+            _ = part.descriptions  # once, for all that follows
+        both = join([first[0], second[0]]), join([first[1], second[1]])
+    found = [_crossed(partial(table, sign=sign), first, second, both) for sign in (1, -1)]
+    columns = Columns.of(*first)
+    if columns.places:
+        place, missing = columns.places[0], columns.medians[0]
+        number = ByPart(both[0].kind, both[0].width, place, missing)
+        found.append(Trial(number, number.score(second[0]), number.score(second[1])))
+    if learned and columns.count:
         from whosin.audit.classifiers import learn
 
-        for each in learn(*first):
+        for each in learn(*first, columns):
             scores = each.score(second[0]), each.score(second[1])
             found.append(Trial(each, *scores, smooth=True))
     return found
@@ -193,8 +221,23 @@ def _threshold(
     estimate = np.log(excess) - np.log(q)
     spread = np.sqrt((1 - p) * p / excess**2 + (1 - q) / q)
     z = -float(ndtri(error))
-    promise = estimate - spread * math.sqrt(z * z / draws + caution**2 / len(scores))
+    doubt = math.sqrt(z * z / draws + caution**2 / len(scores))
+    promise = estimate - spread * doubt
+    rare = _rare(excess * len(scores), q * len(scores), doubt * math.sqrt(len(scores)))
+    promise = np.where(counts < SCARCE, np.maximum(promise, np.minimum(rare, MODEST)), promise)
     # With a handful of hits to come no test says anything.
     promise = np.where(p * draws >= 3, promise, -np.inf)
     best = int(np.argmax(promise))
     return float(levels[best]), float(promise[best]), float(estimate[best])
+
+
+def _rare(hits: Array, counts: Array, doubt: float) -> Array:
+    """ln of the ratio that two small counts still speak for, so many standard errors away.
+
+    Square roots of counts have a spread of 1/2: the largest κ with
+    2(√hits − √(κ counts)) ≥ doubt √(1 + κ), a quadratic equation for √κ.
+    """
+    a, b = 2 * np.sqrt(hits), 2 * np.sqrt(counts)
+    room = np.maximum(a**2 - doubt**2, 0.0)
+    root = room / (a * b + doubt * np.sqrt(room + b**2))
+    return np.where(root > 0, 2 * np.log(np.maximum(root, 1e-12)), -np.inf)

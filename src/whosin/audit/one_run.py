@@ -1,87 +1,106 @@
-"""One training run with many canaries (Steinke, Nasr, Jagielski 2023).
+"""One training run with many canaries (Steinke, Nasr, Jagielski 2023), with coins of any rate.
 
-Contract: m examples were each included with probability 1/2, independently; scores come from the
-output of that one run (higher: more likely in). Guesses are made on the most extreme scores only.
-Under ε-DP, given the output, the guesses are right like independent coins of probability
-q = e^ε/(1+e^ε) at most (their Proposition 5.1), not only one number of guesses but the whole
-sequence, from the surest guess on. So the correction for choosing how many to guess is exact: the
-p-value is the probability that such a sequence, at *any* of the numbers tried, looks at least as
-surprising as the most surprising one seen.
+Contract: m examples were each included with probability p, independently; scores come from the
+output of that one run (higher: more likely in). Guesses are made on the most extreme scores only
+(`guesses`). Under ε-DP the odds that an example was in, given the output and any other examples,
+are within e^{±ε} of p : (1 − p). So, given the output, "in" guesses are right like independent
+coins of probability q_in = p e^ε / (p e^ε + 1 − p) at most, and "out" guesses with 1 − p in place
+of p: the whole sequence, from the surest guess on.
 
-With δ, given the output, at most F further guesses are right, with E F ≤ 2mδ (their Theorem 5.2);
-the p-value grows by at most 2mδ · max over i of (g(i) − g(0))/i, where g(i) is the p-value when i
-right guesses are given away, bounded for i ≥ 1 by a sum over the numbers tried.
+*How many to guess.* Each number of guesses implies an ε at which so many right ones would be as
+unlikely as `LOOK` of the error; the statistic is the largest of these. The p-value at an ε is the
+probability that a sequence of coins reaches it at *any* of the numbers tried, which is exact, and
+grows with ε and with the coins, because the statistic depends on neither.
 
-Half of the error goes to guesses on both sides ("in" and "out"), half to "in" guesses alone, which
-bound r and so γ and posteriors (THEORY 10); ε is the better of the two. All bounds hold together.
+*The rate.* The coins themselves say which rates are possible: an exact interval for p takes `COINS`
+of the error. A declared rate outside of it is refused; the bounds hold for every rate inside it
+(Berger and Boos 1994), so coins that are not what was declared raise no false alarm. "In" guesses
+take the highest rate; guesses on both sides, of which a higher rate helps one and hurts the other,
+take cells of rates, "in" at the upper end of each and "out" at the lower.
+
+*With δ.* Pr[in | output, others] exceeds q_in by a function of the output and the others whose
+expectation is at most p (1 − q_in) δ, and so for "out"; averaging over unknown examples only makes
+it smaller. So some guess of m is right beyond its coin with probability at most m δ (p (1 − q_in) +
+(1 − p)(1 − q_out)), which is added to the p-value; for fair coins, where it is less, what their
+Theorem 5.2 says, 2mδ · max over i of (g(i) − g(0))/i.
+
+The rest of the error goes in halves to guesses on both sides and to "in" guesses alone, which bound
+r and so γ and posteriors (THEORY 10); ε is the better of the two. All bounds hold together.
 """
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
 
-from whosin.audit.confidence import ROUNDING, at_least, read_confidence
+from whosin.audit import confidence as exact
+from whosin.audit.crossing import Rates, bound
+from whosin.audit.guesses import Guesses, guess
 from whosin.audit.result import Bounds
 from whosin.audit.terms import read_delta
 from whosin.errors import InvalidInput
-from whosin.exact import Array
+from whosin.exact import Array, rational
 
-LARGEST = 40.0
-"""The largest ε that is looked at; m guesses cannot show more than about ln m."""
-CLOSE = 1e-4
-
-
-@dataclass(frozen=True)
-class Guesses:
-    """How many of the surest guesses were right, for each number of guesses that was tried."""
-
-    tried: tuple[int, ...]
-    right: tuple[int, ...]
-
-    def to_dict(self) -> dict[str, object]:
-        """The guesses for programs."""
-        return {"tried": list(self.tried), "right": list(self.right)}
+COINS = 0.2
+"""The part of the error that pays for the interval of the rate."""
+FEWEST = 10
 
 
 @dataclass(frozen=True)
 class OneRun(Bounds):
-    """The result of `one_run`."""
+    """The result of `one_run`.
+
+    Attributes:
+        rate: of inclusion, as declared; `rates` is the interval that the coins leave possible.
+    """
 
     canaries: int
     both: Guesses
     inside: Guesses
+    rate: float
+    rates: Rates
 
     def to_dict(self) -> dict[str, object]:
         """The result for programs."""
         guesses = {"both_sides": self.both.to_dict(), "in_only": self.inside.to_dict()}
-        return {**super().to_dict(), "canaries": self.canaries, "guesses": guesses}
+        about = {"canaries": self.canaries, "rate": self.rate, "rates": list(self.rates)}
+        return {**super().to_dict(), **about, "guesses": guesses}
 
 
 def one_run(
-    included: object, scores: object, confidence: object = 0.95, delta: object = 0
+    included: object,
+    scores: object,
+    confidence: object = 0.95,
+    delta: object = 0,
+    rate: object = 0.5,
 ) -> OneRun:
     """Bound the leakage of one run from below.
 
     Args:
-        included: for each canary whether it was in the data: decided by fair, independent coins.
+        included: for each canary whether it was in the data: decided by independent coins.
         scores: for each canary how much the output looks as if it was in.
         delta: granted to the mechanism.
+        rate: the probability with which each coin put its canary in.
     """
-    (level, error), granted = read_confidence(confidence), read_delta(delta)
+    (level, error), granted = exact.read_confidence(confidence), read_delta(delta)
     inside, values = _read(included, scores)
+    declared = rational(rate, "rate")
+    if not 0 < declared < 1:
+        raise InvalidInput("rate", "strictly between 0 and 1", rate)
+    rates = possible_rates(inside, error * COINS)
+    if not rates[0] <= declared <= rates[1]:
+        heads = int(inside.sum())
+        accepted = f"the results of independent coins, in with probability {float(declared):g}"
+        if declared == 0.5:
+            accepted = "the results of fair coins (declare another rate of inclusion by `rate`)"
+        raise InvalidInput("included", accepted, f"{heads} of {len(inside)} in")
+    share = error * (1 - COINS) / 2
+    both = guess(inside, values, both=True, fixed=granted > 0)
+    top = guess(inside, values, both=False, fixed=granted > 0)
     count = len(inside)
-    order = np.argsort(-values, kind="stable")
-    truth = inside[order]
-    sides = np.empty(count, dtype=bool)  # in, out, in, out …: from both ends inwards
-    sides[0::2] = truth[: (count + 1) // 2]
-    sides[1::2] = ~truth[::-1][: count // 2]
-    both, top = _guesses(sides, granted), _guesses(truth, granted)
-    log_ratio = bound(top, count, error / 2, granted)
-    epsilon = max(log_ratio, bound(both, count, error / 2, granted))
+    log_ratio = bound(top, count, share, granted, rates, float(declared))
+    epsilon = max(log_ratio, bound(both, count, share, granted, rates, float(declared)))
     return OneRun(
         epsilon=epsilon,
         log_ratio=log_ratio,
@@ -90,7 +109,15 @@ def one_run(
         canaries=count,
         both=both,
         inside=top,
+        rate=float(declared),
+        rates=rates,
     )
+
+
+def possible_rates(coins: Array, error: float) -> Rates:
+    """An exact interval for the rate of the coins."""
+    heads, count = int(coins.sum()), len(coins)
+    return exact.lower(heads, count, error / 2), exact.upper(heads, count, error / 2)
 
 
 def _read(included: object, scores: object) -> tuple[Array, Array]:
@@ -101,88 +128,14 @@ def _read(included: object, scores: object) -> tuple[Array, Array]:
     if coins.ndim != 1 or len(coins) != len(values):
         got = f"{coins.shape} and {values.shape}"
         raise InvalidInput("included and scores", "lists of one length", got)
+    if coins.dtype == object and all(isinstance(coin, _COINS) for coin in coins.tolist()):
+        coins = coins.astype(np.float64)
     if coins.dtype.kind not in "biuf" or not np.isin(coins, (0, 1)).all():
         raise InvalidInput("included", "True or False (1 or 0) for each canary", "something else")
-    count, heads = len(coins), int(coins.sum())
-    if count < 10:
-        raise InvalidInput("included", "at least 10 canaries (some 1,000 show most leaks)", count)
-    # Hoeffding: fair coins are further off than this once in 10^9.
-    if abs(heads - count / 2) > math.sqrt(count * math.log(2e9) / 2):
-        accepted = "the results of fair coins, each canary in with probability 1/2"
-        raise InvalidInput("included", accepted, f"{heads} of {count} in")
+    if len(coins) < FEWEST:
+        accepted = f"at least {FEWEST} canaries (some 1,000 show most leaks)"
+        raise InvalidInput("included", accepted, len(coins))
     return coins.astype(bool), values
 
 
-def _guesses(right: Array, delta: float) -> Guesses:
-    """How many are right among the first k, for some k fixed by the number of canaries alone.
-
-    With δ few and large ones: a guess that is given away weighs most among few.
-    """
-    count = len(right)
-    steps = [step / 2 for step in range(15)] if not delta else [0, 1, 2, 3]
-    tried = sorted({max(1, round(count / 2**step)) for step in steps})
-    tried = [size for size in tried if size >= min(5, count)]
-    totals = np.cumsum(right)
-    return Guesses(tuple(tried), tuple(int(totals[size - 1]) for size in tried))
-
-
-def bound(guesses: Guesses, canaries: int, error: float, delta: float) -> float:
-    """The largest ε whose p-value is at most the error."""
-    held, refused = 0.0, 0.5
-    if p_value(guesses, canaries, 0.0, delta) > error:
-        return 0.0
-    while refused < LARGEST and p_value(guesses, canaries, refused, delta) <= error:
-        held, refused = refused, refused * 2
-    while refused - held > CLOSE * max(refused, 0.1):
-        middle = (held + refused) / 2
-        if p_value(guesses, canaries, middle, delta) <= error:
-            held = middle
-        else:
-            refused = middle
-    return held
-
-
-def p_value(guesses: Guesses, canaries: int, epsilon: float, delta: float = 0.0) -> float:
-    """How likely it is, at most, to look as surprising as this somewhere, under (ε, δ)-DP."""
-    q = 1 / (1 + math.exp(-epsilon)) * (1 + 1e-12)
-    pairs = zip(guesses.right, guesses.tried, strict=True)
-    seen = min(at_least(right, size, q) for right, size in pairs) * (1 + ROUNDING)
-    # The fewest right guesses, at each number tried, that are as surprising.
-    needed = [_fewest(size, q, seen) for size in guesses.tried]
-    crossing = _crosses(guesses.tried, needed, q)
-    if delta:
-        from scipy.stats import binom
-
-        given = np.arange(1, canaries + 1)
-        sums = np.zeros(canaries)
-        for size, least in zip(guesses.tried, needed, strict=True):
-            sums += binom.sf(least - given - 1, size, q)
-        gains = (np.minimum(sums, 1.0) - crossing) / given
-        crossing += 2 * canaries * delta * max(0.0, float(gains.max()))
-    return min(1.0, crossing * (1 + ROUNDING) + 1e-12)
-
-
-def _fewest(size: int, q: float, tail: float) -> int:
-    """The fewest v with Pr[Binomial(size, q) ≥ v] ≤ tail; size + 1 where there is none."""
-    return bisect_left(range(size + 1), True, key=lambda least: at_least(least, size, q) <= tail)
-
-
-def _crosses(sizes: tuple[int, ...], needed: list[int], q: float) -> float:
-    """Pr[at some size k at least needed[k] of the first k coins are right], coins of probability q.
-
-    Step by step from one size to the next: the distribution of right guesses among those who have
-    not crossed yet.
-    """
-    from scipy.signal import fftconvolve
-    from scipy.stats import binom
-
-    alive, crossed, done = np.ones(1), 0.0, 0
-    for size, least in zip(sizes, needed, strict=True):
-        step = binom.pmf(np.arange(size - done + 1), size - done, q)
-        short = min(len(alive), len(step)) < 200
-        alive = np.convolve(alive, step) if short else fftconvolve(alive, step).clip(0)
-        crossed += float(alive[least:].sum())
-        alive, done = alive[:least], size
-        if not len(alive):
-            break
-    return crossed
+_COINS = (bool, int, float, np.generic)

@@ -2,8 +2,9 @@
 
 Contract: an ordering gives every output a score; the events that are tried are {score ≥ t} and
 {score ≤ t}. It is learnt on samples that are used for nothing else, so it may be as clever, or as
-wrong, as it likes: a poor ordering finds less, and never invents anything. `about` puts an event in
-words, `data` as plain data.
+wrong, as it likes: a poor ordering finds less, and never invents anything. An output of another
+kind than it was learnt on has the score NaN, which is in no event. `about` puts an event in words,
+`data` as plain data.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from whosin.audit.outputs import LABELS, SEQUENCES, Outputs
+from whosin.audit.describing import Place, place_words
+from whosin.audit.outputs import FORMS, NUMBERS, VECTORS, Outputs
 from whosin.exact import Array
 
 SHOWN = 6
@@ -25,14 +27,36 @@ SMOOTH = 0.5
 BINS = 64
 TAILS = (1e-4, 3e-4, 1e-3, 2e-3, 5e-3)
 """Bins of equal frequency, and finer ones in the tails, where the largest ratios often are."""
+SLICE = 20_000
+"""Forms that are described at a time, to save memory."""
 
 
 class Ordering(ABC):
-    """A score for every output: high where "with" seems more likely than "without"."""
+    """A score for every output: high where "with" seems more likely than "without".
 
-    @abstractmethod
+    Attributes:
+        kind, width: of the outputs that it orders.
+    """
+
+    kind: str
+    width: int
+
     def score(self, outputs: Outputs) -> Array:
         """A number a draw."""
+        if outputs.kind == FORMS and len(outputs) > SLICE:
+            starts = range(0, len(outputs), SLICE)
+            return np.concatenate([self.score(outputs.part(at, at + SLICE)) for at in starts])
+        fits, inside = outputs.matching(self.kind, self.width)
+        if fits.all():
+            return self._score(inside)
+        scores = np.full(len(outputs), np.nan)
+        if len(inside):
+            scores[fits] = self._score(inside)
+        return scores
+
+    @abstractmethod
+    def _score(self, outputs: Outputs) -> Array:
+        """A number a draw, of outputs of its own kind."""
 
     @abstractmethod
     def about(self, threshold: float, above: bool) -> str:
@@ -47,7 +71,10 @@ class Ordering(ABC):
 class ByValue(Ordering):
     """Numbers as they are: the events are half-lines."""
 
-    def score(self, outputs: Outputs) -> Array:
+    kind: str = NUMBERS
+    width: int = 0
+
+    def _score(self, outputs: Outputs) -> Array:
         return outputs.values.astype(np.float64)
 
     def about(self, threshold: float, above: bool) -> str:
@@ -58,9 +85,35 @@ class ByValue(Ordering):
 
 
 @dataclass(frozen=True, eq=False)
+class ByPart(Ordering):
+    """Outputs by the number at one place; `missing` where there is none."""
+
+    kind: str
+    width: int
+    place: Place
+    missing: float
+
+    def _score(self, outputs: Outputs) -> Array:
+        if self.kind == VECTORS:
+            return outputs.values[:, self.place[0]].astype(np.float64)
+        return np.array([d.numbers.get(self.place, self.missing) for d in outputs.descriptions])
+
+    def about(self, threshold: float, above: bool) -> str:
+        where = "the output" if not self.place else f"output{place_words(self.place)}"
+        return f"{where} {'≥' if above else '≤'} {threshold:.6g}"
+
+    def data(self, threshold: float, above: bool) -> dict[str, object]:
+        place = [str(step) for step in self.place]
+        limit = {"place": place, "at_least" if above else "at_most": threshold}
+        return {**super().data(threshold, above), **limit}
+
+
+@dataclass(frozen=True, eq=False)
 class ByFrequency(Ordering):
     """Outputs that come again, by the ratio of their counts; unseen ones are in the middle."""
 
+    kind: str
+    width: int
     scores: dict[Any, float]
     shown: dict[Any, Any] = field(repr=False)
     _keys: Array | None = field(repr=False, default=None)
@@ -69,16 +122,16 @@ class ByFrequency(Ordering):
     @classmethod
     def learn(cls, with_: Outputs, without: Outputs) -> ByFrequency:
         """Count outputs in both worlds."""
-        if with_.kind in (LABELS, SEQUENCES):
+        if with_.kind == FORMS:
             return cls._of_objects(with_, without)
         keys = np.concatenate([with_.keys(), without.keys()])
         values = np.concatenate([with_.values, without.values])
         found, first, codes = np.unique(keys, return_index=True, return_inverse=True)
         counts = [np.bincount(part, minlength=len(found)) for part in np.split(codes, [len(with_)])]
-        logs = _smoothed(counts[0], counts[1], len(with_), len(without))
+        logs = log_ratios(counts[0], counts[1], len(with_), len(without))
         shown = dict(zip(found.tolist(), values[first].tolist(), strict=True))
         table = dict(zip(found.tolist(), logs.tolist(), strict=True))
-        return cls(table, shown, found, logs)
+        return cls(with_.kind, with_.width, table, shown, found, logs)
 
     @classmethod
     def _of_objects(cls, with_: Outputs, without: Outputs) -> ByFrequency:
@@ -87,10 +140,11 @@ class ByFrequency(Ordering):
             for value in outputs.values.tolist():
                 counts.setdefault(value, [0, 0])[world] += 1
         table = np.array(list(counts.values()))
-        logs = _smoothed(table[:, 0], table[:, 1], len(with_), len(without))
-        return cls(dict(zip(counts, logs.tolist(), strict=True)), {key: key for key in counts})
+        logs = log_ratios(table[:, 0], table[:, 1], len(with_), len(without))
+        scores = dict(zip(counts, logs.tolist(), strict=True))
+        return cls(FORMS, 0, scores, {key: key for key in counts})
 
-    def score(self, outputs: Outputs) -> Array:
+    def _score(self, outputs: Outputs) -> Array:
         if self._keys is None or self._scores is None:
             find = self.scores.get
             return np.array([find(value, 0.0) for value in outputs.values.tolist()])
@@ -109,21 +163,23 @@ class ByFrequency(Ordering):
 
     def about(self, threshold: float, above: bool) -> str:
         members = self._members(threshold, above)
-        return f"output is {_listed((repr(member) for member in members), len(members))}"
+        return f"output is {listed((repr(member) for member in members), len(members))}"
 
     def data(self, threshold: float, above: bool) -> dict[str, object]:
         members = self._members(threshold, above)
         return {**super().data(threshold, above), "outputs": members[:1000]}
 
 
-def _smoothed(hits: Array, other: Array, trials: int, others: int) -> Array:
+def log_ratios(hits: Array, other: Array, trials: int, others: int) -> Array:
+    """ln of the ratio of frequencies, with `SMOOTH` imagined draws."""
     ratio = np.log((hits + SMOOTH) / (trials + SMOOTH)) - np.log(
         (other + SMOOTH) / (others + SMOOTH)
     )
     return np.asarray(ratio)
 
 
-def _listed(words: Iterable[str], count: int) -> str:
+def listed(words: Iterable[str], count: int) -> str:
+    """The first few of many, joined by "or"."""
     shown = [word for word, _ in zip(words, range(SHOWN), strict=False)]
     more = f" or {count - SHOWN} more" if count > SHOWN else ""
     return " or ".join(shown) + more
@@ -135,6 +191,8 @@ class ByBin(Ordering):
 
     edges: Array
     scores: Array
+    kind: str = NUMBERS
+    width: int = 0
 
     @classmethod
     def learn(cls, with_: Outputs, without: Outputs) -> ByBin:
@@ -147,9 +205,9 @@ class ByBin(Ordering):
             np.bincount(np.searchsorted(edges, part, side="right"), minlength=len(edges) + 1)
             for part in values
         ]
-        return cls(edges, _smoothed(counts[0], counts[1], len(with_), len(without)))
+        return cls(edges, log_ratios(counts[0], counts[1], len(with_), len(without)))
 
-    def score(self, outputs: Outputs) -> Array:
+    def _score(self, outputs: Outputs) -> Array:
         places = np.searchsorted(self.edges, outputs.values.astype(np.float64), side="right")
         return np.asarray(self.scores[places])
 
@@ -167,7 +225,7 @@ class ByBin(Ordering):
 
     def about(self, threshold: float, above: bool) -> str:
         found = self._intervals(threshold, above)
-        return f"output in {_listed((f'[{a:.6g}, {b:.6g})' for a, b in found), len(found))}"
+        return f"output in {listed((f'[{a:.6g}, {b:.6g})' for a, b in found), len(found))}"
 
     def data(self, threshold: float, above: bool) -> dict[str, object]:
         found = [list(each) for each in self._intervals(threshold, above)]

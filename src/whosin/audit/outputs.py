@@ -1,38 +1,43 @@
-"""What a mechanism returned, read into one of four kinds.
+"""What a mechanism returned in many draws, as one of three kinds.
 
-Contract: outputs are `numbers` (one a draw), `vectors` (a row of numbers a draw), `labels` (text,
-None, any hashable value that equals another by what it holds) or `sequences` (tuples of numbers,
-text, bits, None, of any lengths: answers with an early stop). NaN, unhashable values, objects that
-equal nothing but themselves and a kind that changes between draws are refused, by messages that say
-what to return instead.
+Contract: outputs are `numbers` (one a draw), `vectors` (a row of numbers of one length a draw) or
+`forms`: anything else, frozen (`freezing`). Everything here is a copy. Outputs of several kinds
+together are forms, so that a kind or a length that changes from draw to draw, or between the
+worlds, is a difference like any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from whosin.audit.describing import Description, describe
+from whosin.audit.freezing import FIELD, SUPPORTED, as_array, freeze
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 
-NUMBERS, VECTORS, LABELS, SEQUENCES = "numbers", "vectors", "labels", "sequences"
-FIELD = "output of the mechanism"
-SUPPORTED = "numbers, text, None, other hashable values with an __eq__, or sequences of these"
+NUMBERS, VECTORS, FORMS = "numbers", "vectors", "forms"
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """Outputs of one kind: an array of numbers, of rows, or of objects."""
+    """Outputs of one kind: an array of numbers, of rows, or of frozen objects."""
 
     kind: str
     values: Array
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def width(self) -> int:
+        """Numbers a row, of vectors."""
+        return int(self.values.shape[1]) if self.kind == VECTORS else 0
 
     def keys(self) -> Array:
         """One key a draw, the same for equal outputs.
@@ -56,6 +61,40 @@ class Outputs:
         count = min(len(self), len(other))
         return bool(self.keys()[:count].tolist() == other.keys()[:count].tolist())
 
+    def part(self, start: int, stop: int) -> Outputs:
+        """The draws from `start` to `stop`."""
+        return Outputs(self.kind, self.values[start:stop])
+
+    def as_forms(self) -> Outputs:
+        """The same outputs as forms."""
+        if self.kind == FORMS:
+            return self
+        items = self.values.tolist()
+        return Outputs(FORMS, _objects([tuple(i) if self.kind == VECTORS else i for i in items]))
+
+    def matching(self, kind: str, width: int) -> tuple[Array, Outputs]:
+        """Which draws are of another kind (and width), and those draws as that kind."""
+        if kind == FORMS or (self.kind == kind and self.width == width):
+            return np.ones(len(self), dtype=bool), self.as_forms() if kind == FORMS else self
+        items = self.as_forms().values.tolist()
+        fits = np.array([_fits(item, kind, width) for item in items], dtype=bool)
+        shape = (0, width) if kind == VECTORS else (0,)
+        rows = [item for item, fit in zip(items, fits, strict=True) if fit]
+        return fits, Outputs(kind, np.array(rows, dtype=float) if rows else np.zeros(shape))
+
+    @cached_property
+    def descriptions(self) -> list[Description]:
+        """What can be said of each draw; equal outputs share it."""
+        items = self.as_forms().values.tolist()
+        known = {value: describe(value) for value in dict.fromkeys(items)}
+        return [known[value] for value in items]
+
+
+def _fits(item: object, kind: str, width: int) -> bool:
+    if kind == NUMBERS:
+        return _is_number(item)
+    return isinstance(item, tuple) and len(item) == width and all(_is_number(v) for v in item)
+
 
 def _bits(values: Array) -> Array:
     """Numbers as whole numbers, equal ones alike, also when 1 comes as 1.0 in another call."""
@@ -64,92 +103,86 @@ def _bits(values: Array) -> Array:
     return (values.astype(np.float64) + 0.0).view(np.int64)  # + 0.0: −0 is 0
 
 
-def read(raw: object, size: int) -> Outputs:
+def read(raw: Any, size: int) -> Outputs:
     """Read what one call returned for `size` draws."""
-    if isinstance(raw, np.ndarray) and raw.dtype != object:
-        return _array(raw, size)
-    if isinstance(raw, str | bytes) or not hasattr(raw, "__len__") or not hasattr(raw, "__iter__"):
-        raise InvalidInput(FIELD, f"an array or list of {size} outputs", type(raw).__name__)
-    items: list[Any] = list(raw)
-    if len(items) != size:
-        raise InvalidInput(FIELD, f"{size} outputs, as many as were asked for", len(items))
-    if all(_is_number(item) for item in items) and np.asarray(items).dtype != object:
-        return _array(np.asarray(items), size)
-    if all(isinstance(item, list | tuple | np.ndarray) for item in items):
-        return _rows(items)
-    sequences = [isinstance(item, list | tuple | np.ndarray) for item in items]
-    if any(sequences) and any(_is_number(item) for item in items):
-        raise InvalidInput(FIELD, "of one kind in every draw", "numbers, and sequences")
-    if any(sequences) or any(isinstance(item, float | np.floating) for item in items):
-        # A word in place of a number, or of a sequence.
-        return _rows([item if row else (item,) for item, row in zip(items, sequences, strict=True)])
-    for item in items:
-        if not _is_label(item):
-            raise InvalidInput(FIELD, SUPPORTED, type(item).__name__)
-    return Outputs(LABELS, _objects(items))
+    if not isinstance(raw, np.ndarray | list | tuple):
+        raw = _batch(raw, size)
+    if isinstance(raw, np.ndarray) and raw.dtype.kind in "iubf" and raw.ndim > 0:
+        _check_count(len(raw), size)
+        return of_array(raw)
+    if isinstance(raw, np.ndarray) and raw.ndim == 0:
+        raise InvalidInput(FIELD, f"{size} outputs, as many as were asked for", "one value")
+    _check_count(len(raw), size)
+    return of_items([freeze(item) for item in raw])
+
+
+def _batch(raw: Any, size: int) -> Any:
+    """A list or array out of whatever holds a draw an entry."""
+    accepted = f"an array or list of {size} outputs"
+    if isinstance(raw, str | bytes | dict) or hasattr(raw, "columns"):
+        raise InvalidInput(FIELD, accepted, type(raw).__name__)
+    array = as_array(raw)
+    if array is not None:
+        return array
+    if not isinstance(raw, Iterable):
+        raise InvalidInput(FIELD, accepted, type(raw).__name__)
+    return [freeze(item) for item in islice(raw, size + 1)]  # each before the next is made
+
+
+def _check_count(count: int, size: int) -> None:
+    if count != size:
+        raise InvalidInput(FIELD, f"{size} outputs, as many as were asked for", count)
+
+
+def of_array(array: Array) -> Outputs:
+    """Numbers or rows of numbers, copied; forms where a NaN is among them."""
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        return of_items([freeze(row) for row in array])
+    if array.ndim == 1:
+        return Outputs(NUMBERS, array.copy())
+    rows = array.reshape(len(array), -1)
+    if rows.shape[1] == 0:
+        return Outputs(FORMS, _objects([()] * len(array)))
+    return Outputs(VECTORS, rows.copy())
+
+
+def of_items(items: list[Any]) -> Outputs:
+    """Frozen outputs, as numbers or vectors where all of them are."""
+    if items and all(_is_number(item) for item in items):
+        array = np.asarray(items)
+        if array.dtype != object:
+            return Outputs(NUMBERS, array)
+    widths = {len(item) if isinstance(item, tuple) else 0 for item in items}
+    rows = len(widths) == 1 and 0 not in widths
+    if rows and all(_is_number(value) for item in items for value in item):
+        array = np.asarray(items)
+        if array.dtype != object:
+            return Outputs(VECTORS, array)
+    return Outputs(FORMS, _objects(items))
 
 
 def join(parts: Sequence[Outputs]) -> Outputs:
-    """Several calls' outputs as one; all of one kind."""
-    first = parts[0]
-    for part in parts[1:]:
-        same_kind(first, part)
-    return Outputs(first.kind, np.concatenate([part.values for part in parts]))
+    """Several calls' outputs as one."""
+    if len(parts) == 1:
+        return parts[0]
+    same = alike(parts)
+    joined = Outputs(same[0].kind, np.concatenate([part.values for part in same]))
+    if all("descriptions" in vars(part) for part in same):
+        vars(joined)["descriptions"] = [each for part in same for each in part.descriptions]
+    return joined
 
 
-def same_kind(first: Outputs, other: Outputs) -> None:
-    """Refuse outputs whose kind changed from one call to another."""
-    if first.kind != other.kind:
-        got = f"{first.kind}, then {other.kind}"
-        raise InvalidInput(FIELD, "of one kind in every draw and in both worlds", got)
-    if first.kind == VECTORS and first.values.shape[1] != other.values.shape[1]:
-        got = f"{first.values.shape[1]}, then {other.values.shape[1]}"
-        accepted = "vectors of one length (or tuples, where answers may stop early)"
-        raise InvalidInput(FIELD, accepted, got)
+def alike(parts: Sequence[Outputs]) -> list[Outputs]:
+    """The same outputs, all of one kind."""
+    return list(parts) if _one_kind(parts) else [part.as_forms() for part in parts]
 
 
-def _array(array: Array, size: int) -> Outputs:
-    if array.ndim == 0 or len(array) != size:
-        got = "one value" if array.ndim == 0 else f"{len(array)}"
-        raise InvalidInput(FIELD, f"{size} outputs, as many as were asked for", got)
-    if array.dtype.kind in "US":
-        return Outputs(LABELS, _objects(array.tolist()))
-    if array.dtype.kind not in "iubf":
-        raise InvalidInput(FIELD, SUPPORTED, f"{array.dtype} values")
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        raise InvalidInput(FIELD, _NOT_NAN, "NaN")
-    if array.ndim == 1:
-        return Outputs(NUMBERS, array)
-    return Outputs(VECTORS, array.reshape(size, -1))
-
-
-_NOT_NAN = "without NaN (return None or a word in its place, if an observer would see it)"
-
-
-def _rows(items: list[Any]) -> Outputs:
-    rows = [tuple(item.tolist()) if isinstance(item, np.ndarray) else tuple(item) for item in items]
-    lengths = {len(row) for row in rows}
-    if len(lengths) == 1 and 0 not in lengths and all(_is_number(v) for row in rows for v in row):
-        return _array(np.asarray(rows), len(rows))
-    for row in rows:
-        for value in row:
-            if not _is_label(value):
-                raise InvalidInput(FIELD, SUPPORTED, f"{type(value).__name__} inside a sequence")
-            if isinstance(value, float | np.floating) and value != value:
-                raise InvalidInput(FIELD, _NOT_NAN, "NaN")
-    return Outputs(SEQUENCES, _objects(rows))
-
-
-def _is_label(item: object) -> bool:
-    """Whether an output can come again: an object without an `__eq__` equals only itself, so that
-    no two draws of it would be alike."""
-    if not isinstance(item, Hashable):
-        return False
-    return isinstance(item, Enum | None) or type(item).__eq__ is not object.__eq__
+def _one_kind(parts: Sequence[Outputs]) -> bool:
+    return len({(part.kind, part.width) for part in parts}) == 1
 
 
 def _is_number(item: object) -> bool:
-    return isinstance(item, int | float | np.number | np.bool_)
+    return isinstance(item, int | float)
 
 
 def _objects(items: Sequence[Any]) -> Array:
@@ -157,3 +190,6 @@ def _objects(items: Sequence[Any]) -> Array:
     for place, item in enumerate(items):  # one by one: NumPy would unpack tuples
         array[place] = item
     return array
+
+
+__all__ = ["FIELD", "FORMS", "NUMBERS", "SUPPORTED", "VECTORS", "Outputs", "alike", "join", "read"]

@@ -120,6 +120,8 @@ class Audit(Bounds):
         counts: what was counted; the first one gives `epsilon` its event.
         samples: draws of each world, all stages together.
         notes: what one should know besides, such as that the mechanism has no randomness.
+        blind: every output was distinct, and none had a number or a part that comes again: nothing
+            could be learnt, whatever leaks.
         with_, without: the inputs.
         pattern: the name of the pair of inputs, where a search chose it.
     """
@@ -130,6 +132,7 @@ class Audit(Bounds):
     without: object
     notes: tuple[str, ...] = ()
     pattern: str | None = None
+    blind: bool = False
 
     @property
     def event(self) -> Event:
@@ -160,6 +163,7 @@ class Audit(Bounds):
             "event": self.counts[0].to_dict(),
             "counts": [count.to_dict() for count in self.counts],
             "notes": list(self.notes),
+            "blind": self.blind,
         }
 
 

@@ -1,118 +1,171 @@
 """Drawing from a mechanism: any callable, read with care.
 
-Contract: a mechanism is `m(input, size, rng)`, which returns `size` independent outputs, or one
-draw a call: `m(input, rng)` or `m(input)`. What it raises, and draws that repeat themselves, become
-one clear message. What the caller must ensure: draws are independent of each other and of earlier
-ones.
+Contract: each draw is frozen as soon as it is made. An exception that a draw raises is its output:
+an observer would see it. Only these are never outputs, for they tell of a broken program: wrong
+calls and names (`TypeError`, `NameError`, `AttributeError`, `ImportError`, `NotImplementedError`),
+exhausted memory or recursion; they are refused by name. `sys.exit` is a failing environment. A call
+for many draws that raises cannot say which draw did: if that happens in the search, every draw is
+made by a call of its own from then on; if it happens first in the count, the audit is
+refused, for a sample that leaves out what raised would be biased. What the caller must ensure:
+draws are independent of each other and of earlier ones.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from whosin.audit.outputs import Outputs, join, read, same_kind
-from whosin.errors import InvalidInput, WhosinError
+from whosin.audit.calling import Call, Mechanism, read_call
+from whosin.audit.freezing import Raised, freeze
+from whosin.audit.outputs import FORMS, Outputs, alike, join, of_items, read
+from whosin.errors import InvalidInput, MechanismFailed, WhosinError
 
-Mechanism = Callable[..., Any]
 CHUNK = 250_000
 """Draws asked for in one call at most: a million vectors at once would not fit a small machine."""
 TELLING = 20
 """So many draws that differ from the commonest one and come again in order are no accident."""
+BROKEN = (
+    TypeError,
+    NameError,
+    AttributeError,
+    ImportError,
+    NotImplementedError,
+    RecursionError,
+    MemoryError,
+)
+"""Exceptions that tell of a broken program, and are never outputs."""
 
 
 def one_draw(function: Mechanism) -> Mechanism:
     """A mechanism out of a function that makes one draw a call, `f(input, rng)` or `f(input)`.
 
-    `two_worlds` sees from the signature which kind a function is; say it where that misleads, as
-    with further optional parameters.
+    `two_worlds` sees from the signature which kind a function is; say it where that misleads.
     """
-    takes_rng = _accepts(function, 2)
-
-    def draw(value: object, size: int, rng: np.random.Generator) -> list[Any]:
-        if takes_rng:
-            return [function(value, rng) for _ in range(size)]
-        return [function(value) for _ in range(size)]
-
-    return draw
+    return read_call(function, one_draw=True)
 
 
-def _accepts(function: Mechanism, count: int) -> bool:
-    try:
-        inspect.signature(function).bind(*range(count))
-    except TypeError:
-        return False
-    except ValueError:  # a builtin without a signature
-        return count == 3
-    return True
+def vectorised(mechanism: object) -> Call:
+    """The mechanism, and how to call it."""
+    return mechanism if isinstance(mechanism, Call) else read_call(mechanism)
 
 
-def vectorised(mechanism: object) -> Mechanism:
-    """The mechanism as `m(input, size, rng)`."""
-    if not callable(mechanism):
-        raise InvalidInput("mechanism", "a function m(input, size, rng)", type(mechanism).__name__)
-    if _accepts(mechanism, 3):
-        return mechanism
-    if _accepts(mechanism, 2) or _accepts(mechanism, 1):
-        return one_draw(mechanism)
-    raise InvalidInput(
-        "mechanism", "callable as m(input, size, rng), m(input, rng) or m(input)", _shape(mechanism)
-    )
-
-
-def _shape(mechanism: Any) -> str:
-    return (
-        f"{getattr(mechanism, '__name__', type(mechanism).__name__)}{inspect.signature(mechanism)}"
-    )
-
-
-@dataclass(frozen=True)
+@dataclass
 class World:
-    """One input of a mechanism, from which samples are drawn."""
+    """One input of a mechanism, from which samples are drawn.
 
-    mechanism: Mechanism
+    Attributes:
+        singly: whether each draw takes a call of its own.
+    """
+
+    mechanism: Call
     value: object
     name: str
     rng: np.random.Generator
+    singly: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.singly = not self.mechanism.many
+
+    def explore(self, size: int) -> Outputs:
+        """Outputs that are not counted: a call that raises is made again, draw by draw."""
+        if not self.singly:
+            try:
+                return self._many(size)
+            except _Failed:
+                self.singly = True
+        return self._one_by_one(size)
 
     def draw(self, size: int) -> Outputs:
-        """Fresh outputs."""
-        return join([self._call(count) for count in chunks(size)])
-
-    def _call(self, count: int) -> Outputs:
+        """Fresh outputs to count."""
+        if self.singly:
+            return self._one_by_one(size)
         try:
-            return read(self.mechanism(self.value, count, self.rng), count)
-        except (WhosinError, KeyboardInterrupt, MemoryError):
+            return self._many(size)
+        except _Failed as failure:
+            accepted = (
+                "a function whose exceptions show in the search (take more samples, or write it "
+                "with one draw a call, m(input, rng), where an exception is an output)"
+            )
+            raise self._wrong(failure.error, accepted) from failure.error
+
+    def _many(self, size: int) -> Outputs:
+        return join([self._read(count) for count in chunks(size)])
+
+    def _read(self, count: int) -> Outputs:
+        found: Outputs = self._call(count, lambda raw: read(raw, count))
+        return found
+
+    def _one_by_one(self, size: int) -> Outputs:
+        found = []
+        for _ in range(size):
+            try:
+                found.append(self._call(1, _only if self.mechanism.many else freeze))
+            except _Failed as failure:
+                found.append(Raised.of(failure.error))
+        return of_items(found)
+
+    def _call(self, size: int, receive: Callable[[Any], Any]) -> Any:
+        """What the mechanism returned, received at once: an iterator may raise later."""
+        try:
+            return receive(self.mechanism(self.value, size, self.rng))
+        except (WhosinError, KeyboardInterrupt):
             raise
+        except BROKEN as error:
+            raise self._wrong(error) from error
         except Exception as error:
-            words = " ".join(str(error).split())[:200]
-            raise InvalidInput(
-                f"mechanism on the input {self.name}",
-                "a function that returns an output for every draw (where an observer would see a "
-                "failure, catch it and return it as an output)",
-                f"{type(error).__name__}: {words}",
-            ) from error
+            raise _Failed(error) from error
+        except SystemExit as error:
+            words = f"the mechanism ended the program (sys.exit({error.code!r})) on the input "
+            raise MechanismFailed(words + self.name) from error
+
+    def _wrong(self, error: BaseException, accepted: str | None = None) -> InvalidInput:
+        usual = (
+            "a function that returns an output for every draw (where an observer would see a "
+            "failure, catch it and return it as an output)"
+        )
+        words = " ".join(str(error).split())[:200]
+        got = f"{type(error).__name__}: {words}"
+        return InvalidInput(f"mechanism on the input {self.name}", accepted or usual, got)
+
+
+def _only(raw: Any) -> Any:
+    """The one output of a call for one."""
+    return read(raw, 1).as_forms().values[0]
+
+
+class _Failed(Exception):
+    """A call raised; `error` is what."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def raised(outputs: Outputs) -> Counter[str]:
+    """How many draws raised, by the kind of exception."""
+    if outputs.kind != FORMS:
+        return Counter()
+    return Counter(each.name for each in outputs.values.tolist() if isinstance(each, Raised))
 
 
 def check_fresh(first: Outputs, second: Outputs) -> None:
     """Refuse draws that come again in the same order: the mechanism seeds itself at each call."""
-    same_kind(first, second)
     keys = first.keys()[: len(second)].tolist()
     uncommon = len(keys) - Counter(keys).most_common(1)[0][1]
-    if uncommon >= TELLING and first.repeats(second):
+    if uncommon >= TELLING and first.kind == second.kind and first.repeats(second):
         accepted = "a function whose draws differ from call to call (use the rng that it is given)"
         raise InvalidInput("mechanism", accepted, f"the same {len(keys)} draws twice")
 
 
 def is_constant(*parts: Outputs) -> bool:
     """Whether all outputs are one and the same."""
-    first = parts[0].keys()[0]
-    return all(key == first for part in parts for key in part.keys().tolist())
+    same = alike(parts)
+    first = same[0].keys()[0]
+    return all(key == first for part in same for key in part.keys().tolist())
 
 
 def chunks(total: int) -> list[int]:

@@ -1,10 +1,11 @@
 """Scores of members and non-members of a model's training data.
 
 Contract: scores are independent draws, members' from one distribution and non-members' from another
-(higher: more likely a member). The threshold is chosen on a part of the scores picked at random and
-counted on the rest, by the exact test of `ratio`. True positive rates at a false positive rate need
-no choice: the threshold is a rank among the non-members that depends on nothing but their number,
-so that both rates have exact bounds (order statistics; Clopper and Pearson).
+(higher: more likely a member). Nothing is chosen: the events are fixed ranks of the other side's
+scores, from the median to the most extreme one, and each takes an equal part of the error
+(`ranks`). So bounds reach low false positive rates, ties never help, and no score is spent on a
+search. True positive rates at a false positive rate rest on ranks too (order statistics; Clopper
+and Pearson).
 """
 
 from __future__ import annotations
@@ -15,16 +16,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from whosin.audit import confidence as exact
-from whosin.audit.counting import judge, log_ratio, pick
-from whosin.audit.events import Event, Trial, choose
+from whosin.audit.counting import log_ratio
+from whosin.audit.events import WITH, WITHOUT, Event
 from whosin.audit.orderings import ByValue
-from whosin.audit.outputs import NUMBERS, Outputs
+from whosin.audit.ranks import RankTest, ranks
 from whosin.audit.result import Bounds, Count
 from whosin.audit.terms import read_delta, read_seed
 from whosin.errors import InvalidInput
 from whosin.exact import Array, rational
 
-SEARCH = 0.3
 FEWEST = 20
 POINTS = 24
 """Points of the drawn curve, all of whose bounds hold together."""
@@ -123,15 +123,17 @@ def scores(
     confidence: object = 0.95,
     *,
     delta: object = 0,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> Scores:
     """Bound from below what an attack's scores tell about membership.
 
     Args:
         members, non_members: scores of people in the training data and of others like them; lists,
             arrays, or mappings from a person to a score (then nobody may be in both).
-        seed: decides which scores choose the threshold.
+        delta: granted to the mechanism.
+        seed: of no effect, because nothing is drawn; for scripts that name it.
     """
+    read_seed(seed)
     (level, error), granted = exact.read_confidence(confidence), read_delta(delta)
     _check_people(members, non_members)
     inside, outside = read_scores(members, "members"), read_scores(non_members, "non_members")
@@ -140,32 +142,42 @@ def scores(
             accepted = f"at least {FEWEST} scores (some 1,000 show most leaks)"
             raise InvalidInput(name, accepted, len(values))
     _check_values(inside, outside)
-    rng = np.random.default_rng(read_seed(seed))
-    parts = [
-        np.split(rng.permutation(each), [round(len(each) * SEARCH)]) for each in (inside, outside)
+    share = error / (len(ranks(len(outside))) + len(ranks(len(inside))))
+    counts = [
+        max(_counts(inside, outside, favours, share, granted), key=lambda count: count.log_ratio)
+        for favours in (WITH, WITHOUT)
     ]
-    looked, counted = [part[0] for part in parts], [part[1] for part in parts]
-    trials = len(counted[0]), len(counted[1])
-    picked = pick(choose([Trial(ByValue(), looked[0], looked[1])], min(trials), error, granted))
-    hits = [(_hits(choice.event, counted[0]), _hits(choice.event, counted[1])) for choice in picked]
-    counts = judge(picked, hits, trials, error, granted)
+    counts.sort(key=lambda count: -count.log_ratio)
+    if counts[1].event.favours == WITHOUT:
+        del counts[1]  # the event for ε is the one for γ
     return Scores(
         epsilon=counts[0].log_ratio,
         log_ratio=log_ratio(counts),
         confidence=level,
         delta=granted,
-        counts=counts,
+        counts=tuple(counts),
         members=inside,
         non_members=outside,
     )
 
 
-def _hits(event: Event, values: Array) -> int:
-    return int(np.count_nonzero(event.contains(Outputs(NUMBERS, values))))
+def _counts(inside: Array, outside: Array, favours: str, error: float, delta: float) -> list[Count]:
+    """What the members above each rank of the others show, or the others below each of theirs."""
+    sign = 1 if favours == WITH else -1
+    favoured, other = (sign * inside, sign * outside)[::sign]
+    ranked, found = np.sort(other)[::-1], []
+    for rank in ranks(len(other)):
+        beyond = float(ranked[rank])
+        hits = int((favoured > beyond).sum()), int((other > beyond).sum())
+        bound = RankTest(hits[0], len(favoured), rank, len(other), delta).bound(error)
+        event = Event(ByValue(), sign * math.nextafter(beyond, math.inf), favours)
+        with_hits, without_hits = hits[::sign]
+        found.append(Count(event, with_hits, without_hits, len(inside), len(outside), bound))
+    return found
 
 
 def read_scores(values: object, name: str) -> Array:
-    """A list of finite numbers (or the values of a mapping)."""
+    """A list of numbers (or the values of a mapping), of which some may be infinite."""
     if hasattr(values, "keys") and hasattr(values, "values") and callable(values.values):
         values = list(values.values())
     try:
@@ -174,8 +186,8 @@ def read_scores(values: object, name: str) -> Array:
         raise InvalidInput(name, "a list of numbers", type(values).__name__) from None
     if array.ndim != 1:
         raise InvalidInput(name, "a list of numbers", f"an array of shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise InvalidInput(name, "finite numbers", "NaN or infinity")
+    if np.isnan(array).any():
+        raise InvalidInput(name, "numbers (infinite ones count as the surest)", "NaN")
     return array
 
 

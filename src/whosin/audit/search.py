@@ -13,10 +13,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 
+from whosin.audit.calling import Mechanism
 from whosin.audit.inputs import InputPair
 from whosin.audit.outputs import join
 from whosin.audit.result import Audit
-from whosin.audit.sampling import Mechanism, World, vectorised
+from whosin.audit.sampling import World, vectorised
 from whosin.audit.terms import FEWEST, Progress, Terms
 from whosin.audit.two_worlds import Seen, conclude, explore, open_worlds
 from whosin.errors import InvalidInput

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from whosin.audit.calling import Call, Mechanism
 from whosin.audit.confidence import read_confidence
 from whosin.audit.counting import judge, log_ratio, pick
 from whosin.audit.events import Choice, Pair, choose, trials_of
+from whosin.audit.outputs import Outputs
+from whosin.audit.remarks import check_returns, is_blind, remarks
 from whosin.audit.result import Audit, most_that_can_show, trials_to_show
-from whosin.audit.sampling import Mechanism, World, check_fresh, chunks, is_constant, vectorised
+from whosin.audit.sampling import World, check_fresh, chunks, vectorised
 from whosin.audit.terms import Progress, Terms, read_epsilon, read_samples
 from whosin.errors import InvalidInput
 
@@ -37,7 +40,8 @@ def two_worlds(
 
     Args:
         mechanism: `m(input, size, rng)` with `size` independent outputs, or one draw a call,
-            `m(input, rng)` or `m(input)`.
+            `m(input, rng)` or `m(input)`. Outputs may be anything; an exception is one, too
+            (`sampling` says which are not).
         with_, without: neighbouring inputs, with someone's data and without.
         samples: draws of each world, all stages together.
         confidence: with which all bounds of the result hold.
@@ -51,7 +55,7 @@ def two_worlds(
 
 
 def open_worlds(
-    draw: Mechanism,
+    draw: Call,
     with_: object,
     without: object,
     seeds: list[np.random.SeedSequence],
@@ -86,29 +90,33 @@ class Seen:
     def draws(self) -> int:
         return len(self.first[0]) + len(self.second[0])
 
+    @property
+    def parts(self) -> list[Outputs]:
+        return [*self.first, *self.second]
+
     def choices(self, trials: int, terms: Terms) -> dict[str, Choice]:
         """The best event in each direction, for a count on so many draws."""
         return choose(trials_of(self.first, self.second), trials, terms.error, terms.delta)
 
     def notes(self) -> tuple[str, ...]:
         """What is odd about the outputs."""
-        if not all(is_constant(*pair) for pair in zip(self.first, self.second, strict=True)):
-            return ()
-        if is_constant(*self.first):
-            return ("the output was the same in every draw of both worlds",)
-        return ("no randomness: each world has one output, so any claim of privacy is false",)
+        return tuple(remarks(self.parts))
 
 
 def explore(worlds: tuple[World, World], size: int, terms: Terms) -> Seen:
     """Draw what the search looks at."""
     halves = []
     for part in (size // 2, size - size // 2):
-        halves.append((worlds[0].draw(part), worlds[1].draw(part)))
+        halves.append((worlds[0].explore(part), worlds[1].explore(part)))
         terms.tell(part)
-    for world in (0, 1):
-        check_fresh(halves[0][world], halves[1][world])
+    for world in worlds:  # where one world raises, the other may
+        world.singly = worlds[0].singly or worlds[1].singly
+    for place in (0, 1):
+        check_fresh(halves[0][place], halves[1][place])
     check_fresh(halves[0][0], halves[1][1])
-    return Seen(halves[0], halves[1])
+    seen = Seen(halves[0], halves[1])
+    check_returns(seen.parts)
+    return seen
 
 
 def conclude(
@@ -141,5 +149,6 @@ def conclude(
         with_=worlds[0].value,
         without=worlds[1].value,
         notes=seen.notes(),
+        blind=is_blind(seen.parts),
         pattern=pattern,
     )

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 
 from whosin.arguments import MOST_PEOPLE, whole
 from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import Array, flint_rational
+from whosin.exact import Array
 from whosin.families.base import Bounded, Worst
 from whosin.families.structure import independent_beliefs
+from whosin.families.trust import sums_given
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
 from whosin.spaces.grid import Grid, as_grid
@@ -62,14 +63,13 @@ class AtMostKnown(Bounded):
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         grid, array = as_grid(lattice, likelihoods)
-        number: Any = float if array.dtype != object else flint_rational
+        largest = array.max(axis=0)
         for kind in range(len(grid.kinds)):
             entity = grid.kinds[kind][0]
             best: tuple[Any, list[Fraction], int] | None = None
             for beliefs in self._vertices(grid, kind):
                 prior = IndependentPrior(beliefs)
-                present, absent = prior.given(grid, entity, number)
-                sides = (present @ array, absent @ array)
+                sides = sums_given(prior, grid, entity, array, largest)
                 sides = sides if positive else sides[::-1]
                 ratio = largest_ratio(*sides)
                 if best is None or exceeds(ratio, best[0]):

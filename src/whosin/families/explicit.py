@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,12 +14,14 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational
 from whosin.families.base import Family, Worst
 from whosin.families.structure import check_prior
+from whosin.families.trust import sums_given, support
 from whosin.priors import Blocks, Exchangeable, FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.grid import Grid, as_grid
 from whosin.spaces.ladder import Ladder
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
+from whosin.spaces.width import FLOOR, Underflow, trust
 
 
 @dataclass(frozen=True, init=False)
@@ -71,11 +74,9 @@ def worst_for_prior(
     if isinstance(lattice, Grid) and (lattice.is_single or isinstance(prior, Exchangeable)):
         pairs = _folded(prior, array, lattice, number)
     else:
-        pairs = _conditioned(prior, array, lattice, number)
+        pairs = _conditioned(prior, array, lattice)
     for entity, present, absent in pairs:
         belief = prior.belief(lattice.space, entity)
-        if not 0 < belief < 1:
-            continue
         sides = (present, absent) if positive else (absent, present)
         ratio = largest_ratio(*sides)
         (output,) = first_at_least(*sides, ratio)
@@ -85,11 +86,14 @@ def worst_for_prior(
 def _folded(
     prior: Prior, array: Array, grid: Grid, number: Any
 ) -> Iterator[tuple[int, Array, Array]]:
-    """(entity, Pr[o|t], Pr[o|¬t]) by summing out kinds, the most significant first."""
+    """(entity, Pr[o|t], Pr[o|¬t]) by summing out kinds, the most significant first, for those
+    entities that are uncertain."""
     mass = prior.mass(grid, number)
     joint, mass = array * mass[:, None], mass[:, None]
     outputs = array.shape[1]
+    largest = array.max(axis=0)
     for kind in reversed(range(len(grid.kinds))):
+        entity = grid.kinds[kind][0]
         length, stride = grid.lengths[kind], grid.strides[kind]
         view, weights = joint.reshape(length, -1, outputs), mass.reshape(length, -1)
         if length == 2:
@@ -104,17 +108,29 @@ def _folded(
                 for share in (counts, members - counts)
             ]
         (inside, in_mass), (outside, out_mass) = parts
-        if in_mass > 0 and out_mass > 0:
-            yield grid.kinds[kind][0], inside / in_mass, outside / out_mass
+        if 0 < prior.belief(grid.space, entity) < 1:
+            if number is float and min(in_mass, out_mass) < FLOOR:
+                raise Underflow
+            for sums, first in ((inside, 1), (outside, 0)):
+                trust(sums, largest, partial(_possible, prior, array, grid, kind, first))
+            yield entity, inside / in_mass, outside / out_mass
         joint, mass = view.sum(axis=0), weights.sum(axis=0)[:, None]
         assert len(joint) == stride
 
 
+def _possible(prior: Prior, array: Array, grid: Grid, kind: int, first: int) -> Array:
+    """Which outputs are possible in some world with (first = 1) or without (0) a member of a kind
+    in it, exactly."""
+    count = np.arange(grid.worlds) // grid.strides[kind] % grid.lengths[kind]
+    inside = count > 0 if first else count < grid.lengths[kind] - 1
+    return np.asarray((array[support(prior, grid) & inside] > 0).any(axis=0))
+
+
 def _conditioned(
-    prior: Prior, array: Array, lattice: Lattice, number: Any
+    prior: Prior, array: Array, lattice: Lattice
 ) -> Iterator[tuple[int, Array, Array]]:
     """(entity, Pr[o|t], Pr[o|¬t]) from the prior's conditionals; like entities are done once."""
-    seen = set()
+    seen, largest = set(), array.max(axis=0)
     for entity in range(lattice.space.size):
         belief = prior.belief(lattice.space, entity)
         if not 0 < belief < 1:
@@ -125,5 +141,4 @@ def _conditioned(
             if key in seen:
                 continue
             seen.add(key)
-        present, absent = prior.given(lattice, entity, number)
-        yield entity, present @ array, absent @ array
+        yield entity, *sums_given(prior, lattice, entity, array, largest)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,10 @@ from whosin.spaces.lattice import Lattice
 from whosin.spaces.sampling import binomials, sample_axis
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
+from whosin.spaces.width import trust
+
+COINS = 900
+"""Up to this many fair coins the probability of all of them is a float."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,12 @@ class FixedProbability(Family):
         number: Any = float(beta) if array.dtype != object else flint_rational(beta)
         best: tuple[Any, int, int, int] | None = None
         for start, piece in columns(array, 1 << 20):
+            largest = piece.max(axis=0)
             for kind, view in _skipping(grid, piece, number, 0, len(grid.kinds)):
                 present, absent = _others(grid, view, kind, number)
+                for sums, shift in ((present, 1), (absent, 0)):
+                    by_output = sums.reshape(-1, piece.shape[1])
+                    trust(by_output, largest, partial(_possible, grid, piece, kind, shift))
                 sides = (present, absent) if positive else (absent, present)
                 ratio = largest_ratio(*sides)
                 if best is None or exceeds(ratio, best[0]):
@@ -74,6 +83,19 @@ class FixedProbability(Family):
             [beta if position in support else Fraction(0) for position in range(grid.space.size)]
         )
         yield Worst(ratio, entity, output, beta, beta, lambda _belief: prior)
+
+
+def _possible(grid: Grid, array: Array, kind: int, shift: int) -> Array:
+    """Which entries of `_others` are positive in truth: those from which sampling, at any rate,
+    leads to a class with a positive likelihood."""
+    if max(grid.lengths) > COINS:
+        return np.ones(1, dtype=bool)
+    coins = (array > 0).astype(float)
+    for other in range(len(grid.kinds)):
+        if other != kind:
+            sample_axis(grid, coins, other, 0.5)
+    found = _others(grid, coins, kind, 0.5)[1 - shift]
+    return np.asarray(found.reshape(-1, array.shape[1]) > 0)
 
 
 def _skipping(

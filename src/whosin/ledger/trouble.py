@@ -52,6 +52,7 @@ CONNECTING = {
     "could not translate host name": "the server's name is not known",
     "failed to resolve host": "the server's name is not known",
     "timeout": "the server does not answer",
+    "the database system is": "the server is starting or stopping",
     "closed the connection": "the connection was lost",
     "the connection is closed": "the connection was lost",
     "the connection is lost": "the connection was lost",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +34,10 @@ from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel_file import decimals, space_from
 from whosin.spaces import Grid, Lattice, Records, Space, Subsets
 from whosin.spaces.memory import require_table
-from whosin.spaces.width import is_narrow, smallest, widened
+from whosin.spaces.width import extended, is_narrow, smallest, widened
+
+if TYPE_CHECKING:
+    from whosin.mechanisms.noise import Axis
 
 TOLERANCE = 1e-9
 MOST_NAMED = 10**18
@@ -77,6 +80,7 @@ class Channel(Mechanism):
         self.exact = exact
         self.exponents: Callable[[int, int], Fraction] | None = None
         self.balls: Callable[[int, int], Any] | None = None
+        self.axes: tuple[Axis | int, ...] | None = None
         self.outputs = output_names(outputs, floats.shape[1])
 
     @classmethod
@@ -90,16 +94,20 @@ class Channel(Mechanism):
         exponents: Callable[[int, int], Fraction] | None = None,
         balls: Callable[[int, int], Any] | None = None,
         exact: Array | None = None,
+        axes: Sequence[Axis | int] | None = None,
     ) -> Channel:
         """Densities at deciding points, up to one factor common to all rows.
 
         For certificates give one of: `exponents(world, output)`, the exact logarithm of an entry;
-        `balls(world, output)`, an Arb ball around it; `exact`, all entries as rationals.
+        `balls(world, output)`, an Arb ball around it; `exact`, all entries as rationals. `axes`
+        are the coordinates of an output, the first changing slowest: of noise, or the number of
+        outputs of a part that has finitely many.
         """
         self = cls.__new__(cls)
         self.space, self.lattice, self.likelihoods = space, lattice, densities
         self.exact, self.exponents, self.outputs = exact, exponents, tuple(outputs)
         self.balls = balls
+        self.axes = None if axes is None else tuple(axes)
         if exponents is not None and balls is None:
             self.balls = lambda world, output: ball_exp(exponents(world, output))
         self.is_density = True
@@ -160,6 +168,14 @@ class Channel(Mechanism):
             return self.exact
         return widened(self.likelihoods) if self._is_narrow else self.likelihoods
 
+    @property
+    def rationals(self) -> Array:
+        """The entries as FLINT rationals: the exact ones, or the binary fractions that the floats
+        are."""
+        if self.exact is not None:
+            return self.exact
+        return flint_array(self.likelihoods.ravel(), self.likelihoods.shape)
+
     @cached_property
     def wide(self) -> Array:
         """The likelihoods in floats that reach down to the smallest of them.
@@ -173,12 +189,7 @@ class Channel(Mechanism):
         if self.exact is None:
             return array
         for place in np.argwhere((array < smallest(self.likelihoods.dtype)) & (self.exact != 0)):
-            entry = rational(self.exact[tuple(place)])
-            # Powers of two apart, the quotient is a double.
-            power = entry.numerator.bit_length() - entry.denominator.bit_length()
-            array[tuple(place)] = np.ldexp(
-                np.longdouble(float(entry / Fraction(2) ** power)), power
-            )
+            array[tuple(place)] = extended(self.exact[tuple(place)])
         if ((array == 0) & (self.exact != 0)).any():
             raise Unsupported("a likelihood is below the smallest number there is")
         return array
@@ -238,7 +249,7 @@ class Channel(Mechanism):
         other.space, other.lattice, other.outputs = self.space, lattice, self.outputs
         other.likelihoods = self.likelihoods[labels]
         other.exact = None if self.exact is None else self.exact[labels]
-        other.is_density = self.is_density
+        other.is_density, other.axes = self.is_density, None
         exponents, balls = self.exponents, self.balls
         other.exponents = exponents and (lambda w, o: exponents(int(labels[w]), o))
         other.balls = balls and (lambda w, o: balls(int(labels[w]), o))

@@ -14,6 +14,7 @@ from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array
 from whosin.mechanisms.base import Mechanism, as_channel
 from whosin.mechanisms.channel import Channel
+from whosin.mechanisms.noise import Axis
 from whosin.mechanisms.shared import same_lattice
 from whosin.spaces import Space
 from whosin.spaces.memory import require_table
@@ -58,7 +59,18 @@ class Composed(Mechanism):
             outputs,
             exponents=_total([channel.exponents for channel in channels], sizes),
             exact=exact,
+            axes=_axes(channels),
         )
+
+
+def _axes(channels: Sequence[Channel]) -> list[Axis | int] | None:
+    """The coordinates of the joint output, where those of all parts are known."""
+    found: list[Axis | int] = []
+    for channel in channels:
+        if channel.is_density and channel.axes is None:
+            return None
+        found.extend(channel.axes or (len(channel.outputs),))
+    return found
 
 
 def _total(

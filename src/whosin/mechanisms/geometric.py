@@ -10,6 +10,7 @@ from whosin.exact import probability
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.noise import (
+    axes_of,
     centres_on,
     labels,
     lattice_on,
@@ -52,7 +53,7 @@ class Geometric(Mechanism):
         if any(value.denominator != 1 for centre in centres for value in centre):
             raise InvalidInput("statistic", "whole numbers for geometric noise", "fractions")
         if self.scale is not None:
-            return noise_channel(statistic, space, positive(self.scale, "scale"))
+            return noise_channel(statistic, space, positive(self.scale, "scale"), whole=True)
         points = outputs_at(centres)
         require_table("the probabilities at the deciding points", len(centres), len(points))
         alpha, apart = probability(self.alpha, "alpha"), distances(centres, points)
@@ -62,4 +63,5 @@ class Geometric(Mechanism):
             exponential(math.log(alpha) * apart),
             labels(points),
             exact=power_table(alpha, apart),
+            axes=axes_of(centres, alpha=alpha, whole=True),
         )

@@ -3,18 +3,23 @@
 THEORY F10: with the same noise around finitely many centres, the ratio of any two mixtures is
 monotone between consecutive centres and constant outside, so its sup is attained at a centre; in
 several dimensions on the product grid of the centres' coordinates. So these points are all that
-exact verification needs, under any prior.
+exact verification needs, under any prior, of every notion that is about one ratio. Bayesian
+semantic privacy is about a product of two: `Axis` says what the noise is between the points.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array, rational
+from whosin.exact import Array, ball_exp, flint_rational, rational
 from whosin.mechanisms.channel import Channel
 from whosin.spaces import Lattice, Space, Statistic, Subsets
 from whosin.spaces.memory import require_table
@@ -34,8 +39,67 @@ def positive(value: object, field: str) -> Fraction:
     return number
 
 
-def noise_channel(statistic: Statistic, space: Space, scale: Fraction) -> Channel:
-    """The densities e^(−‖output − centre‖₁ / scale) at the deciding points."""
+@dataclass(frozen=True)
+class Axis:
+    """One coordinate of an output with noise: where its centres are and how fast it falls off.
+
+    Attributes:
+        centres: the centre of each world (or class of worlds).
+        scale: the noise has density e^(−|x|/scale), or
+        alpha: probability ∝ α^|x|.
+        whole: whether outputs are whole numbers only.
+    """
+
+    centres: tuple[Fraction, ...]
+    scale: Fraction | None = None
+    alpha: Fraction | None = None
+    whole: bool = False
+
+    @cached_property
+    def points(self) -> tuple[Fraction, ...]:
+        """The different centres, ascending: where the densities were taken."""
+        return tuple(sorted(set(self.centres)))
+
+    @property
+    def rate(self) -> float:
+        """How fast the logarithm of the density falls."""
+        if self.alpha is not None:
+            return -math.log(self.alpha)
+        assert self.scale is not None
+        return float(1 / self.scale)
+
+    def gaps(self) -> list[bool]:
+        """Whether there are outputs strictly between each point and the next."""
+        pairs = zip(self.points, self.points[1:], strict=False)
+        return [not self.whole or above - below > 1 for below, above in pairs]
+
+    def fall(self, distance: Fraction) -> Any:
+        """e^(−distance/scale) as a ball, or α^distance as a FLINT rational."""
+        if self.alpha is not None:
+            return flint_rational(self.alpha) ** int(distance)
+        assert self.scale is not None
+        return ball_exp(-distance / self.scale)
+
+
+def axes_of(
+    centres: Sequence[Centre],
+    *,
+    scale: Fraction | None = None,
+    alpha: Fraction | None = None,
+    whole: bool = False,
+) -> tuple[Axis, ...]:
+    """The coordinates of noise of one scale around these centres."""
+    return tuple(Axis(column, scale, alpha, whole) for column in zip(*centres, strict=True))
+
+
+def noise_channel(
+    statistic: Statistic, space: Space, scale: Fraction, *, whole: bool = False
+) -> Channel:
+    """The densities e^(−‖output − centre‖₁ / scale) at the deciding points.
+
+    Args:
+        whole: whether outputs are whole numbers only.
+    """
     centres = centres_on(statistic, space)
     points = outputs_at(centres)
     require_table("the densities at the deciding points", len(centres), len(points))
@@ -46,7 +110,12 @@ def noise_channel(statistic: Statistic, space: Space, scale: Fraction) -> Channe
         return -sum((abs(a - b) for a, b in pairs), Fraction(0)) / scale
 
     return Channel.from_densities(
-        space, lattice_on(statistic, space), densities, labels(points), exponents=exponent
+        space,
+        lattice_on(statistic, space),
+        densities,
+        labels(points),
+        exponents=exponent,
+        axes=axes_of(centres, scale=scale, whole=whole),
     )
 
 

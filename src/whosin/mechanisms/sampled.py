@@ -17,6 +17,10 @@ from whosin.mechanisms.base import Mechanism, as_channel
 from whosin.mechanisms.channel import Channel
 from whosin.spaces import Grid, Space, Subsets
 from whosin.spaces.sampling import sample
+from whosin.spaces.width import FLOOR
+
+EXACT_ENTRIES = 1 << 20
+"""Up to this many entries are sampled in rationals where floats do not reach."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,16 @@ class Sampled(Mechanism):
         if before.exact is not None and is_exact(self.beta):
             exact = sample(grid, before.exact, flint_rational(self.beta))
         floats = sample(grid, before.likelihoods, float(probability(self.beta, "beta")))
+        if exact is None and _lost(grid, before.likelihoods, floats):
+            # In rationals, then: the entries are the binary fractions that the floats are.
+            if before.is_density or before.likelihoods.size > EXACT_ENTRIES:
+                raise Unsupported(
+                    "sampled so rarely some outputs are less likely than the smallest number there "
+                    "is; use a larger beta"
+                )
+            beta = flint_rational(probability(self.beta, "beta"))
+            exact = sample(grid, before.rationals, beta)
+            exact = exact / exact.sum(axis=1, keepdims=True)
         if before.is_density:
             return Channel.from_densities(
                 subsets,
@@ -71,3 +85,10 @@ class Sampled(Mechanism):
             return ball_sum(terms)
 
         return ball
+
+
+def _lost(grid: Grid, before: Array, after: Array) -> bool:
+    """Whether an entry that is positive in truth came out too small for floats."""
+    if not (after < FLOOR).any():
+        return False
+    return bool(((after < FLOOR) & (sample(grid, (before > 0).astype(float), 0.5) > 0)).any())

@@ -5,6 +5,7 @@
 
 from whosin.notions.base import Notion
 from whosin.notions.bayesian_differential_privacy import BayesianDifferentialPrivacy
+from whosin.notions.bayesian_semantic_privacy import BayesianSemanticPrivacy
 from whosin.notions.differential_identifiability import DifferentialIdentifiability
 from whosin.notions.differential_privacy import DifferentialPrivacy
 from whosin.notions.identifiability import Identifiability
@@ -12,7 +13,7 @@ from whosin.notions.level import Level, Witness
 from whosin.notions.membership import NegativeMembership, PositiveMembership
 from whosin.notions.mutual_information import MutualInformation
 from whosin.notions.sampled_differential_privacy import SampledDifferentialPrivacy
-from whosin.notions.semantic_privacy import BayesianSemanticPrivacy, SemanticPrivacy
+from whosin.notions.semantic_privacy import SemanticPrivacy
 
 NOTIONS: dict[str, type[Notion]] = {
     "positive-membership": PositiveMembership,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -12,15 +14,19 @@ import numpy as np
 
 from whosin import beliefs
 from whosin.errors import Unsupported
-from whosin.exact import Number, Rational, flint_rational, is_exact, rational, round_up
+from whosin.exact import Array, Number, Rational, flint_rational, is_exact, rational, round_up
 from whosin.families import Family, Worst
+from whosin.families.trust import possible
 from whosin.mechanisms import Channel
 from whosin.notions.level import Level, Witness
 from whosin.priors import Prior
 from whosin.spaces import Lattice, Space, Subsets
+from whosin.spaces.width import FLOOR, Underflow, scaled
 
 EXACT_WORLDS = 1 << 16
 """Above this many worlds a certificate sums in floats, with a bound on the rounding."""
+EXACT_ENTRIES = 1 << 20
+"""Up to this many likelihoods are searched in rationals where floats do not reach."""
 SLACK = Fraction(1, 2**48)
 
 
@@ -71,7 +77,8 @@ def certify(channel: Channel, worst: Worst, positive: bool) -> Certificate:
         return Certificate(channel.ratio(top, bottom, worst.output), exact, log)
     prior = worst.prior(worst.low)
     if lattice.worlds > EXACT_WORLDS:
-        return Certificate(_float_ratio(channel, prior, worst, positive), False)
+        with contextlib.suppress(Underflow):
+            return Certificate(_float_ratio(channel, prior, worst, positive), False)
     present, absent = prior.given(lattice, worst.entity, flint_rational)
     top_mass, bottom_mass = (present, absent) if positive else (absent, present)
     ratio = channel.ratio(_weighted(top_mass), _weighted(bottom_mass), worst.output)
@@ -90,6 +97,11 @@ def _float_ratio(channel: Channel, prior: Prior, worst: Worst, positive: bool) -
     present, absent = prior.given(channel.lattice, worst.entity, float)
     column = channel.likelihoods[:, worst.output]
     inside, outside = (math.fsum(mass * column) for mass in (present, absent))
+    if min(inside, outside) < FLOOR * min(1.0, float(column.max())):
+        worlds = possible(prior, channel.lattice, worst.entity)
+        for total, some in zip((inside, outside), worlds, strict=True):
+            if total < FLOOR * min(1.0, float(column.max())) and (column[some] > 0).any():
+                raise Underflow
     top, bottom = (inside, outside) if positive else (outside, inside)
     if bottom == 0:
         return math.inf if top else Fraction(1)
@@ -107,9 +119,10 @@ def worst_case(
     """The family's worst case on a channel, certified, at the worst belief it allows."""
     lattice = on_subsets(channel, "membership privacy")
     family.check(lattice.space)
+    found = _trusted(channel, lambda array: list(family.worst(array, lattice, positive)))
     best: Worst | None = None
     best_score: Any = None
-    for worst in family.worst(channel.searchable, lattice, positive):
+    for worst in found:
         ratio = worst.ratio if worst.ratio == math.inf else rational(worst.ratio)
         score = beliefs.worst_belief(ratio, *_range(worst.low, worst.high, positive)).gamma
         if best is None or score > best_score:
@@ -119,10 +132,31 @@ def worst_case(
     certificate = certify(channel, best, positive)
     low, high = _range(best.low, best.high, positive)
     ratio = certificate.ratio
-    if best.present is None and not certificate.exact and 1 < best.ratio < math.inf:
+    searched = best.ratio if best.ratio == math.inf else rational(best.ratio)
+    if best.present is None and not certificate.exact and 1 < searched < math.inf:
         # Sums were searched in floats: another output may be worse by their rounding.
-        ratio = max(ratio, rational(best.ratio) * (1 + _rounding(lattice)))
+        ratio = max(ratio, searched * (1 + _rounding(lattice)))
     return best, certificate, beliefs.worst_belief(ratio, low, high)
+
+
+def _trusted(channel: Channel, search: Callable[[Array], list[Worst]]) -> list[Worst]:
+    """Search the likelihoods as they are; where a sum underflows, with scaled columns; and where
+    that does not help, in exact rationals.
+
+    Raises:
+        Unsupported: these would take too long.
+    """
+    array = channel.searchable
+    with contextlib.suppress(Underflow):
+        return search(array)
+    with contextlib.suppress(Underflow):
+        return search(scaled(array))
+    if channel.likelihoods.size > EXACT_ENTRIES:
+        raise Unsupported(
+            "under these priors some outputs are less likely than the smallest number there is; "
+            "give very unlikely entities more probability, or use fewer of them"
+        )
+    return search(channel.rationals)
 
 
 def _range(low: Fraction, high: Fraction, positive: bool) -> tuple[Fraction, Fraction]:

@@ -6,16 +6,18 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from whosin.arguments import listed
 from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import Number, flint_rational, is_exact, log_up, rational
+from whosin.exact import Number, flint_rational, is_exact, log_up
 from whosin.mechanisms import Channel, as_channel
 from whosin.notions import chains, known_rows
 from whosin.notions.base import Notion, shown
+from whosin.notions.certain import Certain, Nearest, quotient
 from whosin.notions.level import Level, Witness
 from whosin.priors import MarkovChain, Prior
 from whosin.spaces import Records, Space
@@ -83,11 +85,12 @@ def on_records(channel: Channel) -> Channel:
 
 
 def _by_table(prior: Prior, channel: Channel) -> Level:
-    """Search the table over all sets of known rows, then recompute the winner exactly."""
+    """Search the table over all sets of known rows, then recompute the winners exactly."""
     space = channel.space
     assert isinstance(space, Records)
-    best: tuple[Any, int, int, int] | None = None
-    for start, table in known_rows.likelihoods(channel, prior):
+    mass = prior.on_records(space, flint_rational)
+    near = Nearest()
+    for start, table in known_rows.likelihoods(channel, mass):
         for row in range(space.rows):
             view = known_rows.axis(table, space, row)[:, : space.values]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -95,48 +98,53 @@ def _by_table(prior: Prior, channel: Channel) -> Level:
                 ratio = most / np.fmin.reduce(view, axis=1)
             # NaN is 0/0, a ratio of 1, or a condition that is impossible: that must not win.
             ratio = np.where(np.isnan(ratio), np.where(np.isnan(most), 0.0, 1.0), ratio)
-            value = ratio.max()  # not a float: it may be beyond their range
-            if best is None or value > best[0]:
-                place = np.unravel_index(int(ratio.argmax()), ratio.shape)
-                before, after, output = (int(part) for part in place)
-                stride = (space.values + 1) ** (space.rows - 1 - row)
-                index = before * (space.values + 1) * stride + after
-                best = value, row, index, start + output
-    assert best is not None
-    _, row, index, output = best
-    others = known_rows.coordinates(index, space)
-    known = {r: v for r, v in enumerate(others) if v is not None and r != row}
-    return _certified(prior, channel, row, known, output)
+            near.add(ratio, partial(_case, space, row, start))
+    certain = Certain(channel, mass)
 
+    def cost(case: tuple[int, dict[int, int], int]) -> int:
+        return int(space.values ** (space.rows - len(case[1])))
 
-def _certified(
-    prior: Prior, channel: Channel, row: int, known: dict[int, int], output: int
-) -> Level:
-    space = channel.space
-    assert isinstance(space, Records)
-    mass = prior.on_records(space, flint_rational)
-    sides: list[tuple[int, Any]] = []
-    for value in range(space.values):
-        worlds = known_rows.worlds_with(space, {**known, row: value}, mass)
-        total = sum((rational(weight) for _, weight in worlds), Fraction(0))
-        if total:
-            sides.append((value, [(world, rational(w) / total) for world, w in worlds]))
-    best: tuple[Fraction | float, int, int] = (Fraction(1), sides[0][0], sides[0][0])
-    for high, top in sides:
-        for low, bottom in sides:
-            ratio = channel.ratio(top, bottom, output)
-            if ratio > best[0]:
-                best = ratio, high, low
-    ratio, high, low = best
+    ratio_at, shown_by, _ = near.certified(partial(_largest, certain), cost, certain.budget)
+    row, known, output, high, low, attained = shown_by
     exact = channel.exact is not None and is_exact(*prior.parameters)
-    after = Fraction(1) if ratio == math.inf else Fraction(ratio) / (1 + Fraction(ratio))
+    after = Fraction(1) if attained == math.inf else Fraction(attained) / (1 + Fraction(attained))
     case = Witness(
         output=channel.outputs[output],
         prior=shown(HALF, exact),
         posterior=shown(after, exact),
-        ratio=shown(ratio, exact),
+        ratio=shown(attained, exact),
         row=row,
         known=known,
         values=(high, low),
     )
-    return Level(log_up(ratio), case, True, ("T14",))
+    return Level(log_up(ratio_at), case, True, ("T14",))
+
+
+def _case(
+    space: Records, row: int, start: int, place: tuple[int, ...]
+) -> tuple[int, dict[int, int], int]:
+    """(row, the other rows that are known, output) of a place in the table along a row."""
+    before, after, output = place
+    stride = (space.values + 1) ** (space.rows - 1 - row)
+    others = known_rows.coordinates(before * (space.values + 1) * stride + after, space)
+    known = {r: v for r, v in enumerate(others) if v is not None and r != row}
+    return row, known, start + output
+
+
+def _largest(
+    certain: Certain, case: tuple[int, dict[int, int], int]
+) -> tuple[Fraction | float, tuple[int, dict[int, int], int, int, int, Fraction | float]]:
+    """The largest ratio between two values of a row given the known rows, recomputed."""
+    row, known, output = case
+    found = [
+        (value, certain.likelihood({**known, row: value}, output))
+        for value in range(certain.space.values)
+    ]
+    sides = [(value, likelihood) for value, likelihood in found if likelihood is not None]
+    best: tuple[Fraction | float, int, int] = (Fraction(1), sides[0][0], sides[0][0])
+    for high, top in sides:
+        for low, bottom in sides:
+            ratio = quotient(top, bottom) if high != low else Fraction(1)
+            if ratio > best[0]:
+                best = ratio, high, low
+    return best[0], (row, known, output, best[1], best[2], best[0])

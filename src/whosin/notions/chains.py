@@ -58,6 +58,7 @@ def leakage(prior: MarkovChain, space: Records, query: Query) -> Level:
     """The Bayesian-DP leakage of the query under the chain, in nats, with its window."""
     prior.check_records(space)
     rows = space.rows
+    _refuse_unlikely_steps(prior, rows)
     marginals = prior.marginals(rows)
     if prior.homogeneous:
         reach, (left, right) = _choose(prior, rows, query, marginals)
@@ -77,6 +78,22 @@ def leakage(prior: MarkovChain, space: Records, query: Query) -> Level:
     if upper - found.value <= CLOSED * max(1.0, upper):
         return Level(upper, case, True, ("T14",))
     return Level(upper, case, False, ("T14",), lower=found.value)
+
+
+def _refuse_unlikely_steps(prior: MarkovChain, rows: int) -> None:
+    """Steps so unlikely that what needs a few of them would underflow, and pass for impossible.
+
+    Every row of a matrix has a likely step, so between any two values that can follow each other a
+    path needs at most about m² unlikely ones; with a matrix a step it may need one at each.
+    """
+    steps = (p for matrix in prior.steps for line in matrix for p in line)
+    least = min(p for p in (*prior.start, *steps) if p > 0)
+    times = prior.values**2 if prior.homogeneous else rows
+    if math.log(least.numerator) - math.log(least.denominator) < math.log(TINY) / (2 * times):
+        raise Unsupported(
+            f"a step of the chain has a probability of {float(least):.3g}, and several of those "
+            "are below the smallest number there is; give it more probability, or none"
+        )
 
 
 def _merge(best: Found, other: Found) -> None:

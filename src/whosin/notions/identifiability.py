@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,9 +14,11 @@ from whosin.exact import flint_rational, is_exact, log_up, rational
 from whosin.mechanisms import as_channel
 from whosin.notions.base import Notion, shown
 from whosin.notions.bayesian_differential_privacy import on_records
+from whosin.notions.certain import Certain, Nearest, precisely, quotient
 from whosin.notions.level import Level, Witness
 from whosin.priors import Prior
 from whosin.spaces import Records, Space
+from whosin.spaces.width import products
 
 
 @dataclass(frozen=True)
@@ -36,41 +39,63 @@ class Identifiability(Notion):
         channel = on_records(as_channel(mechanism, space))
         records = channel.space
         assert isinstance(records, Records)
-        mass = self.prior.on_records(records, float)
-        joint = mass[:, None] * channel.wide
-        best: tuple[Any, int, tuple[Any, ...]] | None = None
+        mass = self.prior.on_records(records, flint_rational)
+        weights, array = products(mass, channel.wide)
+        joint, near = weights[:, None] * array, Nearest()
         for row in range(records.rows):
             view = records.axis(joint, row)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 ratio = view.max(axis=1) / view.min(axis=1)
             ratio = np.where(np.isnan(ratio), 1.0, ratio)
-            value = ratio.max()
-            if best is None or value > best[0]:
-                best = value, row, np.unravel_index(int(ratio.argmax()), ratio.shape)
-        assert best is not None
-        _, row, (before, rest) = best
-        after, output = divmod(int(rest), joint.shape[1])
-        column = records.axis(joint, row)[int(before), :, int(rest)]
-        high, low = int(np.argmax(column)), int(np.argmin(column))
-        stride = records.stride(row)
-        worlds = [(int(before) * records.values + value) * stride + after for value in (high, low)]
-        exact_mass = self.prior.on_records(records, flint_rational)
-        top, bottom = ([(world, rational(exact_mass[world]))] for world in worlds)
-        ratio_at = channel.ratio(top, bottom, output)
+            near.add(ratio, partial(_case, records, row, joint.shape[1]))
+        certain = Certain(channel, mass)
+        ratio_at, (row, worlds, values, output, attained), _ = near.certified(
+            partial(_largest, certain), lambda _case: records.values, certain.budget
+        )
         exact = channel.exact is not None and is_exact(*self.prior.parameters)
         known = dict(enumerate(records.world(worlds[0])))
         del known[row]
-        belief = (
-            Fraction(1) if ratio_at == math.inf else Fraction(ratio_at) / (1 + Fraction(ratio_at))
+        after = (
+            Fraction(1) if attained == math.inf else Fraction(attained) / (1 + Fraction(attained))
         )
-        odds = top[0][1] + bottom[0][1]
+        odds = [rational(mass[world]) for world in worlds]
         case = Witness(
             output=channel.outputs[output],
-            prior=shown(top[0][1] / odds if odds else Fraction(1, 2), exact),
-            posterior=shown(belief, exact),
-            ratio=shown(ratio_at, exact),
+            prior=shown(odds[0] / sum(odds) if any(odds) else Fraction(1, 2), exact),
+            posterior=shown(after, exact),
+            ratio=shown(attained, exact),
             row=row,
             known=known,
-            values=(high, low),
+            values=values,
         )
         return Level(max(log_up(ratio_at), 0.0), case, True, (), notion=self)
+
+
+Found = tuple[int, tuple[int, int], tuple[int, int], int, Fraction | float]
+
+
+def _case(
+    space: Records, row: int, outputs: int, place: tuple[int, ...]
+) -> tuple[int, tuple[int, ...], int]:
+    """(row, the worlds that differ in it only, output) of a place in the table along a row."""
+    before, (after, output) = place[0], divmod(place[1], outputs)
+    stride = space.stride(row)
+    first = before * space.values * stride + after
+    return row, tuple(first + value * stride for value in range(space.values)), output
+
+
+def _largest(
+    certain: Certain, case: tuple[int, tuple[int, ...], int]
+) -> tuple[Fraction | float, Found]:
+    """The largest ratio of joint probabilities between two of these worlds, recomputed."""
+    row, worlds, output = case
+    with precisely():
+        joint = [certain.mass[world] * certain.entry(world, output) for world in worlds]
+    best: tuple[Fraction | float, int, int] = (Fraction(1), 0, 0)
+    for high, top in enumerate(joint):
+        for low, bottom in enumerate(joint):
+            ratio = quotient(top, bottom) if high != low else Fraction(1)
+            if ratio > best[0]:
+                best = ratio, high, low
+    ratio, high, low = best
+    return ratio, (row, (worlds[high], worlds[low]), (high, low), output, ratio)

@@ -2,41 +2,56 @@
 
 Each row of a table of records is given one value more, "unknown", whose slice is the sum of the
 others: (m+1)^n entries hold Pr[y, x_i, x_S] and Pr[x_i, x_S] for every set S of known rows.
-Conditioning events of probability 0 become NaN and are passed over.
+Conditioning events of probability 0 become NaN and are passed over. These tables are for searching,
+in floats so wide that nothing underflows; `certain` recomputes what was found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from whosin.exact import Array
 from whosin.mechanisms import Channel
-from whosin.priors import Prior
 from whosin.spaces import Records
 from whosin.spaces.memory import require
+from whosin.spaces.width import products
 
 COLUMNS = 1 << 24
 """How many entries of the larger table are held at once."""
 
 
-def likelihoods(channel: Channel, prior: Prior) -> Iterator[tuple[int, Array]]:
-    """(first output, Pr[y | known rows]) for the outputs, a few at a time: (m+1)^n × outputs."""
+def likelihoods(channel: Channel, mass: Array) -> Iterator[tuple[int, Array]]:
+    """(first output, Pr[y | known rows]) for the outputs, a few at a time: (m+1)^n × outputs.
+
+    Each output's likelihoods are up to a factor of its own, which cancels in every ratio.
+
+    Args:
+        mass: the probability of each world, as FLINT rationals.
+    """
     space = channel.space
     assert isinstance(space, Records)
+    return conditioned(channel.wide, mass, space)
+
+
+def conditioned(array: Array, mass: Array, space: Records) -> Iterator[tuple[int, Array]]:
+    """The same from an array of likelihoods, worlds × outputs."""
     cells = (space.values + 1) ** space.rows
     fits = "a Markov chain with noise on a sum needs no table, and reaches thousands of rows"
     require("a table over all sets of known rows", 4 * 8 * cells, fits)
-    mass = prior.on_records(space, float)
-    known = _extended(mass[:, None], space)
+    weights, array = products(mass, array)
+    known = _extended(weights[:, None], space)
     step = max(1, COLUMNS // cells)
-    array = channel.wide
     for start in range(0, array.shape[1], step):
-        joint = _extended(mass[:, None] * array[:, start : start + step], space)
+        joint = _extended(weights[:, None] * array[:, start : start + step], space)
         with np.errstate(divide="ignore", invalid="ignore"):
             yield start, joint / np.where(known > 0, known, np.nan)
+
+
+def possible(mass: Array, space: Records) -> Array:
+    """Which conditions have a positive probability: (m+1)^n."""
+    return _extended((mass != 0).astype(np.float64)[:, None], space)[:, 0] > 0
 
 
 def _extended(table: Array, space: Records) -> Array:
@@ -63,12 +78,3 @@ def coordinates(index: int, space: Records) -> list[int | None]:
         index, digit = divmod(index, space.values + 1)
         found.append(None if digit == space.values else digit)
     return found[::-1]
-
-
-def worlds_with(space: Records, known: dict[int, int], mass: Array) -> list[tuple[int, Any]]:
-    """(world, probability) for the tables in which these rows have these values."""
-    return [
-        (number, mass[number])
-        for number, world in enumerate(space)
-        if mass[number] != 0 and all(world[row] == value for row, value in known.items())
-    ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 
+from whosin.errors import InvalidInput
 from whosin.exact import Number, rational
 from whosin.priors import Prior
 from whosin.showing import Shown
@@ -58,6 +61,8 @@ class Level(Shown):
         theorems: the numbers of the theorems it rests on.
         lower: for a bound, the level that the witness does attain.
         notion: what was measured.
+        note: what the level leaves out, in a sentence; empty where nothing.
+        nearer: where the level is a limit, the case of the same kind that is above a given claim.
     """
 
     value: Number
@@ -66,14 +71,44 @@ class Level(Shown):
     theorems: tuple[str, ...]
     lower: Number | None = None
     notion: object = field(default=None, repr=False)
+    note: str = ""
+    nearer: Callable[[Fraction], Witness] | None = field(default=None, repr=False, compare=False)
 
-    def holds(self, at_most: object) -> bool:
-        """Whether the level is at most a claim: exactly for exact values, and otherwise up to one
-        part in 10^12, the accuracy of floating-point input."""
-        claim = rational(at_most, "claim") if at_most != float("inf") else float("inf")
-        if isinstance(self.value, float):
-            return bool(self.value <= float(claim) * (1 + TOLERANCE))
-        return bool(self.value <= claim)
+    def holds(self, at_most: object) -> bool | None:
+        """Whether the level is at most a claim: True, False, or None where it is undecided.
+
+        A bound that is above the claim refutes nothing: only a case above the claim does, and
+        `refutation` has it. Compared exactly for exact values, and otherwise up to one part in
+        10^12, the accuracy of floating-point input.
+        """
+        claim = _claim(at_most)
+        if _at_most(self.value, claim):
+            return True
+        if self.exact:
+            return False
+        return None if self.lower is None or _at_most(self.lower, claim) else False
+
+    def refutation(self, at_most: object) -> Witness | None:
+        """The case whose level is above the claim; None where the claim is not refuted, and for
+        averages, which no single case attains."""
+        if self.holds(at_most) is not False or self.witness is None:
+            return None
+        if self.witness.attained or self.nearer is None:
+            return self.witness
+        return self.nearer(rational(at_most, "claim"))
 
     def __float__(self) -> float:
         return float(self.value)
+
+
+def _claim(value: object) -> Fraction | float:
+    """A claim, which may be infinite."""
+    if isinstance(value, float) and math.isnan(value):
+        raise InvalidInput("claim", "a number", value)
+    return math.inf if value == math.inf else rational(value, "claim")
+
+
+def _at_most(level: Number, claim: Fraction | float) -> bool:
+    if isinstance(level, float):
+        return bool(level <= float(claim) * (1 + TOLERANCE))
+    return bool(level <= claim)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 from whosin import beliefs
@@ -11,7 +12,7 @@ from whosin.exact import Number, Rational, is_exact, rational
 from whosin.families import Family
 from whosin.mechanisms import Channel, as_channel
 from whosin.notions.base import SLACK, Notion, on_subsets, shown, witness, worst_case
-from whosin.notions.level import Level
+from whosin.notions.level import Level, Witness
 from whosin.spaces import Space
 
 
@@ -42,15 +43,25 @@ class PositiveMembership(Notion):
             return Level(bound, None, False, ("T11",), notion=self)
         worst, certificate, most = found
         belief = most.prior if self.positive else 1 - most.prior
-        case = witness(
-            channel, worst, certificate, belief, positive=self.positive, attained=most.attained
-        )
+
+        def case_at(belief: Fraction) -> Witness:
+            return witness(
+                channel, worst, certificate, belief, positive=self.positive, attained=most.attained
+            )
+
+        def nearer(claim: Fraction) -> Witness:
+            closer = beliefs.closer(certificate.ratio, most.prior, claim)
+            return case_at(closer if self.positive else 1 - closer)
+
+        case = case_at(belief)
         exact = certificate.exact and is_exact(*self.family.parameters)
         value = shown(most.gamma, exact)
         bound = self._bound(channel)
         if bound is None:
-            return Level(value, case, True, self._theorems(), notion=self)
-        return Level(max(bound, value), case, False, ("T11",), lower=value, notion=self)
+            return Level(value, case, True, self._theorems(), notion=self, nearer=nearer)
+        return Level(
+            max(bound, value), case, False, ("T11",), lower=value, notion=self, nearer=nearer
+        )
 
     def _bound(self, channel: Channel) -> Number | None:
         """What T11 guarantees where the family's sup is not known exactly."""

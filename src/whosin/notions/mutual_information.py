@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.mechanisms import as_channel
+from whosin.exact import BALL_BITS, Array, ball_up, flint_array, flint_rational
+from whosin.mechanisms import Channel, as_channel
 from whosin.notions.base import Notion
 from whosin.notions.bayesian_differential_privacy import on_records
 from whosin.notions.level import Level
 from whosin.priors import Prior
 from whosin.spaces import Records, Space
+from whosin.spaces.width import products
+
+FEW = 1 << 16
+"""Up to this many entries are summed in balls, more in floats with a bound on their error."""
+
+PRECISIONS = (BALL_BITS, 4 * BALL_BITS, 16 * BALL_BITS)
+"""Bits of the balls, until the sum is known to `ENOUGH` of them: terms may nearly cancel."""
+ENOUGH = 64
 
 
 @dataclass(frozen=True)
 class MutualInformation(Notion):
-    """I(X; Y) in nats: an average, so no single case stands behind it and the witness is None.
+    """I(X; Y) in nats, rounded up: an average, so no single case stands behind it and the witness
+    is None.
 
     Args:
         prior: a prior on records.
@@ -30,10 +41,50 @@ class MutualInformation(Notion):
         channel = on_records(as_channel(mechanism, space))
         channel.need_finite("mutual information")
         assert isinstance(channel.space, Records)
-        mass = self.prior.on_records(channel.space, float)
-        joint = mass[:, None] * channel.likelihoods
-        outputs = joint.sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            terms = joint * (np.log(channel.likelihoods) - np.log(outputs))
-        value = float(np.where(joint > 0, terms, 0.0).sum())
-        return Level(max(value, 0.0), None, True, (), notion=self)
+        mass = self.prior.on_records(channel.space, flint_rational)
+        few = channel.likelihoods.size <= FEW
+        value = _in_balls(mass, channel) if few else _in_floats(mass, channel)
+        return Level(value, None, True, (), notion=self)
+
+
+def _in_balls(mass: Array, channel: Channel) -> float:
+    """Σ Pr[x,y] ln(Pr[y|x]/Pr[y]), each ratio an exact fraction and its logarithm a ball."""
+    from flint import arb, ctx
+
+    array = channel.exact
+    if array is None:
+        array = flint_array(channel.likelihoods.ravel(), channel.likelihoods.shape)
+    weight: dict[Any, Any] = {}
+    for column in array.T:
+        joint = mass * column
+        total = joint.sum()
+        for both, likelihood in zip(joint, column, strict=True):
+            if both != 0:
+                ratio = likelihood / total
+                weight[ratio] = weight.get(ratio, 0) + both
+    for bits in PRECISIONS:
+        with ctx.workprec(bits):
+            terms = [arb(ratio).log() * arb(both) for ratio, both in weight.items() if ratio != 1]
+            total = sum(terms, arb(0))
+            if total.rel_accuracy_bits() > ENOUGH:
+                break
+    return max(ball_up(total), 0.0)
+
+
+def _in_floats(mass: Array, channel: Channel) -> float:
+    """The same sum in floats, plus more than its rounding.
+
+    Every input is within 2^−52 of the truth, a sum over N worlds within N times that, and a
+    logarithm errs by as much more as it is large; fsum adds without error.
+    """
+    weights, array = products(mass, channel.wide)
+    joint = weights[:, None] * array
+    outputs = joint.sum(axis=0)
+    scale = np.frexp(channel.wide.max(axis=0))[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.ldexp(joint, scale) * (np.log(array) - np.log(outputs))
+        size = np.ldexp(joint, scale) * (np.abs(np.log(array)) + np.abs(np.log(outputs)) + 1)
+    possible = joint > 0
+    value = math.fsum(np.where(possible, terms, 0.0).ravel().tolist())
+    rounding = float(np.where(possible, size, 0.0).sum()) * (len(mass) + 16) * 2.0**-52
+    return max(math.nextafter(value + rounding, math.inf), 0.0)

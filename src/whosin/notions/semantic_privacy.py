@@ -1,22 +1,30 @@
-"""Semantic privacy (Kasiviswanathan and Smith 2014) and its Bayesian form (Zhao 2017)."""
+"""Semantic privacy (Kasiviswanathan and Smith 2014)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import ClassVar
+from fractions import Fraction
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array
+from whosin.exact import (
+    Array,
+    ball_ratio_upper,
+    flint_rational,
+    quarter_tanh_up,
+    rational,
+    round_up,
+)
 from whosin.mechanisms import as_channel
-from whosin.notions import known_rows
 from whosin.notions.base import Notion
 from whosin.notions.bayesian_differential_privacy import on_records
+from whosin.notions.certain import Certain, Nearest, precisely
 from whosin.notions.level import Level, Witness
-from whosin.priors import Prior
 from whosin.spaces import Records, Space
 
 
@@ -41,121 +49,92 @@ class SemanticPrivacy(Notion):
         channel = on_records(as_channel(mechanism, space))
         records = channel.space
         assert isinstance(records, Records)
-        _check(self.default, records)
-        best: tuple[float, int, int] | None = None
+        check_default(self.default, records)
+        near, view = Nearest(), channel.wide
         for row in range(records.rows):
-            view = records.axis(channel.wide, row)
-            ratios = _ratios(view, view[:, self.default : self.default + 1])
-            spread = _spread(ratios.reshape(records.worlds, -1), 0)
-            output = int(np.argmax(spread))
-            if best is None or spread[output] > best[0]:
-                best = float(spread[output]), row, output
-        assert best is not None
-        spread_at, row, output = best
-        return _level(self, spread_at, row, channel.outputs[output], None)
+            along = records.axis(view, row)
+            found = ratios(along, along[:, self.default : self.default + 1])
+            spread = spreads(found.reshape(records.worlds, -1), 0)
+            near.add(spread, lambda place, row=row: (row, place[0]))  # type: ignore[misc]
+        even = np.full(records.worlds, flint_rational(1))
+        certain = Certain(channel, even)
+        spread_at, (row, output, attained), _ = near.certified(
+            partial(_spread, certain, self.default), lambda _case: records.worlds, certain.budget
+        )
+        case = semantic_witness(attained, row, channel.outputs[output], None)
+        return Level(quarter_tanh_up(spread_at), case, True, ("T15",), notion=self)
 
 
-@dataclass(frozen=True)
-class BayesianSemanticPrivacy(Notion):
-    """Semantic privacy when only some rows are known and the others follow a prior: the same level
-    for every set of known rows, with the likelihoods of the table of known rows.
-
-    Args:
-        prior: a prior on records.
-        default: the value that stands for "no data".
-    """
-
-    prior: Prior
-    default: int = 0
-    unit: ClassVar[str] = "level"
-
-    def measure(self, mechanism: object, space: Space | None = None) -> Level:
-        channel = on_records(as_channel(mechanism, space))
-        records = channel.space
-        assert isinstance(records, Records)
-        _check(self.default, records)
-        best: tuple[float, int, int, int] | None = None
-        for start, table in known_rows.likelihoods(channel, self.prior):
-            for row in range(records.rows):
-                view = known_rows.axis(table, records, row)
-                values = view[:, : records.values]
-                ratios = _ratios(values, view[:, self.default : self.default + 1])
-                spread = _by_pattern(ratios, records, row)
-                place = np.unravel_index(int(spread.argmax()), spread.shape)
-                value = float(spread[place])
-                if best is None or value > best[0]:
-                    best = value, row, int(place[0]), start + int(place[1])
-        assert best is not None
-        value, row, pattern, output = best
-        return _level(self, value, row, channel.outputs[output], _pattern(pattern, records, row))
+def _spread(
+    certain: Certain, default: int, case: tuple[int, int]
+) -> tuple[Fraction | float, tuple[int, int, Fraction | float]]:
+    """max r / min r of one row and output, recomputed."""
+    row, output = case
+    space, stride = certain.space, certain.space.stride(row)
+    pairs = []
+    for world in range(space.worlds):
+        value = world // stride % space.values
+        without = world + (default - value) * stride
+        pairs.append((certain.entry(world, output), certain.entry(without, output)))
+    spread = exact_spread(pairs)
+    return spread, (row, output, spread)
 
 
-def _check(default: int, space: Records) -> None:
+def check_default(default: int, space: Records) -> None:
+    """Refuse a default that is no value of a row."""
     if isinstance(default, bool) or not isinstance(default, int) or not 0 <= default < space.values:
         raise InvalidInput("default", f"a value from 0 to {space.values - 1}", repr(default))
 
 
-def _ratios(values: Array, default: Array) -> Array:
+def ratios(values: Array, default: Array) -> Array:
     """r, with 0/0 passed over (NaN): such a world has no weight in either posterior."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.asarray(values / default)
 
 
-def _spread(ratios: Array, along: int) -> Array:
+def spreads(found: Array, along: int) -> Array:
     """max r / min r along an axis."""
     with np.errstate(invalid="ignore"):
-        return _quotient(np.fmax.reduce(ratios, axis=along), np.fmin.reduce(ratios, axis=along))
+        return spread_of(np.fmax.reduce(found, axis=along), np.fmin.reduce(found, axis=along))
 
 
-def _quotient(most: Array, least: Array) -> Array:
+def spread_of(most: Array, least: Array) -> Array:
     """max r / min r, at least 1: infinite where max r is, or min r is 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         spread = np.where(np.isposinf(most), np.inf, most / least)
     return np.where(np.isnan(spread), 1.0, np.maximum(spread, 1.0))
 
 
-def _by_pattern(ratios: Array, space: Records, row: int) -> Array:
-    """For each set of known rows (a bit a row, the first most significant) the spread of r over
-    everything that may be known there: 2^(n−1) × outputs."""
-    outputs = ratios.shape[-1]
-    most = least = ratios
-    sides = []
-    for extreme in (np.fmax, np.fmin):
-        table = (most if extreme is np.fmax else least).reshape(-1)
-        done = 1
-        for other in range(space.rows):
-            length = space.values if other == row else space.values + 1
-            view = table.reshape(done, length, -1)
-            known = extreme.reduce(view[:, : space.values], axis=1)
-            if other == row:
-                table = known.reshape(-1)
-            else:
-                table = np.stack([view[:, -1], known], axis=1).reshape(-1)
-                done *= 2
-        sides.append(table.reshape(-1, outputs))
-    return _quotient(sides[0], sides[1])
+def exact_spread(pairs: list[tuple[Any, Any]]) -> Fraction | float:
+    """max r / min r, exactly or just above, from likelihoods with and without a row's data."""
+    kept = [(top, bottom) for top, bottom in pairs if top != 0 or bottom != 0]
+    if any(bottom == 0 for _, bottom in kept):
+        return math.inf
+    if not kept:
+        return Fraction(1)
+    with precisely():
+        found = [top / bottom for top, bottom in kept]
+        if all(hasattr(ratio, "p") for ratio in found):
+            least = min(found)
+            return math.inf if least == 0 else rational(max(found) / least)
+        most = least = found[0]
+        for ratio in found[1:]:
+            most = ratio if ratio.upper() > most.upper() else most
+            least = ratio if ratio.lower() < least.lower() else least
+        return max(ball_ratio_upper(most, least), Fraction(1))
 
 
-def _pattern(pattern: int, space: Records, row: int) -> tuple[int, ...]:
-    """The known rows of a pattern."""
-    others = [other for other in range(space.rows) if other != row]
-    return tuple(other for place, other in enumerate(reversed(others)) if pattern >> place & 1)[
-        ::-1
-    ]
-
-
-def _level(
-    notion: Notion, spread: float, row: int, output: Hashable, known: tuple[int, ...] | None
-) -> Level:
-    root = math.sqrt(spread)
-    value = 1.0 if math.isinf(spread) else (root - 1) / (root + 1)
-    posterior = 1.0 if math.isinf(spread) else root / (1 + root)
-    case = Witness(
+def semantic_witness(
+    spread: Fraction | float, row: int, output: Hashable, known: tuple[int, ...] | None
+) -> Witness:
+    """The two-point belief for which the total variation is the level."""
+    level = quarter_tanh_up(spread)
+    posterior = 1.0 if spread == math.inf else (1 + level) / 2
+    return Witness(
         output=output,
         prior=1 - posterior,
         posterior=posterior,
-        ratio=spread,
+        ratio=spread if isinstance(spread, float) else round_up(spread),
         row=row,
         rows_known=known,
     )
-    return Level(value, case, True, ("T15",), notion=notion)

@@ -12,7 +12,7 @@ import numpy as np
 
 from whosin.arguments import listed
 from whosin.errors import InvalidInput
-from whosin.exact import Array, probability
+from whosin.exact import Array, probability, rational
 from whosin.priors.base import AsNumber, Prior, convert, normalised
 from whosin.priors.table import TOLERANCE
 from whosin.spaces.grid import Grid
@@ -70,13 +70,11 @@ class Exchangeable(Prior):
             return self.as_table(lattice.space).given(lattice, entity, number)
         kind = lattice.kind_of[entity]
         members = len(lattice.kinds[kind])
-        mass = self.mass(lattice, number)
+        mass = self.mass(lattice, rational)
         share = np.arange(lattice.worlds) // lattice.strides[kind] % lattice.lengths[kind]
-        inside, outside = (
-            convert(np.array([Fraction(int(c), members) for c in counts], dtype=object), number)
-            for counts in (share, members - share)
-        )
-        return normalised(mass * inside), normalised(mass * outside)
+        # Exactly first: given an unlikely entity, floats may be too small to be divided.
+        sides = [normalised(mass * counts.astype(object)) for counts in (share, members - share)]
+        return convert(sides[0], number), convert(sides[1], number)
 
     def on_records(self, space: Records, number: AsNumber) -> Array:
         """With two values: `sizes` is the distribution of the number of rows with value 1."""

@@ -13,7 +13,7 @@ import numpy as np
 from whosin.arguments import listed
 from whosin.errors import InvalidInput
 from whosin.exact import Array, probability
-from whosin.priors.base import AsNumber, Prior, normalised
+from whosin.priors.base import AsNumber, Prior
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
@@ -75,15 +75,12 @@ class Table(Prior):
 
     def given(self, lattice: Lattice, entity: int, number: AsNumber) -> tuple[Array, Array]:
         table = self.worlds(lattice.space)
-        present, absent = (
-            normalised(
-                self._spread(
-                    lattice, {w: m for w, m in table.items() if w >> entity & 1 == side}, number
-                )
-            )
-            for side in (1, 0)
-        )
-        return present, absent
+        sides = []
+        for side in (1, 0):
+            kept = {w: m for w, m in table.items() if w >> entity & 1 == side}
+            total = sum(kept.values(), Fraction(0))
+            sides.append(self._spread(lattice, {w: m / total for w, m in kept.items()}, number))
+        return sides[0], sides[1]
 
     def _spread(self, lattice: Lattice, table: dict[int, Fraction], number: AsNumber) -> Array:
         out = np.zeros(lattice.worlds, dtype=float if number is float else object)

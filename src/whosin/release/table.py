@@ -9,7 +9,11 @@ from typing import Any
 from whosin.errors import InvalidInput
 from whosin.release.domains import Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
+from whosin.release.engines.waiting import run_interruptibly
 from whosin.release.predicate import unknown_column
+
+PLANNING_PATIENCE = 1.0
+"""Seconds to wait, after Ctrl-C, for an engine that is planning."""
 
 MOST_ROWS = 10**9
 
@@ -94,7 +98,10 @@ class Table:
         The engine plans the whole of it and reads no row, since none are asked for.
         """
         try:
-            self.engine.check(expression)
+            # Not in the main thread: there DuckDB takes Ctrl-C for a failure of the query.
+            run_interruptibly(
+                lambda: self.engine.check(expression), lambda: None, patience=PLANNING_PATIENCE
+            )
         except Exception:
             failed = True
         else:

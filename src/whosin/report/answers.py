@@ -28,10 +28,12 @@ def save(release: Release, path: Path) -> list[Path]:
     kind = path.suffix.lower()
     if kind == ".json":
         text = json.dumps(release.to_dict(), ensure_ascii=False, indent=2)
+        path.touch(0o600)  # a new file is for its owner only
         path.write_text(text + "\n", encoding="utf-8")
         return [path]
     files = _names(release, path)
     for answer, file in zip(release.answers, files, strict=True):
+        file.touch(0o600)
         _write(answer, file, kind)
     return files
 

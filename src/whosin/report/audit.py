@@ -66,6 +66,8 @@ def print_audit(
         shown = f"ε ≤ {claim:.6g}" + (f", δ = {found.delta:g}" if found.delta else "")
         if refuted:
             console.print(f"The claim {shown} is [bold]refuted[/bold] by this event.")
+        elif isinstance(found, Audit) and found.blind:
+            console.print(f"The claim {shown} is undecided: nothing could be learnt.")
         else:
             console.print(
                 f"The claim {shown} is not refuted. That is no proof of privacy: other inputs, "
@@ -127,8 +129,14 @@ def _rows_of_scores(table: Table, found: Scores) -> None:
 
 
 def _rows_of_run(table: Table, found: OneRun) -> None:
+    low, high = found.rates
     table.add_row("canaries", f"{found.canaries:,}")
+    rates = f"declared {found.rate:.6g}; the coins leave {low:.3g} to {high:.3g}"
+    table.add_row("rate of inclusion", rates)
     for label, guesses in (("guesses", found.both), ("in guesses", found.inside)):
+        if not guesses.tried:
+            table.add_row(label, "none: no scores stand apart from the others")
+            continue
         most = max(
             zip(guesses.tried, guesses.right, strict=True),
             key=lambda pair: (pair[1] - pair[0] / 2) / math.sqrt(pair[0]),

@@ -6,6 +6,8 @@ from fractions import Fraction
 
 from whosin.notions import Level, Notion
 
+OUTCOMES: dict[bool | None, str] = {True: "holds", False: "refuted", None: "undecided"}
+"""What can become of a claim."""
 LONGEST_BITS = 10_000
 """About 3,000 digits; Python prints at most 4,300."""
 
@@ -15,10 +17,9 @@ def level_data(
     notion: Notion,
     *,
     claim: Fraction | None = None,
-    holds: bool | None = None,
 ) -> dict[str, object]:
     """The keys others read: value, exact, witness {entity, output, prior, posterior, ratio,
-    attained}; and beside them what was measured."""
+    attained}; beside them what was measured, and what became of a claim."""
     data: dict[str, object] = {
         "notion": type(notion).__name__,
         "family": repr(notion.family) if hasattr(notion, "family") else None,
@@ -28,10 +29,11 @@ def level_data(
         "exact": level.exact,
         "lower": level.lower,
         "theorems": list(level.theorems),
+        "note": level.note or None,
         "witness": None,
     }
-    if level.witness is not None:
-        case = level.witness
+    case = level.witness if claim is None else level.refutation(claim) or level.witness
+    if case is not None:
         witness: dict[str, object] = {
             "entity": case.entity,
             "output": case.output,
@@ -41,11 +43,18 @@ def level_data(
             "attained": case.attained,
         }
         if case.row is not None:
-            records = {"row": case.row, "known": case.known, "values": case.values}
+            records: dict[str, object] = {
+                "row": case.row,
+                "known": case.known,
+                "values": case.values,
+            }
+            if case.rows_known is not None:
+                records["rows_known"] = list(case.rows_known)
             witness.update(records)
         data["witness"] = witness
     if claim is not None:
-        data.update(at_most=claim, holds=holds)
+        holds = level.holds(claim)
+        data.update(at_most=claim, holds=holds, outcome=OUTCOMES[holds])
     return data
 
 

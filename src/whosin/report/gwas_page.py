@@ -27,4 +27,5 @@ def release_page(release: Release, path: Path) -> None:
     body.append(html.rows_table(list(rows[0]), [list(row.values()) for row in rows]))
     body.append(html.sections(offer_card(release.offer)))
     body.append(f"<p class=soft>Ledger entry: {escape(release.dataset)}</p>")
+    path.touch(0o600)  # a new file is for its owner only
     path.write_text(html.page(f"{what}, released privately", body), encoding="utf-8")

@@ -58,11 +58,13 @@ def write_release(release: Release, path: Path) -> None:
     """The published SNPs, tab-separated."""
     rows = release_rows(release)
     lines = ["\t".join(rows[0]), *("\t".join(_cell(v) for v in row.values()) for row in rows)]
+    path.touch(0o600)  # a new file is for its owner only
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def write_exact(study: Study, path: Path) -> None:
     """PLINK's association table, exact: for the curator, not for publication."""
+    path.touch(0o600)  # a new file is for its owner only
     with path.open("w", encoding="utf-8") as file:
         file.write("\t".join((*PUBLIC, *EXACT)) + "\n")
         file.writelines(_exact_lines(study))

@@ -50,6 +50,7 @@ def check_path(path: Path | None) -> None:
 def save_report(title: str, plan: Plan, release: Release, path: Path) -> None:
     """Write the report of a release."""
     check_path(path)
+    path.touch(0o600)  # a new file is for its owner only
     path.write_text(release_report(title, plan, release), encoding="utf-8")
 
 

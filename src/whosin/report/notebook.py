@@ -42,6 +42,10 @@ def _(level: Level) -> str:
         f"<p>{escape(title(level.notion))}</p>" if isinstance(level.notion, Notion) else "",
         f"<h3>{unit} {'=' if level.exact else '≤'} {escape(short(level.value))}</h3>",
     ]
+    if level.lower is not None:
+        parts.append(f"<p>and at least {escape(short(level.lower))}, by this case</p>")
+    if level.note:
+        parts.append(f"<p>{escape(level.note)}</p>")
     case = level.witness
     if case is not None:
         about = case.entity if case.entity is not None else f"row {case.row}"
@@ -52,7 +56,8 @@ def _(level: Level) -> str:
             ("belief after", percent(case.posterior)),
             ("likelihood ratio", short(case.ratio)),
         ]
-        parts.append(rows_table(("the case", "that proves it"), rows))
+        worst = ("the case", "that proves it") if level.exact else ("the worst", "case found")
+        parts.append(rows_table(worst, rows))
     elif measured:
         parts.append("<p>No single case stands behind it.</p>")
     return _block(*parts, _reasons(level.theorems))

@@ -27,6 +27,7 @@ from whosin.notions import (
     PositiveMembership,
     SampledDifferentialPrivacy,
     SemanticPrivacy,
+    Witness,
 )
 from whosin.notions.chain_plans import ChainPlan
 from whosin.priors import Prior
@@ -39,33 +40,44 @@ from whosin.report.plot import belief_plot
 from whosin.theorems.map import BARRIERS, EDGES
 
 
-def print_level(
-    level: Level, notion: Notion, *, claim: Fraction | None = None, holds: bool | None = None
-) -> None:
-    """A level, its witness and its reasons."""
+def print_level(level: Level, notion: Notion, *, claim: Fraction | None = None) -> None:
+    """A level, its witness and its reasons; and what became of a claim."""
     console = Console(highlight=False)
     kind = "exactly" if level.exact else "at most"
     console.print(f"[bold]{escape(title(notion))}[/bold]")
     console.print(f"{notion.unit} is {kind} [bold]{short(level.value)}[/bold]", soft_wrap=True)
     if level.lower is not None:
         console.print(f"and at least {short(level.lower)}, by the case below")
-    if level.witness is not None:
-        console.print(_witness(level))
+    case = level.witness if claim is None else level.refutation(claim) or level.witness
+    if case is not None:
+        console.print(_witness(case))
     elif isinstance(notion, MutualInformation):
         console.print("An average over everything: no single case stands behind it.")
     elif level.exact:
         console.print("Nobody is uncertain under these adversaries, so nothing can be learned.")
     else:
         console.print("No prior of this kind was found on so few people; the bound holds anyway.")
+    if level.note:
+        console.print(escape(level.note), soft_wrap=True)
     for number in level.theorems:
         console.print(f"[dim]{escape(str(THEOREMS[number]))}[/dim]", soft_wrap=True)
     if claim is not None:
-        verdict = (
-            f"[green]The claim {notion.unit} ≤ {short(claim)} holds.[/green]"
-            if holds
-            else f"[red]The claim {notion.unit} ≤ {short(claim)} is refuted by this case.[/red]"
-        )
-        console.print(verdict)
+        colour = {True: "green", False: "red", None: "yellow"}[level.holds(claim)]
+        words = escape(verdict(level, notion, claim))
+        console.print(f"[{colour}]{words}[/{colour}]", soft_wrap=True)
+
+
+def verdict(level: Level, notion: Notion, claim: Fraction) -> str:
+    """What became of a claim, in a sentence."""
+    holds, spelled = level.holds(claim), f"The claim {notion.unit} ≤ {short(claim)}"
+    if holds:
+        return f"{spelled} holds."
+    if holds is False:
+        return f"{spelled} is refuted{' by this case' if level.witness is not None else ''}."
+    known = "no case above the claim was found"
+    if level.lower is not None:
+        known = f"the worst case found reaches {short(level.lower)}"
+    return f"{spelled} is undecided: {known}, and the proven bound is {short(level.value)}."
 
 
 def title(notion: Notion) -> str:
@@ -108,9 +120,7 @@ def describe(family: Family) -> str:
     return f"{symbol} ({family.definition}{band})"
 
 
-def _witness(level: Level) -> Table:
-    case = level.witness
-    assert case is not None
+def _witness(case: Witness) -> Table:
     table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim")
     table.add_column(overflow="fold")

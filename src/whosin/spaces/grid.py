@@ -20,6 +20,7 @@ from whosin.exact import Array
 from whosin.spaces.lattice import Addition, Lattice, Place, Separation
 from whosin.spaces.memory import require_table
 from whosin.spaces.subsets import Subsets
+from whosin.spaces.width import FLOOR, Underflow
 
 SMALL = 1 << 18
 """Up to this many comparisons are gathered, some at a time."""
@@ -184,7 +185,7 @@ class Grid(Lattice):
             return weights
         kept = np.where(self.totals() == size, weights, 0 * weights)
         total = kept.sum()
-        return kept / total if total > 0 else kept
+        return conditional(kept, total)
 
     def labels(self) -> Array:
         labels = np.zeros(1, dtype=np.int64)
@@ -199,6 +200,17 @@ def one_count(beliefs: Sequence[Any]) -> Array:
     if isinstance(beliefs[0], float):
         return np.ones(1)
     return np.array([beliefs[0] * 0 + 1], dtype=object)
+
+
+def conditional(kept: Array, total: Any) -> Array:
+    """Probabilities given an event, from those of its parts; all zeros where it is impossible.
+
+    Raises:
+        Underflow: the event's probability is too small for floats.
+    """
+    if isinstance(total, float) and total < FLOOR:
+        raise Underflow
+    return kept / total if total > 0 else kept
 
 
 def convolve(weights: Array, belief: Any) -> Array:

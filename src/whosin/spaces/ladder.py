@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from whosin.exact import Array
-from whosin.spaces.grid import convolve, one_count
+from whosin.spaces.grid import conditional, convolve, one_count
 from whosin.spaces.lattice import Addition, Lattice, Place, Separation
 from whosin.spaces.subsets import Subsets
 
@@ -103,7 +103,7 @@ class Ladder(Lattice):
                 kept[rank] = weights[rank] * below[size - 1]
             below = convolve(below, beliefs[self.order[rank - 1]])[: max(size, 1)]
         total = kept.sum()
-        return kept / total if total > 0 else kept
+        return conditional(kept, total)
 
     def labels(self) -> Array:
         labels = np.zeros(1, dtype=np.int64)

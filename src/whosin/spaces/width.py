@@ -8,6 +8,8 @@ refused: a level that cannot be computed is an error, never a guess.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,15 @@ from whosin.errors import Unsupported
 from whosin.exact import Array
 from whosin.spaces.search import blocks
 
+
+class Underflow(Exception):
+    """A search in floats met a sum so small that terms may have been lost: it must be repeated
+    with scaled columns, or exactly. Never leaves the library."""
+
+
+FLOOR = 2.0**-900
+"""Sums of probabilities below this, relative to the largest likelihood of their output, may have
+lost terms: those are below 2^−1022, and there may be many."""
 ROOM = 0.5
 """The part of a type's range of exponents that entries may use; the rest is for products."""
 
@@ -31,6 +42,66 @@ def is_narrow(array: Array) -> bool:
     return any(
         bool(((array[piece] > 0) & (array[piece] < least)).any()) for piece in blocks(array.shape)
     )
+
+
+def trust(sums: Array, largest: Array, possible: Callable[[], Array]) -> None:
+    """Check sums of probabilities times likelihoods, one for each output (the last axis).
+
+    Args:
+        largest: the largest likelihood of each output.
+        possible: which sums are positive in truth; asked for only where some are small.
+
+    Raises:
+        Underflow: a positive sum is too small to be trusted.
+    """
+    if sums.dtype == object:
+        return
+    least = np.ldexp(sums.dtype.type(1), np.finfo(sums.dtype).minexp + 122)
+    low = sums < np.maximum(largest * FLOOR, least)
+    if low.any() and (low & possible()).any():
+        raise Underflow
+
+
+def scaled(array: Array) -> Array:
+    """The array with each column times a power of two, so that its largest entry is about 1."""
+    return np.asarray(np.ldexp(array, -np.frexp(array.max(axis=0))[1]))
+
+
+def extended(value: Any) -> Any:
+    """A FLINT rational in the widest floats there are, however small it is."""
+    power = int(value.p).bit_length() - int(value.q).bit_length()
+    # Powers of two apart, the quotient is a double.
+    near = Fraction(int(value.p), int(value.q)) / Fraction(2) ** power
+    return np.ldexp(np.longdouble(float(near)), power)
+
+
+def products(weights: Array, array: Array) -> tuple[Array, Array]:
+    """FLINT rationals, one a row, and the array's columns, each scaled by a power of two, both in
+    floats so wide that no product of the two underflows.
+
+    Raises:
+        Unsupported: no float type is.
+    """
+    array = scaled(array)
+    least = np.min(array, where=array > 0, initial=1)
+    lowest = min((_exponent(w) for w in weights if w != 0), default=0) + int(np.frexp(least)[1])
+    for dtype in (np.dtype(np.float64), np.dtype(np.longdouble)):
+        if lowest - 4 > np.finfo(dtype).minexp and dtype.itemsize >= array.dtype.itemsize:
+            number: Any = _double if dtype == np.float64 else extended
+            rows = np.array([number(w) if w != 0 else 0 for w in weights], dtype=dtype)
+            return rows, array.astype(dtype, copy=False)
+    raise Unsupported(
+        f"a probability of about 2^{lowest} under this prior is below the smallest number there "
+        "is; give very unlikely worlds more probability, or none"
+    )
+
+
+def _exponent(value: Any) -> int:
+    return int(value.p).bit_length() - int(value.q).bit_length() - 1
+
+
+def _double(value: Any) -> float:
+    return int(value.p) / int(value.q)
 
 
 def widened(array: Array) -> Array:

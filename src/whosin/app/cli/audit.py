@@ -43,6 +43,10 @@ def audit(
     one_run: Annotated[
         Path | None, typer.Option(help="Audit one run: CSV with the columns included and score.")
     ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(help="With --one-run: the probability of each inclusion (default 0.5)."),
+    ] = None,
     samples: Annotated[
         str, typer.Option(help="Draws of each world, all stages together.")
     ] = "100000",
@@ -62,11 +66,14 @@ def audit(
     """Attack a function that claims to be private, and bound its leakage from below.
 
     The function is m(input, size, rng) and returns `size` outputs, or one draw a call, m(input,
-    rng) or m(input). An event is sought on some of the samples and counted on the others, so the
-    bound holds at the stated confidence. A claim is refuted (exit 1, with the event as a witness)
-    or not refuted (exit 0), which is no proof of privacy.
+    rng) or m(input). Outputs may be anything, exceptions too. An event is sought on some of the
+    samples and counted on the others, so the bound holds at the stated confidence. A claim is
+    refuted (exit 1, with the event as a witness) or not refuted (exit 0), which is no proof of
+    privacy; exit 4 where no two outputs had anything in common, so that nothing could be learnt.
+    What the function prints goes to standard error.
     """
     from whosin.app.cli.output import print_json
+    from whosin.app.cli.strangers import user_code
     from whosin.errors import InvalidInput
     from whosin.exact import probability, rational
     from whosin.report import audit as report
@@ -82,6 +89,8 @@ def audit(
         accepted = "one of module:function, --scores, --one-run, or --against with a plan alone"
         several = scores is not None or one_run is not None or target is not None
         raise InvalidInput("what to audit", accepted, "several" if several else "nothing")
+    if rate is not None and one_run is None:
+        raise InvalidInput("--rate", "given with --one-run", rate)
     subject: Subject | None = None
     found: Any
     if scores is not None or one_run is not None:
@@ -89,13 +98,14 @@ def audit(
         for option, value in (only | {"--entities": entities, "--relation": relation}).items():
             if value is not None:
                 raise InvalidInput(option, "left out with scores", value)
-        found = _of_scores(scores, one_run, level, delta)
+        found = _of_scores(scores, one_run, level, delta, rate)
     else:
-        subject = _subject(target, entities, plan)
-        size = _samples(samples)
-        found = _of_worlds(
-            subject, with_, without, queries, relation, pairs, size, level, delta, epsilon, seed
-        )
+        with user_code():
+            subject = _subject(target, entities, plan)
+            size = _samples(samples)
+            found = _of_worlds(
+                subject, with_, without, queries, relation, pairs, size, level, delta, epsilon, seed
+            )
     refuted = None if epsilon is None else found.refutes(epsilon)
     data = _data(found, subject, epsilon, refuted, belief, seed)
     if json:
@@ -114,6 +124,8 @@ def audit(
         charts.save(report.chart(found, epsilon), save)
     if refuted:
         raise typer.Exit(1)
+    if refuted is False and getattr(found, "blind", False):
+        raise typer.Exit(4)
 
 
 def _claim(
@@ -220,7 +232,7 @@ def _pairs(name: str) -> Any:
         return found
     try:
         return list(found())
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         accepted = "a function without parameters that yields (with, without) pairs"
         raise InvalidInput("--pairs", accepted, f"{type(error).__name__}: {error}") from error
 
@@ -235,18 +247,22 @@ def _watched(samples: int, work: Callable[[Callable[[int], None]], Audit]) -> Au
         return work(lambda count: bar.advance(task, count))
 
 
-def _of_scores(scores: Path | None, one_run: Path | None, confidence: object, delta: float) -> Any:
+def _of_scores(
+    scores: Path | None, one_run: Path | None, confidence: object, delta: float, rate: str | None
+) -> Any:
     from whosin import audit as room
+    from whosin.exact import rational
 
     if scores is not None:
         flags, values = _table(scores, "member")
         return room.scores(values[flags], values[~flags], confidence, delta=delta)
     assert one_run is not None
-    return room.one_run(*_table(one_run, "included"), confidence, delta)
+    coins = rational("0.5" if rate is None else rate, "--rate")
+    return room.one_run(*_table(one_run, "included"), confidence, delta, coins)
 
 
 def _table(path: Path, flag: str) -> tuple[Any, Any]:
-    """Two columns of a CSV file: a 0/1 flag and a score."""
+    """Two columns of a CSV file: a 0/1 flag and a score. Cells are private: none is quoted."""
     import csv
 
     import numpy as np
@@ -254,26 +270,40 @@ def _table(path: Path, flag: str) -> tuple[Any, Any]:
     from whosin.errors import InvalidInput
 
     flags, values = [], []
-    words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
-            if not {flag, "score"} <= set(reader.fieldnames or ()):
-                got = ", ".join(reader.fieldnames or ()) or "nothing"
+            names = reader.fieldnames or ()
+            if not {flag, "score"} <= set(names):
+                got = f"{len(names)} other columns" if names else "nothing"
                 raise InvalidInput(path.name, f"CSV with the columns {flag} and score", got)
             for line, row in enumerate(reader, start=2):
-                word = (row[flag] or "").strip().lower()
-                if word not in words:
-                    raise InvalidInput(f"{flag} in line {line}", "1 or 0", repr(row[flag]))
-                flags.append(words[word])
                 try:
-                    values.append(float(row["score"]))
-                except (TypeError, ValueError):
-                    got = repr(row["score"])
-                    raise InvalidInput(f"score in line {line}", "a number", got) from None
+                    flags.append(FLAGS[(row[flag] or "").strip().lower()])
+                except KeyError:
+                    got = "something else" if row[flag] else "nothing"
+                    raise InvalidInput(f"{flag} in line {line}", "1 or 0", got) from None
+                values.append(_score(row["score"], line))
     except (UnicodeDecodeError, csv.Error):
         raise InvalidInput(path.name, "CSV text", "something else") from None
     return np.array(flags, dtype=bool), np.array(values, dtype=float)
+
+
+FLAGS = dict.fromkeys(("1", "1.0", "true", "yes"), True)
+FLAGS |= dict.fromkeys(("0", "0.0", "false", "no"), False)
+
+
+def _score(cell: str | None, line: int) -> float:
+    from whosin.errors import InvalidInput
+
+    try:
+        number = float(cell or "")
+    except ValueError:
+        got = "something else" if cell else "nothing"
+        raise InvalidInput(f"score in line {line}", "a number", got) from None
+    if number != number:
+        raise InvalidInput(f"score in line {line}", "a number", "NaN")
+    return number
 
 
 def _data(

@@ -177,6 +177,7 @@ def export(
     with _open(ledger) as opened:
         records = [opened.record(name)[:2] for name in _names(opened, dataset)]
     if save is not None:
+        save.touch(0o600)  # a new file is for its owner only
         save.write_text(csv_text(records) if save.suffix == ".csv" else json_text(records), "utf-8")
         if not json:
             count = sum(len(entries) for _, entries in records)

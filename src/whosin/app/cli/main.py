@@ -1,7 +1,8 @@
 """Entry point of the `whosin` command.
 
 Contract: exit 0; 1 when a claim fails; 2 for a wrong call or wrong input; 3 for a failing
-environment. Messages go to standard error, one line, without a traceback.
+environment; 4 when a claim is undecided (`verify --at-most`). Messages go to standard error, one
+line, without a traceback.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         BrokenHistory,
         BudgetRefused,
         Interrupted,
+        MechanismFailed,
         ScanFailed,
         StoreFailed,
         WhosinError,
@@ -83,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), 130)
     except (BrokenHistory, BudgetRefused) as error:
         return _fail(str(error), 1)
-    except (ScanFailed, StoreFailed) as error:
+    except (MechanismFailed, ScanFailed, StoreFailed) as error:
         return _fail(str(error), 3)
     except WhosinError as error:
         return _fail(str(error), 2)

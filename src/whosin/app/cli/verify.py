@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from whosin.notions import Notion
     from whosin.spaces import Space
 
+REFUTED, UNDECIDED = 1, 4
+"""Exit codes of a claim; 2 and 3 are for wrong calls and failing environments."""
+
 
 def verify(
     file: Annotated[
@@ -35,7 +38,8 @@ def verify(
         Path | None, typer.Option(help="A prior on records (JSON), for the notions that need one.")
     ] = None,
     at_most: Annotated[
-        str | None, typer.Option(help="A claim to check: exit 1 when the level is above it.")
+        str | None,
+        typer.Option(help="A claim to check: exit 0 holds, 1 refuted, 4 undecided."),
     ] = None,
     relation: Annotated[str, typer.Option(help="For dp: add-remove or replace.")] = "add-remove",
     direction: Annotated[
@@ -62,6 +66,9 @@ def verify(
     believed before and after. Families: any, independent[=0.05..0.5], one-of-two,
     fixed-size[=0.05..0.5], swap-of-two, one-of=m, fixed-probability=β, uninformed, cliques=k,
     at-most-known=k:0.1..0.9.
+
+    A claim (--at-most) holds, is refuted by a case that is above it, or is undecided: under
+    some adversaries the level is known between two numbers only, and the claim is between them.
     """
     from whosin.app.cli import files, parsing
     from whosin.app.cli.output import print_json
@@ -107,13 +114,14 @@ def verify(
         assert mechanism is not None
         built = _mechanism(mechanism, statistic, options)
         level = measured.measure(built, _space(entities, rows, values))
-    holds = None if claim is None else level.holds(claim)
     if json:
-        print_json(level_data(level, measured, claim=claim, holds=holds))
+        print_json(level_data(level, measured, claim=claim))
     else:
-        text.print_level(level, measured, claim=claim, holds=holds)
-    if holds is False:
-        raise typer.Exit(1)
+        text.print_level(level, measured, claim=claim)
+    if claim is not None:
+        code = {True: 0, False: REFUTED, None: UNDECIDED}[level.holds(claim)]
+        if code:
+            raise typer.Exit(code)
 
 
 def _structured(data: dict[str, Any] | None) -> tuple[Notion, Mechanism, Space] | None:

@@ -55,8 +55,8 @@ def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str
     options = [f"{key}={table[key]!r}" for key in ("rows", "groups") if key in table]
     asked = [f"    {_query(query)}," for query in data["queries"]]
     spent = [f"{key}={value!r}" for key, value in budget.items()]
+    share = f", share={budget.get('share', 1)!r}"
     named = "" if request is None else f", request={request!r}"
-    share = budget.get("share", 1)
     return "\n".join(
         [
             '"""A release made with whosin, as a script.',
@@ -89,7 +89,7 @@ def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str
             "queries = [",
             *asked,
             "]",
-            f"session = wi.Session(table, plan, ledger{named}, share={share!r})",
+            f"session = wi.Session(table, plan, ledger{named}{share})",
             f"made = session.release({', '.join(['queries', *spent])})",
             "",
             "print(title)",

@@ -36,6 +36,8 @@ class Measured(BaseModel):
     level: dict[str, Any]
     title: str
     value: str
+    lower: str | None
+    verdict: str | None
     belief: list[str] | None
     theorems: list[str]
 
@@ -63,12 +65,13 @@ def verified(body: VerifyBody) -> Measured:
             claim = rational(body.at_most, "at_most")
     with at("channel"):
         level = notion.measure(_channel(body.channel, notion))
-        holds = None if claim is None else level.holds(claim)
-        case = level.witness
+        case = level.witness if claim is None else level.refutation(claim) or level.witness
         return Measured(
-            level=plain(level_data(level, notion, claim=claim, holds=holds)),
+            level=plain(level_data(level, notion, claim=claim)),
             title=text.title(notion),
             value=short(level.value),
+            lower=None if level.lower is None else short(level.lower),
+            verdict=None if claim is None else text.verdict(level, notion, claim),
             belief=None if case is None else [percent(case.prior), percent(case.posterior)],
             theorems=[str(THEOREMS[number]) for number in level.theorems],
         )

@@ -15,18 +15,17 @@ function verdict(found) {
     rows.push(["belief before", found.belief[0]], ["belief after", found.belief[1]]);
     rows.push(["likelihood ratio", number(case_.ratio, 6)]);
   }
-  const claim = level.holds === undefined ? null : h(
-    "p",
-    { class: level.holds ? "holds" : "fails" },
-    level.holds ? `The claim ${level.unit} ≤ ${number(level.at_most, 6)} holds.` : `The claim ${level.unit} ≤ ${number(level.at_most, 6)} is refuted by this case.`,
-  );
+  const colours = { holds: "holds", refuted: "fails", undecided: "undecided" };
+  const claim = found.verdict === null ? null : h("p", { class: colours[level.outcome] }, found.verdict);
   return h(
     "div",
     { class: "card" },
     h("p", { class: "soft" }, found.title),
     h("p", { class: "verdict-value" }, `${level.unit} ${level.exact ? "=" : "≤"} ${found.value}`),
+    found.lower === null ? null : h("p", { class: "soft" }, `and at least ${found.lower}, by the case below`),
+    level.note ? h("p", { class: "note" }, level.note) : null,
     claim,
-    case_ ? h("h3", {}, "The case that proves it") : h("p", {}, "No single case stands behind it."),
+    case_ ? h("h3", {}, found.lower === null ? "The case that proves it" : "The worst case found") : h("p", {}, "No single case stands behind it."),
     h("table", {}, h("tbody", {}, rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, String(value)))))),
     case_ && !case_.attained ? h("p", { class: "note" }, "The level is a limit; this case is close to it.") : null,
     reasons(found.theorems),

@@ -1,0 +1,213 @@
+"""What can be said of one output: its numbers, each with its place, and its tokens.
+
+Contract: `describe` reads a frozen output (`freezing`) and nothing else knows how outputs are
+built. A *place* is a path of positions and keys. A *token* is something that an output has or
+lacks: a word or a key anywhere in it, a word or whole number at a place, a shape. Lists of pairs
+are read by their first entries, as a mapping is; text that holds JSON by what it spells; other text
+by the numbers and the words in it. So a histogram says the same as a mapping, as pairs and as text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from whosin.audit.freezing import Raised, Record, freeze
+from whosin.errors import InvalidInput
+
+Place = tuple[Any, ...]
+
+MOST = 20_000
+"""Parts of one output that are described; the result of an audit says so where there are more."""
+LONGEST = 1_000_000
+"""Letters of a text that are read as JSON or searched for numbers."""
+_NUMBER = re.compile(r"(?<![\w.-])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w|\.\d|-\w)")
+_WORD = re.compile(r"\b[^\W\d_]\w*")
+
+
+@dataclass(frozen=True)
+class Has:
+    """A word, a key or another symbol, anywhere in the output."""
+
+    symbol: Any
+
+    def words(self, absent: bool = False) -> str:
+        return f"{'lacks' if absent else 'contains'} {self.symbol!r}"
+
+
+@dataclass(frozen=True)
+class At:
+    """A symbol, or a whole number, at one place."""
+
+    place: Place
+    symbol: Any
+
+    def words(self, absent: bool = False) -> str:
+        return f"{'has not' if absent else 'has'} {self.symbol!r} at {place_words(self.place)}"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How an output is built: its types, keys and lengths."""
+
+    skeleton: Any
+
+    def words(self, absent: bool = False) -> str:
+        return f"{'has not' if absent else 'has'} the shape {self.skeleton!r}"
+
+
+Token = Has | At | Shape
+
+
+class _Type(str):
+    """The name of a type, in a skeleton."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+_REST, _NUMERIC, _TEXT = _Type("…"), _Type("number"), _Type("text")
+_REALS = (int, float, Fraction, Decimal)
+
+
+@dataclass
+class Description:
+    """The parts of one output.
+
+    Attributes:
+        tokens: in the order in which they were met.
+        whole: whether all parts are described.
+    """
+
+    numbers: dict[Place, float] = field(default_factory=dict)
+    tokens: dict[Token, None] = field(default_factory=dict)
+    whole: bool = True
+
+    def symbol(self, place: Place, value: Any) -> None:
+        self.tokens[Has(value)] = None
+        if place:
+            self.tokens[At(place, value)] = None
+
+
+def describe(form: Any) -> Description:
+    """The numbers and tokens of a frozen output."""
+    found = Description()
+    skeleton = _read(form, (), found)
+    found.tokens[Shape(skeleton)] = None
+    return found
+
+
+def place_words(place: Place) -> str:
+    """A place as Python would write it: [0]['n']."""
+    return "".join(f"[{step!r}]" for step in place) or "the output"
+
+
+def _read(form: Any, place: Place, found: Description) -> Any:
+    """Note the parts of one part; its skeleton."""
+    if len(found.numbers) + len(found.tokens) > MOST:
+        found.whole = False
+        return _REST
+    kind = type(form)
+    if kind is float:
+        found.numbers[place] = form
+        return _NUMERIC
+    if kind is str:
+        return _text(form, place, found)
+    if kind is tuple:
+        return _sequence(form, place, found)
+    if kind is Record:
+        return _Type(form.name), *[
+            (_key(key, found), _read(value, (*place, key), found)) for key, value in form.items
+        ]
+    if kind is Raised:
+        found.symbol(place, f"raised {form.name}")
+        return _Type(f"raised {form.name}"), _text(form.text, (*place, "message"), found)
+    if kind is frozenset:
+        ordered = sorted(form, key=lambda each: (str(type(each)), repr(each)))
+        return _Type("set"), len([_read(each, (*place, "element"), found) for each in ordered])
+    if kind is not bool and isinstance(form, _REALS):
+        return _number(form, place, found)
+    found.symbol(place, form)
+    return _Type(kind.__name__)
+
+
+def _sequence(form: tuple[Any, ...], place: Place, found: Description) -> Any:
+    keyed = list(_keyed(form))
+    if keyed:
+        for key, position, value in keyed:
+            _read(value, (*place, key, position), found)
+        return _Type("pairs"), tuple([_key(row[0], found) for row in form])
+    found.numbers[(*place, "length")] = len(form)
+    return tuple([_read(each, (*place, number), found) for number, each in enumerate(form)])
+
+
+def _number(form: Any, place: Place, found: Description) -> Any:
+    try:
+        value = float(form)
+    except (OverflowError, ValueError):
+        value = math.inf if form > 0 else -math.inf
+    if isinstance(form, int):
+        found.tokens[At(place, form)] = None
+    found.numbers[place] = value
+    return _NUMERIC
+
+
+def _key(key: Any, found: Description) -> Any:
+    found.tokens[Has(key)] = None
+    return key
+
+
+def _keyed(form: tuple[Any, ...]) -> Iterator[tuple[Any, int, Any]]:
+    """(key, position in the entry, value) where a sequence is a list of entries with keys."""
+    if any(type(each) is not tuple or len(each) < 2 for each in form):
+        return
+    keys = [row[0] for row in form]
+    if any(isinstance(key, _NO_KEYS) for key in keys) or len(set(keys)) < len(keys):
+        return
+    for row in form:
+        for position, value in enumerate(row[1:], start=1):
+            yield row[0], position, value
+
+
+_NO_KEYS = (float, tuple, Record)
+
+
+def _text(text: str, place: Place, found: Description) -> Any:
+    if len(text) <= LONGEST:
+        inner = _json(text)
+        if inner is not None:
+            return _Type("JSON"), _read(inner, place, found)
+        numbers = _NUMBER.findall(text)
+        if numbers:
+            skeleton = _NUMBER.sub("#", text)
+            for position, number in enumerate(numbers):
+                found.numbers[(*place, "number", position)] = float(number)
+            found.symbol(place, skeleton)
+            _words(skeleton, text, found)
+            return _TEXT, skeleton
+        _words(text, text, found)
+    found.symbol(place, text)
+    return _TEXT
+
+
+def _words(skeleton: str, text: str, found: Description) -> None:
+    for word in _WORD.findall(skeleton):
+        if word != text:
+            found.tokens[Has(word)] = None
+
+
+def _json(text: str) -> Any:
+    """What a text that is JSON spells: only an object or an array is more than text."""
+    if text.lstrip()[:1] not in ("[", "{"):
+        return None
+    try:
+        value = json.loads(text)
+        return freeze(value) if isinstance(value, dict | list) else None
+    except (ValueError, RecursionError, InvalidInput):
+        return None

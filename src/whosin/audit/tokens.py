@@ -1,0 +1,160 @@
+"""Orderings by what an output contains or lacks: rare words, keys, values at a place.
+
+Contract: an output is judged by its most telling token alone, so the events are unions, "contains
+this word or that one", and reach what one draw in a thousand shows inside outputs that are
+otherwise all different. Tokens are counted on samples that are not counted afterwards.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from whosin.audit.describing import At, Has, Shape, Token
+from whosin.audit.orderings import Ordering, listed, log_ratios
+from whosin.audit.outputs import FORMS, VECTORS, Outputs
+from whosin.exact import Array
+
+COMMON = 0.05
+"""A token in a smaller share of the outputs says nothing by its absence."""
+REPEATED = 0.05
+"""A column whose values number at most this share of the draws is one of codes."""
+KEPT = 5000
+"""Tokens that are kept."""
+
+WITH, WITHOUT = 1, -1
+PLAINNESS = {Has: 0, At: 1, Shape: 2}
+
+
+def count_tokens(outputs: Outputs) -> Counter[Token]:
+    """In how many draws each token is."""
+    found: Counter[Token] = Counter()
+    for each in outputs.descriptions:
+        found.update(each.tokens.keys())
+    return found
+
+
+def _marked(
+    with_: Outputs, without: Outputs
+) -> tuple[dict[Token, list[int]], dict[Token | None, int]]:
+    """In how many draws of each world a token is, and a mark of these draws (of all, for None)."""
+    bits = random.Random(2023)
+    counts: dict[Token, list[int]] = {}
+    marks: dict[Token | None, int] = {None: 0}
+    for world, outputs in enumerate((with_, without)):
+        for about in outputs.descriptions:
+            mark = bits.getrandbits(64)
+            marks[None] ^= mark
+            for token in about.tokens:
+                counts.setdefault(token, [0, 0])[world] += 1
+                marks[token] = marks.get(token, 0) ^ mark
+    return counts, marks
+
+
+@dataclass(frozen=True, eq=False)
+class ByToken(Ordering):
+    """Forms by the token that speaks most for "with" (sign 1) or for "without" (sign −1).
+
+    Attributes:
+        present, absent: the ln of the ratio of counts, times the sign, where it is positive.
+    """
+
+    sign: int
+    present: dict[Token, float] = field(repr=False)
+    absent: dict[Token, float] = field(repr=False)
+    kind: str = FORMS
+    width: int = 0
+
+    @classmethod
+    def learn(cls, with_: Outputs, without: Outputs, sign: int) -> ByToken:
+        """Count tokens in both worlds; of tokens that are in the same draws the plainest stays."""
+        counts, marks = _marked(with_, without)
+        trials = len(with_), len(without)
+        by_draws: dict[int, Token] = {}
+        for token in sorted(counts, key=lambda token: PLAINNESS[type(token)]):
+            if 1 < sum(counts[token]) < sum(trials):
+                by_draws.setdefault(marks[token], token)
+        tokens = list(by_draws.values())
+        other = [marks[None] ^ mark not in by_draws for mark in by_draws]
+        table = np.array([counts[token] for token in tokens]).reshape(-1, 2).T
+        here = sign * log_ratios(table[0], table[1], *trials)
+        gone = sign * log_ratios(trials[0] - table[0], trials[1] - table[1], *trials)
+        common = (table.sum(axis=0) >= COMMON * sum(trials)) & np.array(other, dtype=bool)
+        return cls(sign, _best(tokens, here), _best(tokens, np.where(common, gone, 0.0)))
+
+    def _score(self, outputs: Outputs) -> Array:
+        known: dict[int, float] = {}
+        scores = np.empty(len(outputs))
+        for number, about in enumerate(outputs.descriptions):
+            score = known.get(id(about))
+            if score is None:
+                found = [self.present[token] for token in about.tokens if token in self.present]
+                lacks = (value for token, value in self.absent.items() if token not in about.tokens)
+                score = known[id(about)] = max(max(found, default=0.0), next(lacks, 0.0))
+            scores[number] = score
+        return self.sign * scores
+
+    def about(self, threshold: float, above: bool) -> str:
+        least, telling = abs(threshold), above == (self.sign == WITH) and threshold
+        if not telling:
+            return f"output without a telling part (score {'≥' if above else '≤'} {threshold:.6g})"
+        parts = [(v, token.words()) for token, v in self.present.items() if v >= least]
+        parts += [(v, token.words(absent=True)) for token, v in self.absent.items() if v >= least]
+        parts.sort(key=lambda part: -part[0])
+        return f"output {listed((words for _, words in parts), len(parts))}"
+
+
+def _best(tokens: list[Token], scores: Array) -> dict[Token, float]:
+    order = np.argsort(-scores, kind="stable")[:KEPT]
+    return {tokens[place]: float(scores[place]) for place in order.tolist() if scores[place] > 0}
+
+
+@dataclass(frozen=True, eq=False)
+class ByCell(Ordering):
+    """Vectors by the most telling value in a column whose values come again."""
+
+    sign: int
+    width: int
+    columns: dict[int, tuple[Array, Array]] = field(repr=False)
+    kind: str = VECTORS
+
+    @classmethod
+    def learn(cls, with_: Outputs, without: Outputs, sign: int) -> ByCell:
+        """Count the values of each column of codes in both worlds."""
+        columns = {}
+        for column in range(with_.width):
+            worlds = [each.values[:, column].astype(np.float64) for each in (with_, without)]
+            both = np.concatenate(worlds)
+            values, codes = np.unique(both, return_inverse=True)
+            if 1 < len(values) <= REPEATED * len(both):
+                counts = [
+                    np.bincount(part, minlength=len(values))
+                    for part in np.split(codes, [len(worlds[0])])
+                ]
+                logs = sign * log_ratios(counts[0], counts[1], len(with_), len(without))
+                columns[column] = values, np.maximum(logs, 0.0)
+        return cls(sign, with_.width, columns)
+
+    def _score(self, outputs: Outputs) -> Array:
+        best = np.zeros(len(outputs))
+        for column, (values, scores) in self.columns.items():
+            cells = outputs.values[:, column].astype(np.float64)
+            places = np.minimum(np.searchsorted(values, cells), len(values) - 1)
+            best = np.maximum(best, np.where(values[places] == cells, scores[places], 0.0))
+        return self.sign * best
+
+    def about(self, threshold: float, above: bool) -> str:
+        least = abs(threshold)
+        if not threshold or above != (self.sign == WITH):
+            return f"output without a telling value (score {'≥' if above else '≤'} {threshold:.6g})"
+        parts = [
+            (float(score), At((column,), float(value)).words())
+            for column, (values, scores) in self.columns.items()
+            for value, score in zip(values, scores, strict=True)
+            if score >= least
+        ]
+        parts.sort(key=lambda part: -part[0])
+        return f"output {listed((words for _, words in parts), len(parts))}"

@@ -1,0 +1,145 @@
+"""Likelihoods given some rows, recomputed from a channel's own entries (THEORY F12).
+
+Numbers are FLINT rationals, or Arb balls where e^x enters. A search in floats hands over every case
+within `NEAR` of the best; the level is the largest of them. Where there are too many to recompute,
+the best is enlarged by `NEAR` instead, more than the rounding of the search.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from whosin.exact import BALL_BITS, Array, ball_ratio_upper, flint_rational, rational
+from whosin.mechanisms import Channel
+from whosin.spaces import Records
+
+NEAR = 2.0**-40
+"""More than the relative error of a search in floats: cases this close are all recomputed."""
+MOST = 1 << 12
+"""How many near cases are kept."""
+ENTRIES = 1 << 14
+"""How many entries may be recomputed for one level, and how many where they are balls."""
+BALLS = 1 << 11
+
+
+class Certain:
+    """Exact likelihoods of a channel's outputs under a prior.
+
+    Args:
+        mass: the probability of each world, as FLINT rationals.
+    """
+
+    def __init__(self, channel: Channel, mass: Array) -> None:
+        assert isinstance(channel.space, Records)
+        self.channel, self.space, self.mass = channel, channel.space, mass
+        shape = (self.space.values,) * self.space.rows
+        self._worlds = np.arange(self.space.worlds).reshape(shape)
+        self._balls: dict[tuple[int, int], Any] = {}
+        self.budget = BALLS if channel.exact is None and channel.balls is not None else ENTRIES
+
+    def worlds(self, known: Mapping[int, int]) -> list[int]:
+        """The possible worlds in which these rows have these values."""
+        place = tuple(known.get(row, slice(None)) for row in range(self.space.rows))
+        return [int(w) for w in np.ravel(self._worlds[place]) if self.mass[w] != 0]
+
+    def entry(self, world: int, output: int) -> Any:
+        """Pr[y | world], up to a factor common to all worlds."""
+        if self.channel.exact is not None:
+            return self.channel.exact[world, output]
+        if self.channel.balls is not None:
+            if (world, output) not in self._balls:
+                self._balls[world, output] = self.channel.balls(world, output)
+            return self._balls[world, output]
+        return flint_rational(self.channel.likelihoods[world, output])
+
+    def given(self, known: Mapping[int, int], entry: Callable[[int], Any]) -> Any | None:
+        """Σ Pr[world | these rows] · entry(world); None where the rows are impossible."""
+        worlds = self.worlds(known)
+        if not worlds:
+            return None
+        with precisely():
+            total = sum((self.mass[w] for w in worlds[1:]), self.mass[worlds[0]])
+            terms = [entry(w) * (self.mass[w] / total) for w in worlds]
+            return sum(terms[1:], terms[0])
+
+    def likelihood(self, known: Mapping[int, int], output: int) -> Any | None:
+        """Pr[y | these rows]."""
+        return self.given(known, lambda world: self.entry(world, output))
+
+
+def precisely() -> Any:
+    """Balls of the precision that certificates have."""
+    from flint import ctx
+
+    return ctx.workprec(BALL_BITS)
+
+
+def quotient(top: Any, bottom: Any) -> Fraction | float:
+    """top / bottom, exactly or just above; 0/0 is 1 and x/0 infinite."""
+    if not hasattr(top, "p") or not hasattr(bottom, "p"):
+        return ball_ratio_upper(top, bottom)
+    if bottom == 0:
+        return math.inf if top != 0 else Fraction(1)
+    return rational(top / bottom)
+
+
+class Nearest:
+    """The cases of a search that are within `NEAR` of its best; of infinite ones the first."""
+
+    def __init__(self) -> None:
+        self.best: Any = None
+        self.cases: list[tuple[Any, tuple[int, ...], Callable[[tuple[int, ...]], Any]]] = []
+
+    def add(self, values: Array, name: Callable[[tuple[int, ...]], Any]) -> None:
+        """Keep what is near the best so far; `name` turns a place into a case."""
+        most = values.max()
+        if self.best is not None and not most >= self.best * (1 - NEAR):
+            return
+        if self.best is None or most > self.best:
+            self.best = most
+            self.cases = [case for case in self.cases if self._is_near(case[0])]
+        if np.isinf(most):
+            places = [np.unravel_index(int(values.argmax()), values.shape)]
+        else:
+            places = list(np.argwhere(values >= self.best * (1 - NEAR))[: MOST - len(self.cases)])
+        for found in places:
+            place = tuple(map(int, found))
+            self.cases.append((values[place], place, name))
+
+    def _is_near(self, value: Any) -> bool:
+        return bool(value >= self.best * (1 - NEAR))
+
+    def certified(
+        self,
+        recompute: Callable[[Any], tuple[Fraction | float, Any]],
+        cost: Callable[[Any], int],
+        budget: int,
+    ) -> tuple[Fraction | float, Any, bool]:
+        """(ratio, what came with it, whether every near case was recomputed).
+
+        Args:
+            recompute: the exact ratio of a case, or one just above, and what shows it.
+            cost: how many entries that takes.
+            budget: how many there may be in all.
+        """
+        near = self.cases[:1] if np.isinf(self.best) else self.cases
+        best: tuple[Fraction | float, Any] | None = None
+        work = 0
+        for _, place, name in near:
+            case = name(place)
+            work += cost(case)
+            if best is not None and work > budget:
+                above = rational(self.best) * (1 + Fraction(NEAR))
+                return max(best[0], above), best[1], False
+            found = recompute(case)
+            if best is None or found[0] > best[0]:
+                best = found
+        assert best is not None
+        if len(self.cases) >= MOST:
+            return max(best[0], rational(self.best) * (1 + Fraction(NEAR))), best[1], False
+        return *best, True

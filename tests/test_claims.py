@@ -1,0 +1,112 @@
+"""Claims against levels: they hold, are refuted by a case above them, or stay undecided."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import pytest
+
+import whosin as wi
+from whosin import beliefs
+from whosin.notions import BayesianDifferentialPrivacy, Level, PositiveMembership, chains
+from whosin.report.notebook import html
+
+RESPONSE = wi.mechanisms.RandomizedResponse(keep=Fraction(3, 4))
+SURE = wi.families.FixedSize("0.1", "0.4")
+WORDS = "verify --mechanism randomized-response --keep 3/4 --family fixed-size=0.1..0.4"
+
+
+def test_a_claim_inside_the_bracket_is_undecided():
+    """Two people: nobody can be swapped within [0.1, 0.4], so γ = 1, yet T11 proves only 9/2."""
+    alone = PositiveMembership(SURE).measure(RESPONSE, wi.Subsets(2))
+    assert not alone.exact and alone.witness is None and alone.value > 4
+    assert alone.holds(4) is None and alone.holds(alone.value) is True
+    assert alone.refutation(4) is None
+    three = PositiveMembership(SURE).measure(RESPONSE, wi.Subsets(3))
+    assert three.lower < 4.2 < three.value
+    assert three.holds("4.5") is None and three.holds(three.lower) is None
+    assert three.holds(2) is False and three.refutation(2) is three.witness
+    case = three.witness
+    assert beliefs.gamma(case.ratio, case.prior) == three.lower > 2
+
+
+@pytest.mark.parametrize(
+    ("value", "exact", "lower", "expected"),
+    [
+        (Fraction(2), True, None, (True, False)),
+        (2.0, True, None, (True, False)),
+        (3.0, False, None, (None, None)),
+        (3.0, False, 1.5, (None, None)),
+        (3.0, False, 1.9999, (None, False)),
+        (math.inf, True, None, (False, False)),
+        (math.inf, False, 1.0, (None, None)),
+    ],
+)
+def test_the_three_outcomes(value, exact, lower, expected):
+    level = Level(value, None, exact, (), lower=lower)
+    assert (level.holds(2), level.holds("1.999")) == expected
+    assert level.holds(math.inf) is True
+    with pytest.raises(wi.errors.InvalidInput, match="claim must be"):
+        level.holds(math.nan)
+
+
+def test_a_refuting_case_is_above_the_claim_where_the_level_is_a_limit():
+    """Against D_I the level is approached as the prior belief goes to 0 (NMP: to 1); the case shown
+    for a claim just below it must be above that claim."""
+    for kind, top in ((PositiveMembership, "posterior"), (wi.notions.NegativeMembership, None)):
+        for family in (wi.families.Independent(), wi.families.Independent("0.9", 1)):
+            level = kind(family).measure(RESPONSE, wi.Subsets(2))
+            for claim in (level.value - Fraction(1, 10**9), level.value - Fraction(1, 10**30)):
+                case = level.refutation(claim)
+                before, after = case.prior, case.posterior
+                if top is None:
+                    before, after = 1 - before, 1 - after
+                assert max(after / before, (1 - before) / (1 - after)) > claim
+                belief = case.distribution.belief(wi.Subsets(2), case.entity)
+                assert belief == case.prior
+
+
+def test_the_command_has_an_exit_code_and_words_for_each(run):
+    for entities, claim, code, outcome, words in (
+        (2, "4", 4, "undecided", "is undecided: no case above the claim was found"),
+        (3, "4.5", 4, "undecided", "is undecided: the worst case found reaches 11/3"),
+        (3, "2", 1, "refuted", "is refuted by this case."),
+        (3, "6", 0, "holds", "holds."),
+    ):
+        line = [WORDS, "--entities", entities, "--at-most", claim]
+        found, out, err = run(*line)
+        assert (found, err) == (code, "") and words in out.replace("\n", " "), out
+        found, out, err = run(*line, "--json")
+        data = json.loads(out)
+        assert (found, err, data["outcome"]) == (code, "", outcome)
+        assert data["holds"] is {"holds": True, "refuted": False, "undecided": None}[outcome]
+
+
+def test_brackets_of_chains_are_decided_the_same_way(run, tmp_path, monkeypatch):
+    """A chain whose windows are cut gives a bracket; a claim inside it is undecided."""
+    space, noisy = wi.Records(12, 2), wi.mechanisms.Laplace("sum", 1)
+    query = chains.queries(noisy, space)
+    monkeypatch.setattr(chains, "WINDOWS", (1,))
+    monkeypatch.setattr(chains, "WORK", chains._work(1, query, 2) * 1.01)
+    chain = {"initial": [0.5, 0.5], "transition": [[0.9, 0.1], [0.1, 0.9]]}
+    prior = wi.priors.MarkovChain(chain["initial"], chain["transition"])
+    level = BayesianDifferentialPrivacy(prior).measure(noisy, space)
+    assert level.lower < level.value
+    path = tmp_path / "days.json"
+    for data in ({"chain": chain}, {"chains": [chain, chain]}):
+        path.write_text(json.dumps({**data, "rows": 12, "query": "sum", "scale": 1}))
+        for code, claim in (
+            (0, level.value + 0.01),
+            (4, (level.value + level.lower) / 2),
+            (1, level.lower - 0.01),
+        ):
+            found, out, _err = run("verify", path, "--at-most", claim, "--json")
+            assert found == code
+            assert json.loads(out)["witness"]["ratio"] == pytest.approx(math.exp(level.lower))
+
+
+def test_notebooks_show_both_ends():
+    text = html(PositiveMembership(SURE).measure(RESPONSE, wi.Subsets(3)))
+    assert "γ ≤ 5" in text and "at least 11/3" in text and "worst" in text
