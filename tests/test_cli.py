@@ -510,3 +510,11 @@ def test_the_shell_can_complete_commands(monkeypatch, run):
     monkeypatch.setenv("COMP_CWORD", "1")
     code, out, err = run()
     assert (code, out.split(), err) == (0, ["verify"], "")
+
+
+def test_only_what_is_shown_in_full_is_called_exact(run):
+    code, out, _err = run("verify", "--mechanism", "laplace", "--scale", "3", "--entities", "4")
+    assert code == 0 and "γ is 1.39561, rounded to six digits" in out
+    code, out, _err = run("verify", "--mechanism", "k-max", "-k", "2", "--entities", "5",
+                          "--family", "uninformed")  # fmt: skip
+    assert code == 0 and "γ is exactly 3/2" in out

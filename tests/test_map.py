@@ -32,7 +32,7 @@ from whosin.notions import (
 from whosin.references import THEOREMS
 from whosin.report.charts import PLACES
 from whosin.theorems import convert
-from whosin.theorems.map import BARRIERS, EDGES
+from whosin.theorems.map import BARRIERS, EDGES, REASONS
 
 PMP, NMP = PositiveMembership, NegativeMembership
 UDP, BDP = DifferentialPrivacy(), DifferentialPrivacy("replace")
@@ -93,12 +93,12 @@ def test_conversions_are_sound_on_random_channels():
     a chain is tried many times."""
     rng = random.Random(61)
     exact_pairs = set()
-    for number in range(520):
+    for number in range(65):
         zeros = rng.choice([0, 0, 0, 0.15])
         channel = oracle.random_channel(rng, 3, rng.randint(2, 3), zeros)
         made = wi.Channel(wi.Subsets(3), oracle.table(channel))
         cache: dict[Notion, Level] = {}
-        step = 37
+        step = 13
         for source, target in reachable()[number % step :: step]:
             for notion in (source, target):
                 if notion not in cache:
@@ -144,7 +144,10 @@ def test_levels_of_ratios_are_never_understated():
         (POSITIVE, PMP(f.OneOfTwo()), {"T4"}, True),
         (POSITIVE, PMP(f.Independent(*BAND)), {"T11"}, True),
         (POSITIVE, PMP(f.Cliques(3)), {"T7"}, False),
-        (POSITIVE, SampledDifferentialPrivacy(BETA, "positive"), {"T4", "T10"}, False),
+        (POSITIVE, SampledDifferentialPrivacy(BETA, "positive"), set(), False),
+        (PMP(f.FixedSize(*BAND)), BDP, {"T11"}, False),
+        (NMP(f.OneOf(2)), BDP, {"T11"}, True),
+        (BDP, NMP(f.OneOf(3)), {"T11"}, False),
         (PMP(f.Independent(*BAND)), POSITIVE, {"T11"}, True),
         (PMP(f.Independent(*BAND)), PMP(f.Independent()), {"T11", "T4"}, True),
         (NEGATIVE, NMP(f.Independent()), {"T4"}, True),
@@ -183,7 +186,9 @@ def test_values_of_chains():
     for source, target in reachable():
         worst = 1 if isinstance(source, DifferentialIdentifiability) else math.inf
         end = convert(Level(worst, None, True, (), notion=source), target).value
-        assert end == math.inf or isinstance(target, DifferentialIdentifiability)
+        # A sample bounds what absence can show, whatever the mechanism: −ln(1 − β).
+        sampled = getattr(target, "direction", "") == "negative" and hasattr(target, "beta")
+        assert end == math.inf or sampled or isinstance(target, DifferentialIdentifiability)
         zero = Level(_nothing(source), None, True, (), notion=source)
         assert float(convert(zero, target).value) == pytest.approx(float(_nothing(target)))
 
@@ -239,9 +244,9 @@ def test_counterexamples_are_named(source, target, reason):
 @pytest.mark.parametrize(
     ("source", "target"),
     [
-        # More candidates hide better, so a mechanism that has (ρ, 3)-DI also has a level for 4.
-        (DifferentialIdentifiability(3), DifferentialIdentifiability(4)),
-        (PMP(f.OneOf(3)), PMP(f.OneOf(5))),
+        # Fewer candidates hide worse, but for a larger m the example of Theorem 5.7 is not one.
+        (DifferentialIdentifiability(4), DifferentialIdentifiability(3)),
+        (PMP(f.OneOf(5)), PMP(f.OneOf(3))),
         # The empty set is no world of one candidate among m.
         (PMP(f.OneOf(3)), NMP(f.OneOf(3))),
         # k-Max has no finite level of NMP under D_N.
@@ -314,7 +319,7 @@ def test_the_drawn_map_is_complete():
     assert set(ends) == set(PLACES)
     assert len(set(PLACES.values())) == len(PLACES)
     for edge in EDGES:
-        assert edge.theorem in THEOREMS or edge.theorem in ("definition", "subfamily")
+        assert edge.theorem in THEOREMS or REASONS[edge.theorem]
         assert edge.formula
     assert all(barrier.reason for barrier in BARRIERS)
 

@@ -46,6 +46,34 @@ def test_anything_else_is_shown_as_it_is():
     assert html("<b>") == "<pre>&#x27;&lt;b&gt;&#x27;</pre>"
 
 
+CELLS = [
+    "import sys\nif {blocked}: sys.modules['ipywidgets'] = None",
+    "import whosin as wi\ntable = wi.Table('wards.csv', 'who', {{'ward': ['x', 'y']}})",
+    "plan = wi.calibrate(wi.Posterior('0.6'), wi.families.Independent('0.05', '0.5'))",
+    "session = wi.Session(table, plan, 'ledger.db', share=1)",
+    "session.release(wi.release.Count(by='ward'))",
+]
+
+
+@pytest.mark.parametrize("widgets", [False, True])
+def test_a_table_opens_in_a_real_kernel(tmp_path, widgets):
+    """DuckDB wants ipywidgets for a bar that is never shown: nothing may depend on it."""
+    import nbclient
+    import nbformat
+
+    if widgets:
+        pytest.importorskip("ipywidgets")
+    people = "".join(f"p{n},{'xy'[n % 2]}\n" for n in range(50))
+    (tmp_path / "wards.csv").write_text(f"who,ward\n{people}", encoding="utf-8")
+    cells = [nbformat.v4.new_code_cell(each.format(blocked=not widgets)) for each in CELLS]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    resources = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=120, resources=resources).execute()
+    (shown,) = notebook.cells[-1].outputs
+    assert "95%" in shown["data"]["text/html"] and (tmp_path / "ledger.db").exists()
+    assert not any(cell.outputs for cell in notebook.cells[:-1])
+
+
 @pytest.mark.parametrize("heavy", ["whosin.report", "altair", "rich"])
 def test_nothing_is_loaded_until_a_notebook_asks(heavy):
     code = f"import sys, whosin; whosin.Plan; whosin.Level; print({heavy!r} in sys.modules)"

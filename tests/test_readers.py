@@ -155,6 +155,7 @@ READERS = {
     "plan": Reader("json", wi.calibration.Plan.load, _json(*PLANS)),
     "scenario": Reader("text", load_scenario, (SCENARIO.encode(),), "file.toml"),
     "counts": Reader("text", read_study, (TABLE,), "counts.tsv"),
+    "scores": Reader("text", _scores, (SCORES,), "scores.csv"),
     "users": Reader("json", _users, _json({"users": {"ann": "0" * 64, SECRET: "1" * 64}})),
 }
 STUDY = (".bed", ".bim", ".fam")

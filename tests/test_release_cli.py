@@ -149,7 +149,7 @@ def test_the_curators_look_is_marked(run, hospital):
         ({"queries": [{"kind": "count", "weight": 0}]}, ["weight"]),
         ({"domains": {"age": {"lower": 5, "uper": 7}}}, ["uper", "'upper'"]),
         ({"domains": {"age": "9..1"}}, ["lower", "below upper"]),
-        ({"domains": {"agee": "0..1"}}, ["agee", "'age'"]),
+        ({"domains": {"agee": "0..1"}}, ["agee", "a column of the table"]),
         ({"ledger": {"url": 3}}, ["ledger"]),
         ({"budget": {"split": "fair"}}, ["split"]),
         ({"budget": {"noise": "gaussian"}}, ["without a delta"]),

@@ -163,21 +163,6 @@ def test_more_noise_than_was_said_is_noticed(monkeypatch, noise) -> None:
     assert stats.binom.cdf(hits, total, 0.95) < SURE
 
 
-def test_quantiles_are_as_near_as_they_say() -> None:
-    data = hospital()
-    query = release.Quantile(column="x", points=101, quantile="1/4")
-    offer = query.offer(data, oracle.share("1/5"))
-    result = data.engine.run(query._expression(data))
-    counts = query._cells().dense(result, ["rows"])[0][:101]
-    below = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    distance = np.abs(below - counts.sum() / 4)
-    hits = 0
-    for _ in range(100):
-        (value, ranks), = query.answer(data, offer)["rows"]  # fmt: skip
-        hits += distance[round(value)] - distance.min() <= ranks + 1e-3
-    assert stats.binom.cdf(hits, 100, 0.95) > SURE
-
-
 # Leakage: events are chosen on one half of the answers and counted on the other.
 
 

@@ -8,7 +8,6 @@ import random
 from fractions import Fraction
 
 import pytest
-from scipy import stats
 
 import release_oracle as oracle
 import whosin as wi
@@ -298,41 +297,79 @@ def test_a_uniform_response_is_charged_what_it_measures(cells, epsilon) -> None:
     assert response.epsilon > float(epsilon) - 1e-9
 
 
-@pytest.mark.parametrize(
-    ("prior", "epsilon"), [(("0.7", "0.3"), 2), ((0.7, 0.3), 2), (("1/2", "1/4", "1/4"), 3)]
-)
+def matrix_of(response) -> list[list[Fraction]]:
+    """Pr[answer given cell], from the words of T21: randomised response among the shown cells,
+    anything among them for the others."""
+    shown = range(response.cells) if response.shown is None else response.shown
+    other = (1 - response.kept) / max(1, len(shown) - 1)
+
+    def entry(row: int, column: int) -> Fraction:
+        if column not in shown:
+            return Fraction(0)
+        if row not in shown or len(shown) == 1:
+            return Fraction(1, len(shown))
+        return response.kept if row == column else other
+
+    cells = range(response.cells)
+    return [[entry(row, column) for column in cells] for row in cells]
+
+
+PRIORS = [
+    (("0.7", "0.3"), "1.8473"),
+    ((0.7, 0.3), 2),
+    (("1/2", "1/4", "1/4"), 3),
+    (("0.9", "0.1"), "0.5"),
+    (("0.4", "0.35", "0.15", "0.1", "0"), 1),
+]
+
+
+@pytest.mark.parametrize(("prior", "epsilon"), PRIORS)
 def test_a_response_for_a_prior_is_charged_what_it_measures(prior, epsilon) -> None:
+    """And changes no more rows than E_d at the same price: it is the best for the prior (T21)."""
     response = prior_response(len(prior), prior, Fraction(epsilon))
-    matrix = [list(row) for row in response.matrix]
+    matrix = matrix_of(response)
     assert all(sum(row) == 1 for row in matrix)
     measured = wi.notions.DifferentialPrivacy("replace").measure(
         PerRow((matrix,)).channel(wi.Records(rows=1, values=len(prior)))
     )
     assert response.epsilon == pytest.approx(measured.value, abs=1e-15)
-    assert measured.value <= response.epsilon <= epsilon
+    assert measured.value <= response.epsilon <= Fraction(epsilon)
+    mean = sum(Fraction(p) * (1 - matrix[cell][cell]) for cell, p in enumerate(prior))
+    assert float(response.changed) == pytest.approx(float(mean), abs=1e-15)
+    assert response.changed <= uniform_response(len(prior), Fraction(epsilon)).changed
+    best = wi.distortion.best(
+        wi.Records(1, len(prior)),
+        wi.priors.Independent([list(prior)]),
+        epsilon=float(Fraction(epsilon)),
+    )
+    assert float(response.changed) == pytest.approx(best.distortion, abs=1e-9)
+
+
+def test_a_prior_that_leans_hides_the_rare_cells() -> None:
+    """(.7, .3) at the price 1.8473: .136 of the rows change, where E_i changed .269 of them. With
+    one likely value the answer is that value, and costs nothing."""
+    response = prior_response(2, ("0.7", "0.3"), Fraction("1.8473"))
+    assert float(response.changed) == pytest.approx(0.1362, abs=1e-4)
+    alone = prior_response(3, ("0.9", "0.05", "0.05"), Fraction(1))
+    assert alone.shown == (0,) and alone.epsilon == 0 and float(alone.changed) == 0.1
+    assert "always the likeliest" in alone.words()
 
 
 def test_responses_follow_their_matrix() -> None:
     import numpy as np
 
-    codes = np.repeat(np.arange(3), 20_000)
+    codes = np.repeat(np.arange(5), 20_000)
     for response in (
-        uniform_response(3, Fraction(1)),
-        prior_response(3, ("1/2", "1/4", "1/4"), Fraction(3)),
+        uniform_response(5, Fraction(1)),
+        prior_response(5, ("0.1", "0.4", "0.3", "0.1", "0.1"), Fraction(1)),
+        prior_response(5, ("0.96", "0.01", "0.01", "0.01", "0.01"), Fraction(1)),
     ):
-        drawn = response.draw(codes).reshape(3, -1)
-        other = (1 - response.kept) / 2
-        for row in range(3):
-            expected = (
-                response.matrix[row]
-                if response.matrix is not None
-                else [response.kept if row == column else other for column in range(3)]
-            )
-            counts = np.bincount(drawn[row], minlength=3)
-            truth = np.array([float(p) for p in expected]) * counts.sum()
-            assert stats.chisquare(counts, truth).pvalue > 1e-6
-            wrong = np.roll(truth, 1)
-            assert stats.chisquare(counts, wrong).pvalue < 1e-6
+        drawn, matrix = response.draw(codes).reshape(5, -1), matrix_of(response)
+        for row in range(5):
+            counts = np.bincount(drawn[row], minlength=5)
+            for count, chance in zip(counts, matrix[row], strict=True):
+                spread = (20_000 * float(chance * (1 - chance))) ** 0.5
+                assert abs(count - 20_000 * float(chance)) <= 6 * spread
 
 
 def test_synthetic_rows_are_charged_under_replace_only(data, tmp_path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import release_oracle as oracle
 from whosin.ledger.charge import RELATIONS
-from whosin.release import Count, Histogram, Mean, Quantile, Range, Rows, Sum, Top, Variance
+from whosin.release import Count, Histogram, Mean, Range, Rows, Sum, Top, Variance
 from whosin.release.bounding import Bounds, Part
 from whosin.release.cells import Cells
 
@@ -142,35 +142,6 @@ def test_every_random_choice_is_one_that_the_bounds_allow() -> None:
     seen = {tuple(oracle.exact(query, data)[0]) for _ in range(40)}
     assert seen <= possible
     assert len(seen) > 3, "the rows are not chosen at random"
-
-
-def quantile_scores(values: list[int], points: int, share: Fraction) -> list[int]:
-    return [
-        -abs(share.denominator * sum(v < c for v in values) - share.numerator * len(values))
-        for c in range(points)
-    ]
-
-
-@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)])
-@pytest.mark.parametrize("rows", [1, 2])
-def test_quantile_scores_move_by_no_more_than_is_claimed(share, rows) -> None:
-    data = oracle.table({"who": ["a"], "x": [1.0]}, {"x": Range(0, 3)}, rows=rows)
-    query = Quantile(column="x", quantile=str(share), points=4)
-    contributions = [
-        kept for count in range(rows + 1) for kept in combinations_with_replacement(range(4), count)
-    ]
-    largest = dict.fromkeys(RELATIONS, 0)
-    for others in combinations_with_replacement(range(4), 3):
-        scores = {kept: quantile_scores([*others, *kept], 4, share) for kept in contributions}
-        without = scores[()]
-        for kept in contributions:
-            change = max(abs(a - b) for a, b in zip(scores[kept], without, strict=True))
-            largest["add-remove"] = max(largest["add-remove"], change)
-            for other in contributions:
-                change = max(abs(a - b) for a, b in zip(scores[kept], scores[other], strict=True))
-                largest["replace"] = max(largest["replace"], change)
-    for relation in RELATIONS:
-        assert largest[relation] == query._reach(data, relation)
 
 
 def test_top_counts_move_by_one_each_and_one_way() -> None:

@@ -27,6 +27,7 @@ from whosin.release import (
     Keys,
     Maximum,
     Mean,
+    Median,
     Quantile,
     Query,
     Range,
@@ -235,6 +236,25 @@ def test_answers_before_noise_are_identical(
     answers = [(query, exact(query, ours), exact(query, theirs)) for query in asked]
     assert not [query for query, one, other in answers if one != other]
     assert not [query for query, one, _ in answers if one in ([], [[0]])]
+
+
+BY_ROW: list[Query] = [
+    Count(),
+    Count(by=("ward", "ill"), where="age >= 18"),
+    Sum(column="written", by="ill"),
+    Mean(column="age"),
+    Keys(column="ward"),
+    Median(column="age", points=50),
+]
+
+
+def test_each_row_is_one_person_on_both(spark: Spark, embedded: DuckDB, rows_file: str) -> None:
+    ours, theirs = (Table(rows_file, "row", DOMAINS, engine=engine) for engine in (embedded, spark))
+    for query in BY_ROW:
+        found = exact(query, ours)
+        assert found == exact(query, theirs) and found not in ([], [[0]])
+    rows = embedded.run(ours.data.count().name("n").as_table()).column("n")[0].as_py()
+    assert exact(Count(), theirs) == [[rows]]
 
 
 def test_conditions_choose_the_same_rows(spark: Spark, embedded: DuckDB, rows_file: str) -> None:

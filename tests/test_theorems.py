@@ -730,6 +730,8 @@ def every_level():
         wi.notions.BayesianSemanticPrivacy,
         wi.notions.Identifiability,
         wi.notions.MutualInformation,
+        wi.notions.RecordMembership,
+        wi.notions.MeanShift,
     ):
         yield kind, kind(prior).measure(response)
 

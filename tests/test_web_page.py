@@ -218,6 +218,10 @@ def test_by_keyboard_alone(hospital, opened, serving):
     expect(page.locator(".needs")).to_contain_text("1.253")
     press_to(page, "source")
     keyboard.type("hosp")
+    expect(page.locator("#table")).to_be_visible()
+    expect(page.locator("#entity")).to_have_value("")
+    press_to(page, "entity")
+    keyboard.type("pat")
     expect(page.locator("#entity")).to_have_value("patient")
     press_to(page, "add")
     keyboard.press("Enter")
@@ -310,7 +314,7 @@ def test_a_synthetic_table(hospital, opened, serving, album, tmp_path, size, the
     question = page.get_by_label("question 1", exact=True)
     question.get_by_label("ward").check()
     message = page.locator('[data-error="queries.0"]')
-    expect(message).to_contain_text("size is known")
+    expect(message).to_contain_text("where they know how many people are in the data")
     page.get_by_label("Yes, the exact number").check()
     expect(message).to_be_empty()
     expect(page.locator("#cost-0")).to_contain_text("over 5 cells")
@@ -420,7 +424,7 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
     page.locator("#query-0-weight").fill("1")
     page.locator("#budget summary").click()
     page.get_by_label("Noise").select_option("gaussian")
-    expect(message("noise")).to_contain_text("without a delta")
+    expect(message("noise")).to_contain_text("may fail with a probability δ")
     page.get_by_label("Noise").select_option("laplace")
     page.get_by_label("Share of the budget").fill("0")
     expect(message("share")).to_contain_text("above 0")
@@ -441,7 +445,8 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
     truth.write_text("who,age\nann,3\nbob,5\n", encoding="utf-8")
     page.get_by_label("Or bring one").set_input_files(truth)
     expect(page.locator("#upload-status")).to_contain_text("truth.csv is in the served folder")
-    expect(page.locator("#entity")).to_have_value("who")
+    expect(page.locator("#entity")).to_have_value("")
+    expect(page.locator("#ask-hint")).to_have_text("Say in step 3 whose row it is.")
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("[target]\nspeed = 1\n", encoding="utf-8")
     page.get_by_label("Or a file of yours").set_input_files(wrong)
@@ -537,3 +542,205 @@ def test_a_shared_server_asks_who_is_there(tmp_path, opened, serving, album):
         rows = client.get("/api/ledger/history", params={"dataset": "hospital"}).json()
     assert {row[2] for row in rows["entries"]} == {"Ann"}
     assert json.dumps(ONE) not in page.content()
+
+
+def choose(page: Page, table: str, entity: str | None = None) -> None:
+    page.get_by_label("A table in the served folder").select_option(table)
+    expect(page.locator("#table")).to_be_visible()
+    if entity is not None:
+        page.get_by_label("Whose row is it?").select_option(entity)
+
+
+def test_whose_row_it_is_must_be_chosen(hospital, opened, serving, album, tmp_path):
+    """The first column of a census is an age: 72 people of 32,561 would have been protected."""
+    (hospital.folder / "people.csv").write_text("age,sex\n39,f\n50,m\n38,m\n", encoding="utf-8")
+    page = opened(serving(hospital), quiet=False)
+    choose(page, "people.csv")
+    expect(page.get_by_label("Whose row is it?")).to_have_value("")
+    expect(page.locator("#entity-note")).to_contain_text("Choose the column")
+    expect(page.locator("#add-query")).to_be_hidden()
+    expect(page.locator("#columns")).to_be_hidden()
+    shoot(page, album, "entity-not-chosen")
+    page.get_by_label("Whose row is it?").select_option("each row is one person")
+    expect(page.locator("#entity-note")).to_contain_text("nobody has two rows")
+    expect(page.locator("#rows")).to_be_disabled()
+    page.get_by_label("What sex may hold").select_option("values")
+    page.get_by_label("values of sex").fill("f, m")
+    expect(page.get_by_text("the same in all rows of a person")).to_have_count(0)
+    page.get_by_role("button", name="Add").click()
+    page.get_by_label("question 1", exact=True).get_by_label("sex").check()
+    expect(page.locator("#total")).to_contain_text("In all ε")
+    expect(page.locator("#cautions-0")).to_be_empty()
+    found = kept(page, tmp_path)
+    assert found["table"] == {"source": "people.csv", "entity": "row"}
+    page.get_by_role("button", name="Release").click()
+    expect(page.locator("#answers")).to_contain_text("Each row is one person")
+    shoot(page, album, "entity-row")
+    page.reload()
+    page.get_by_text("Load a scenario").click()
+    page.get_by_label("Or a file of yours").set_input_files(tmp_path / "scenario.toml")
+    expect(page.get_by_label("Whose row is it?")).to_have_value("row")
+    assert kept(page, tmp_path) == found
+
+
+def test_a_column_called_row_is_a_column(hospital, opened, serving, tmp_path):
+    (hospital.folder / "odd.csv").write_text("row,x\na,1\na,2\nb,3\n", encoding="utf-8")
+    page = opened(serving(hospital), quiet=False)
+    for label, spelled in (("row", "column:row"), ("each row is one person", "each row")):
+        choose(page, "hospital.parquet")
+        choose(page, "odd.csv", label)
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator("#total")).to_contain_text("In all ε")
+        assert kept(page, tmp_path)["table"]["entity"] == spelled
+        page.get_by_text("Load a scenario").click()
+        page.get_by_label("Or a file of yours").set_input_files(tmp_path / "scenario.toml")
+        expect(page.locator("#scenario-notes")).to_contain_text("Loaded.")
+        expect(page.get_by_label("Whose row is it?")).to_have_value(spelled)
+        page.get_by_text("Load a scenario").click()
+
+
+@pytest.mark.parametrize(("size", "theme"), [("desktop", "light"), ("phone", "dark")])
+def test_defaults_that_nobody_chose_are_warned_of(
+    hospital, opened, serving, album, tmp_path, size, theme
+):
+    page = opened(serving(hospital), size, theme, quiet=False)
+    choose(page, "hospital.parquet", "patient")
+    page.get_by_label("What ward may hold").select_option("values")
+    page.get_by_label("values of ward").fill("surgery, medicine, maternity, children")
+    page.get_by_label("Ask", exact=True).select_option("rows")
+    page.get_by_role("button", name="Add").click()
+    page.get_by_label("question 1", exact=True).get_by_label("ward").check()
+    cautions = page.locator("#cautions-0")
+    expect(cautions).to_contain_text("A person counts in one cell only, though ward may differ")
+    expect(cautions).to_contain_text("Only one row of a person counts")
+    shoot(page, album, f"cautions-{size}-{theme}")
+    page.get_by_text("Look at the rows, as their curator").click()
+    page.get_by_role("button", name="Look", exact=True).click()
+    expect(page.locator("#look")).to_contain_text("not for publication")
+    expect(page.locator("#look")).to_contain_text("the most rows of one person")
+    shoot(page, album, f"look-{size}-{theme}")
+    page.get_by_label("ward is the same in all rows of a person").check()
+    expect(cautions).not_to_contain_text("one cell only")
+    page.get_by_label("Rows of a person that count").fill("1")
+    expect(cautions).to_be_empty()
+    found = kept(page, tmp_path)
+    assert found["domains"]["ward"]["constant"] is True
+    assert found["table"]["rows"] == 1 and "groups" not in found["table"]
+    page.get_by_role("button", name="Release").click()
+    said = "at most 1 row of a person count; a person is in at most 1 cell"
+    expect(page.locator("#answers")).to_contain_text(said)
+    expect(page.locator("#answers")).to_contain_text("does not cover what this leaves out")
+    shoot(page, album, f"statement-{size}-{theme}")
+
+
+def test_only_a_curator_looks_at_rows_on_a_shared_server(tmp_path, opened, serving):
+    hospital = served(tmp_path / "data")
+    token = add_user(hospital.users, "Ann")
+    url = serving(hospital)
+    asked = {"table": {"source": "hospital.parquet", "entity": "patient"}}
+    with program(url, Authorization=f"Bearer {token}") as client:
+        refused = client.post("/api/check", json=asked)
+        assert refused.status_code == 403 and "only the curator" in refused.text
+        assert client.get("/api/hello").json()["curator"] is False
+    chief = add_user(hospital.users, "Chief", curator=True)
+    with program(url, Authorization=f"Bearer {chief}") as client:
+        assert client.post("/api/check", json=asked).json()["figures"][0]["rows"] > 0
+        assert client.get("/api/hello").json()["curator"] is True
+    with program(url) as client:
+        assert client.post("/api/check", json=asked).status_code == 401
+    page = opened(url, quiet=False)
+    page.get_by_label("Your token").fill(token)
+    page.get_by_role("button", name="Enter").click()
+    choose(page, "hospital.parquet", "patient")
+    expect(page.locator("#columns")).to_be_visible()
+    expect(page.locator("#look-field")).to_be_hidden()
+
+
+def test_a_table_that_cannot_be_opened_says_why(hospital, opened, serving, album):
+    (hospital.folder / "twice.csv").write_text("who,age,Age\na,1,2\n", encoding="utf-8")
+    page = opened(serving(hospital), quiet=False)
+    page.get_by_label("A table in the served folder").select_option("twice.csv")
+    message = page.locator('[data-error="table.source"]')
+    expect(message).to_contain_text("columns 2 and 3 with one name")
+    expect(page.locator("#ask-hint")).to_contain_text("cannot be opened")
+    page.get_by_label("A title for the report").fill("Another")  # asks for the price again
+    page.wait_for_timeout(600)
+    expect(message).to_contain_text("columns 2 and 3 with one name")
+    shoot(page, album, "broken-table")
+    choose(page, "hospital.parquet", "patient")
+    expect(message).to_be_empty()
+
+
+def test_an_unfinished_question_is_not_in_the_price(hospital, opened, serving, album):
+    page = opened(serving(hospital), quiet=False)
+    choose(page, "hospital.parquet", "patient")
+    page.get_by_role("button", name="Add").click()
+    expect(page.locator("#total")).to_contain_text("In all ε = 0.4055")
+    page.get_by_label("Ask", exact=True).select_option("mean")
+    page.get_by_role("button", name="Add").click()
+    expect(page.locator("#cost-1")).to_contain_text("Not finished, and not in the price")
+    expect(page.locator("#cost-1")).to_contain_text("declare a column of numbers in step 3")
+    expect(page.locator("#total")).to_contain_text("In all ε = 0.4055")
+    expect(page.locator("#total")).to_contain_text("One question is not finished")
+    expect(page.locator("#go")).to_be_disabled()
+    shoot(page, album, "unfinished")
+    page.get_by_label("What days may hold").select_option("numbers")
+    page.get_by_label("lower end of days").fill("0")
+    expect(page.locator("#cost-1")).to_contain_text("say in step 3 what days may hold")
+    page.get_by_label("upper end of days").fill("30")
+    expect(page.locator("#cost-1")).to_contain_text("Costs ε")
+    expect(page.locator("#total")).not_to_contain_text("not finished")
+    expect(page.locator("#go")).to_be_enabled()
+    page.get_by_label("Ask", exact=True).select_option("top")
+    page.get_by_role("button", name="Add").click()
+    page.get_by_label("question 1", exact=True).get_by_label("Only rows where").fill("agee > 3")
+    expect(page.locator('[data-error="queries.0.where"]')).to_contain_text("did you mean 'age'")
+    expect(page.locator("#cost-2")).to_contain_text("Not finished")
+
+
+FILE_WORDS = re.compile(r"\bedges\b|\bdelta\b|\bepsilon\b|domain|entity|\[\[|\bkey\b|under a plan")
+
+
+def test_refusals_use_the_words_of_the_page(hospital, opened, serving):
+    """Whatever this page can send and a route refuses, beside its field."""
+    page = opened(serving(hospital), quiet=False)
+    choose(page, "hospital.parquet", "patient")
+    page.get_by_label("What age may hold").select_option("numbers")
+    page.get_by_label("lower end of age").fill("0")
+    page.get_by_label("upper end of age").fill("120")
+    page.get_by_label("Ask", exact=True).select_option("keys")
+    page.get_by_role("button", name="Add").click()
+    message = page.locator('[data-error^="queries.0"]:not(:empty)')
+    expect(message).to_contain_text("probability δ (step 2, Advanced)")
+    page.get_by_role("button", name="Remove question 1").click()
+    page.get_by_role("button", name="Add").click()
+    page.get_by_label("Rows of a person that count").fill("some")
+    wrong = page.locator('[data-error="table.rows"]')
+    expect(wrong).to_contain_text("Rows of a person that count must be a whole number")
+    page.get_by_label("Rows of a person that count").fill("")
+    words = page.evaluate(
+        """async (errors) => {
+          const { inPageWords } = await import("/static/words.js");
+          return errors.map((error) => inPageWords(error, [2, 5]));
+        }""",
+        SAID_BY_ROUTES,
+    )
+    for error, shown in zip(SAID_BY_ROUTES, words, strict=True):
+        assert not FILE_WORDS.search(shown["message"]), (error, shown)
+    assert words[0]["field"] == "queries.5.by"
+    assert words[-1]["message"] == "The server is busy."
+
+
+SAID = {
+    "queries.1.by": "domain of age must be one with edges, to group by it; got none",
+    "queries.0.column": "column must be one with a declared domain; got 'x'",
+    "queries.0": "domain of ward must be a range, for numbers; got a list of values",
+    "noise": "noise must be laplace, under a plan without a delta; got gaussian",
+    "domains.x": "edges must be at least two numbers, rising; got [3, 2]",
+    "domains.y": "domain of x must be an object with 'lower'; got none",
+    "table.entity": "entity must be one of a, b; got 'c'",
+    "target.delta": "delta must be below 1; got 2",
+    "queries.0.rows": "rows must be 1, or left out, where each row is one person; got 3",
+    "": "The server is busy",
+}
+SAID_BY_ROUTES = [{"field": field or None, "message": words} for field, words in SAID.items()]

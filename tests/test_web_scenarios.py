@@ -76,7 +76,8 @@ def test_every_adversary_and_target(server, tmp_path):
     [
         ({"known": 3}, {"gamma": 2}, "adversary.prior", "strictly between 0 and 1"),
         ({"known": -1, "prior": "0.1..0.5"}, {"gamma": 2}, "adversary.known", "at least 0"),
-        ({"known": 3, "prior": "0.1..0.5"}, {"gamma": 2, "delta": 0.01}, "target.delta", "count"),
+        ({"known": 3, "prior": "0.5"}, {"gamma": 2, "delta": 0.01}, "adversary.people", "given"),
+        ({"known": 3, "prior": "0.5", "people": 9}, {"gamma": 2}, "adversary.people", "left out"),
         ({"known": 3, "prior": "0.1", "size-known": True}, {"gamma": 2}, "adversary.known", "size"),
         ({"uninformed": True, "prior": "0.5"}, {"gamma": 2}, "adversary.uninformed", "alone"),
         ({"uninformed": True}, {"posterior": "0.4"}, "target.posterior", "above"),

@@ -35,16 +35,22 @@ class InvalidInput(WhosinError, ValueError):
 
 
 class UnknownName(InvalidInput):
-    """A name that is not in its list; the message names the nearest known one."""
+    """A name that is not in its list; the message names one that was probably meant.
 
-    def __init__(self, field: str, got: str, known: Iterable[str]) -> None:
-        from difflib import get_close_matches  # slow to import, and seldom needed
+    That is one a slip of the fingers away, one letter or two in a long name, or the only one that
+    it is half of.
 
+    Args:
+        apart: names of other things, for which nothing is suggested however alike they look.
+    """
+
+    def __init__(
+        self, field: str, got: str, known: Iterable[str], apart: Iterable[str] = ()
+    ) -> None:
         names = sorted(known)
-        near = get_close_matches(got, names, n=1, cutoff=0.4)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        self.nearest = None if got.lower() in apart else _nearest(got, names)
+        hint = f" (did you mean {self.nearest!r}?)" if self.nearest is not None else ""
         super().__init__(field, f"one of {', '.join(names)}", f"{got!r}{hint}")
-        self.nearest = near[0] if near else None
 
 
 class TooLarge(WhosinError):
@@ -117,6 +123,44 @@ class BrokenHistory(WhosinError):
 
 class Unsupported(WhosinError):
     """A combination of mechanism, space and notion that has no meaning or no known algorithm."""
+
+
+LONG = 8
+LONGEST = 200
+
+
+def _nearest(got: str, names: list[str]) -> str | None:
+    """The name with the fewest slips between, if they are few; among those the one most alike."""
+    from difflib import SequenceMatcher  # slow to import, and seldom needed
+
+    if not 1 < len(got) <= LONGEST:
+        return None
+    most = 2 if len(got) >= LONG else 1
+    near = [
+        (slips, -SequenceMatcher(None, got, name).ratio(), name)
+        for name in names
+        if abs(len(name) - len(got)) <= most
+        and (slips := _slips(got.lower(), name.lower())) <= most
+    ]
+    if near:
+        return min(near)[2]
+    begun = [name for name in names if name.startswith(got) and len(name) <= 2 * len(got)]
+    return begun[0] if len(begun) == 1 else None
+
+
+def _slips(one: str, other: str) -> int:
+    """How many letters to add, drop, change, or swap with the next, to make one the other."""
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        here = [i]
+        for j, b in enumerate(other, 1):
+            cost = min(last[j] + 1, here[j - 1] + 1, last[j - 1] + (a != b))
+            if i > 1 and j > 1 and (a, one[i - 2]) == (other[j - 2], b):
+                cost = min(cost, before[j - 2] + 1)
+            here.append(cost)
+        before, last = last, here
+    return last[-1]
 
 
 def _bytes(count: int) -> str:

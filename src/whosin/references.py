@@ -277,5 +277,26 @@ THEOREMS: dict[str, Theorem] = {
             "ours, extending Wang14 section IV",
             ("wang14",),
         ),
+        Theorem(
+            "T22",
+            "ε-identifiability under p_X, rows being people in or out, gives ({p_X}, γ)-PMP with "
+            "γ = max over people of max(q/p, (1−p)/(1−q)), q = 1/(1+e^−ε)",
+            "ours, answering Wang14",
+            ("wang14",),
+        ),
+        Theorem(
+            "T23",
+            "I(X;Y) ≤ ι gives for every row a mean total variation between posterior and prior of "
+            "at most √(ι/2), and with probability 1−δ over outputs KL(posterior ‖ prior) ≤ ι/δ",
+            "ours, answering Wang14",
+            ("wang14",),
+        ),
+        Theorem(
+            "T24",
+            "ε-DP on independent binary rows gives I(X;Y) ≤ Σ [H(p(1−q) + (1−p)q) − H(q)], "
+            "q = 1/(1+e^ε), attained by randomised response",
+            "ours, answering Wang14",
+            ("wang14",),
+        ),
     )
 }

@@ -3,7 +3,9 @@
 dp-accounting gives an upper bound on the hockey-stick divergence between "with the person" and
 "without", on a grid of privacy losses; the finer the grid, the closer and the slower. The search
 runs on a coarse grid and is carried to finer ones; what is returned meets the target on the finest
-grid used. Everything goes through F9 (`failure_bound`), never through tails of the distribution.
+grid used. Beliefs go through F9 (`failure_bound`), never through tails of the distribution; a
+target that is an ε is (ε, δ)-differential privacy, read off the divergence itself, in both
+directions.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,18 @@ from whosin.calibration.adversary import against, default_family
 from whosin.calibration.failure import (
     Profile,
     failure_bound,
+    gaussian_delta,
     gaussian_profile,
+    hockey_stick_multiplier,
     smallest_multiplier,
 )
-from whosin.calibration.targets import Advantage, Target
+from whosin.calibration.targets import Advantage, Epsilon, Target
 from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError
 from whosin.exact import Array, rational
 from whosin.families import Family
 
 GRIDS = (1e-2, 1e-3, 1e-4)
-FLOOR = 0.2
+FLOOR = 0.1
 """Below this multiplier distributions of losses grow too wide, and noise no longer matters."""
 NOISES = ("gaussian", "laplace", "discrete-gaussian")
 
@@ -56,11 +59,24 @@ class Process:
         if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
             raise InvalidInput("steps", "a whole number of at least 1", repr(self.steps))
 
-    def profile(self, multiplier: float, grid: float = GRIDS[-1]) -> Profile:
-        """δ(ε) of (with the person ‖ without), from above, on a grid of privacy losses."""
+    @property
+    def is_plain(self) -> bool:
+        """Gaussian noise without sampling: n runs are one with noise of σ/√n, in closed form."""
+        return self.noise == "gaussian" and self.sample_rate == 1
+
+    def profile(
+        self, multiplier: float, grid: float = GRIDS[-1], *, reverse: bool = False
+    ) -> Profile:
+        """δ(ε) of (with the person ‖ without), from above, on a grid of privacy losses.
+
+        Args:
+            reverse: of (without ‖ with the person) instead.
+        """
         from dp_accounting.pld import privacy_loss_distribution as pld
 
-        once = pld.PrivacyLossDistribution(_losses(self, multiplier, grid))
+        if self.is_plain:
+            return gaussian_profile(multiplier / math.sqrt(self.steps))
+        once = pld.PrivacyLossDistribution(_losses(self, multiplier, grid, reverse))
         composed = once if self.steps == 1 else once.self_compose(self.steps)
 
         def profile(epsilons: Array) -> Array:
@@ -71,8 +87,8 @@ class Process:
         return profile
 
 
-def _losses(process: Process, multiplier: float, grid: float) -> Any:
-    """One run's distribution of privacy losses, pessimistic, in the direction that F9 needs."""
+def _losses(process: Process, multiplier: float, grid: float, reverse: bool = False) -> Any:
+    """One run's distribution of privacy losses, pessimistic, in one direction."""
     from dp_accounting.pld import pld_pmf
     from dp_accounting.pld import privacy_loss_distribution as pld
     from dp_accounting.pld import privacy_loss_mechanism as mechanisms
@@ -82,16 +98,18 @@ def _losses(process: Process, multiplier: float, grid: float) -> Any:
         whole = pld.from_discrete_gaussian_mechanism(
             multiplier, value_discretization_interval=grid, use_connect_dots=True, **common
         )
-        return whole._pmf_remove  # "remove": upper with the person, lower without
+        # "remove": upper with the person, lower without
+        return whole._pmf_add if reverse else whole._pmf_remove
     kind = {
         "gaussian": mechanisms.GaussianPrivacyLoss,
         "laplace": mechanisms.LaplacePrivacyLoss,
     }[process.noise]
-    loss = kind(multiplier, adjacency_type=mechanisms.AdjacencyType.REMOVE, **common)
+    adjacency = mechanisms.AdjacencyType.ADD if reverse else mechanisms.AdjacencyType.REMOVE
+    loss = kind(multiplier, adjacency_type=adjacency, **common)
     ends = loss.connect_dots_bounds()
     low, high = math.floor(ends.epsilon_lower / grid), math.ceil(ends.epsilon_upper / grid)
     epsilons = np.arange(low, high + 1) * grid
-    if process.noise == "gaussian":
+    if process.noise == "gaussian" and not reverse:
         # dp-accounting inverts this loss number by number: 0.37 of 0.89 s for DP-SGD's noise.
         deltas = gaussian_profile(multiplier, float(process.sample_rate))(epsilons)
     else:
@@ -150,6 +168,8 @@ def calibrate_process(
     else:
         if not 0 < failing < 1:
             raise InvalidInput("delta", "strictly between 0 and 1 for this target", delta)
+        if isinstance(target, Epsilon):
+            return _private(target, process, failing, grids)
         goal, ratio = failing, float(target.ratio(adversary.low, adversary.high))
         if ratio == math.inf:
             raise InvalidInput("target", "one that rules something out", "one met without noise")
@@ -157,17 +177,65 @@ def calibrate_process(
         def bound(multiplier: float, grid: float) -> float:
             return failure_bound(process.profile(multiplier, grid), ratio)[0]
 
+    theorems = () if isinstance(target, Advantage) else ("T18",)
+    multiplier, value, grid = _least(bound, process, goal, grids)
+    return ProcessPlan(process, target, multiplier, value, goal, grid, theorems)
+
+
+def _private(
+    target: Epsilon, process: Process, delta: float, grids: tuple[float, ...]
+) -> ProcessPlan:
+    """The least noise that is (ε, δ)-differentially private.
+
+    Sampling makes the two directions differ; the person's presence shows more, and absence is
+    looked at as well at what was found.
+    """
+    exact = rational(target.epsilon)
+    if process.is_plain:
+        root = math.sqrt(process.steps)
+        multiplier = hockey_stick_multiplier(exact, rational(delta)) * root * (1 + 2**-50)
+        bound = min(float(gaussian_delta(multiplier / root, exact)), delta)
+        return ProcessPlan(process, target, multiplier, bound, delta, 0.0, ())
+    at = np.array([float(exact)])
+
+    def forth(multiplier: float, grid: float) -> float:
+        return float(process.profile(multiplier, grid)(at)[0])
+
+    def back(multiplier: float, grid: float) -> float:
+        return float(process.profile(multiplier, grid, reverse=True)(at)[0])
+
+    multiplier, value, grid = _least(forth, process, delta, grids)
+    while process.sample_rate != 1 and (other := back(multiplier, grid)) > value:
+        value = other
+        if other <= delta:
+            break
+        multiplier *= 1.001
+        value = forth(multiplier, grid)
+    return ProcessPlan(process, target, multiplier, value, delta, grid, ())
+
+
+def _least(
+    bound: Callable[[float, float], float],
+    process: Process,
+    goal: float,
+    grids: tuple[float, ...],
+) -> tuple[float, float, float]:
+    """(multiplier, bound, grid): the least multiplier, found on ever finer grids."""
     multiplier = smallest_multiplier(
         lambda m: bound(m, grids[0]), goal, start=_start(process), accuracy=5e-2, floor=FLOOR
     )
-    if multiplier < 2 * FLOOR:  # the target is met with hardly any noise: look no further
-        return ProcessPlan(
-            process, target, multiplier, bound(multiplier, grids[0]), goal, grids[0], ("T18",)
-        )
+    if multiplier < 2 * FLOOR and bound(multiplier / 1.1, grids[0]) <= goal:
+        # The target is met with hardly any noise: look no further.
+        return multiplier, bound(multiplier, grids[0]), grids[0]
     slope, value = -2.0, math.nan
     for grid in grids:
-        multiplier, value, slope = _carry(partial(bound, grid=grid), goal, multiplier, slope)
-    return ProcessPlan(process, target, multiplier, value, goal, grids[-1], ("T18",))
+        multiplier, value, slope = _carry(
+            lambda m, on=grid: bound(m, on),  # type: ignore[misc]
+            goal,
+            multiplier,
+            slope,
+        )
+    return multiplier, value, grids[-1]
 
 
 def _start(process: Process) -> float:

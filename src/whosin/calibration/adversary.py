@@ -27,7 +27,6 @@ class Adversary:
         relation: "add-remove" or "replace".
         group: how many entities may move together, so that r ≤ e^(group · ε).
         tight: whether no larger ε would do for every mechanism; otherwise the plan is sufficient.
-        adds: whether world-level ε adding up over releases keeps the promise.
         theorems: why.
     """
 
@@ -48,6 +47,8 @@ def read(family: families.Family) -> Adversary:
     match family:
         case families.Independent():
             return Adversary(*family.bounds, "add-remove", theorems=_bounded(family.bounds, "T4"))
+        case families.SwapOfTwo():  # beliefs p and 1 − p, both in the range
+            return Adversary(*family.swaps, "replace", theorems=_bounded(family.swaps, "T5"))
         case families.FixedSize():
             reason = _bounded(family.bounds, "T5")
             return Adversary(*family.bounds, "replace", tight=family.tight, theorems=reason)

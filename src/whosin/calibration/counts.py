@@ -103,6 +103,31 @@ def _geometric(scale: float) -> Array:
     return np.asarray(weights * (1 - alpha) / (1 + alpha))
 
 
+@lru_cache(maxsize=64)
+def least_scale(
+    entities: int, family: AtMostKnown, epsilon: float, delta: float
+) -> tuple[float, float, float]:
+    """(scale, ε, δ): the least geometric noise, possibly none, for which a count is (ε, δ)-DP
+    against the family: δ(ε) ≤ δ between a count with one person and without, and the reverse.
+
+    Exchanging in and out turns one direction into the other, and beliefs p into 1 − p.
+    """
+    at = np.array([epsilon])
+    low, high = family.bounds
+    sides = {family, AtMostKnown(family.k, 1 - high, 1 - low)} if low + high != 1 else {family}
+
+    def bound(scale: float, vertices: int | None = FEW) -> float:
+        return max(float(profile(entities, side, scale, vertices)(at)[0]) for side in sides)
+
+    scale = 0.0
+    if bound(0.0) > delta:
+        scale = smallest_multiplier(bound, delta, 1 / epsilon, accuracy=1e-3)
+    while bound(scale, None) > delta:
+        scale = scale * 1.02 if scale else 0.05
+    return scale, epsilon, delta
+
+
+@lru_cache(maxsize=64)
 def smallest_scale(
     entities: int, family: AtMostKnown, ratio: float, delta: float
 ) -> tuple[float, float, float, float]:

@@ -8,6 +8,8 @@ between neighbours at e^ε is at most δ(ε), then
 
 Any ε gives a valid bound, so a search over finitely many is on the safe side. Tails are never read
 off an accountant's distribution: those dominate in hockey-stick divergence, not in tails.
+
+A target that is an ε needs none of this: with a δ it is (ε, δ)-differential privacy, δ(ε) ≤ δ.
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array
+from whosin.exact import BALL_BITS, Array, ball_ratio_upper
 
 Profile = Callable[[Array], Array]
 POINTS = 400
@@ -109,3 +112,29 @@ def gaussian_plan(ratio: float, delta: float) -> GaussianPlan:
     )
     failure, epsilon, dp_delta = failure_bound(gaussian_profile(multiplier), ratio)
     return GaussianPlan(multiplier, epsilon, dp_delta, failure)
+
+
+def hockey_stick_multiplier(epsilon: Fraction, delta: Fraction) -> float:
+    """The least Gaussian noise that is (ε, δ)-differentially private, certified.
+
+    Searched in floats, then enlarged until balls prove that δ(ε) ≤ δ.
+    """
+    at = np.array([float(epsilon)])
+    multiplier = smallest_multiplier(
+        lambda m: float(gaussian_profile(m)(at)[0]), float(delta), accuracy=1e-10
+    )
+    while gaussian_delta(multiplier, epsilon) > delta:
+        multiplier *= 1 + 2**-40
+    return multiplier
+
+
+def gaussian_delta(multiplier: float, epsilon: Fraction) -> Fraction:
+    """At least δ(ε) = Φ(1/2σ − εσ) − e^ε Φ(−1/2σ − εσ) of Gaussian noise of this multiplier σ."""
+    from flint import arb, ctx, fmpq
+
+    with ctx.workprec(2 * BALL_BITS):
+        sigma, level = arb(multiplier), arb(fmpq(epsilon.numerator, epsilon.denominator))
+        half, root = 1 / (2 * sigma), arb(2).sqrt()
+        with_it, without = ((level * sigma - side * half) / root for side in (1, -1))
+        ball = (with_it.erfc() - level.exp() * without.erfc()) / 2
+        return ball_ratio_upper(ball, arb(1))

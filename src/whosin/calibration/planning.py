@@ -8,8 +8,8 @@ from fractions import Fraction
 from whosin import beliefs
 from whosin.arguments import of_kind
 from whosin.calibration.adversary import Adversary, against, default_family
-from whosin.calibration.counts import smallest_scale
-from whosin.calibration.failure import gaussian_plan
+from whosin.calibration.counts import least_scale, smallest_scale
+from whosin.calibration.failure import gaussian_plan, hockey_stick_multiplier
 from whosin.calibration.plan import Fallback, Noise, Plan
 from whosin.calibration.queries import Query
 from whosin.calibration.targets import Advantage, Epsilon, Target
@@ -67,25 +67,30 @@ def calibrate(
         raise InvalidInput("target", "one that rules something out", "one met without any noise")
     epsilon, dp_delta, noise = _pure(target, adversary, ratio), 0.0, None
     theorems = (*adversary.theorems, *target.theorems)
-    failing_at = float(failing)
+    failing_at = _down(failing)
+    private = isinstance(target, Epsilon) and bool(failing)  # (ε, δ)-DP, which needs no T18
     if query is not None:
         noise = laplace(query.sensitivity(adversary.relation) / Fraction(epsilon))
     if failing and isinstance(family, AtMostKnown):
-        epsilon, dp_delta, noise = _uncertain(family, float(ratio), failing_at, query, entities)
-        theorems = (*theorems, "T18")
+        epsilon, dp_delta, noise = _uncertain(family, target, ratio, failing_at, query, entities)
+        theorems = theorems if private else (*theorems, "T18")
     elif failing:
         if adversary.group > 1:
             raise InvalidInput("delta", "0 for groups", delta)
-        gaussian = gaussian_plan(float(ratio), failing_at)
-        epsilon, dp_delta = gaussian.epsilon, gaussian.delta
-        theorems = (*theorems, "T18")
+        if private:
+            multiplier, dp_delta = hockey_stick_multiplier(rational(epsilon), failing), failing_at
+        else:
+            gaussian = gaussian_plan(float(ratio), failing_at)
+            multiplier, epsilon, dp_delta = gaussian.multiplier, gaussian.epsilon, gaussian.delta
+            theorems = (*theorems, "T18")
         if query is not None:
-            sigma = gaussian.multiplier * query.euclidean(adversary.relation)
+            sigma = multiplier * query.euclidean(adversary.relation) * (1 + 2**-50)
             error = sigma * math.sqrt(2 / math.pi)
             noise = Noise("gaussian", sigma, error, NORMAL_95 * sigma)
     if not failing:
         fallback = fallbacks(epsilon, adversary)
-    elif isinstance(family, AtMostKnown):  # rests on uncertainty about others: nothing else holds
+    elif private or isinstance(family, AtMostKnown):
+        # (ε, δ)-DP bounds no belief at this δ; a count that rests on uncertainty has nothing else.
         fallback = failing_fallbacks(math.inf, adversary)
     else:
         fallback = failing_fallbacks(round_up(rational(ratio)), adversary)
@@ -95,10 +100,10 @@ def calibrate(
         family=family,
         epsilon=epsilon,
         relation=adversary.relation,
-        gamma=_gamma(target, adversary, ratio),
+        gamma=math.inf if private else _gamma(target, adversary, ratio),
         baseline_epsilon=None if baseline is None else _log(target, baseline),
         theorems=tuple(dict.fromkeys((*theorems, "T12"))),
-        tight=adversary.tight and not failing,
+        tight=adversary.tight and (private or not failing),
         composes=not isinstance(family, AtMostKnown),
         delta=failing_at,
         entities=entities,
@@ -116,14 +121,22 @@ def laplace(scale: Fraction) -> Noise:
 
 
 def _uncertain(
-    family: AtMostKnown, ratio: float, delta: float, query: Query | None, entities: int | None
+    family: AtMostKnown,
+    target: Target,
+    ratio: Number,
+    delta: float,
+    query: Query | None,
+    entities: int | None,
 ) -> tuple[float, float, Noise]:
     """(ε, δ, noise) for a count whose other people the adversary is uncertain about (F19)."""
     if query is None or query.kind != "count":
         raise InvalidInput("query", "count, for at-most-known with a delta", query and query.kind)
     if entities is None or entities < 2:
         raise InvalidInput("entities", "at least 2, for at-most-known with a delta", entities)
-    scale, _, epsilon, dp_delta = smallest_scale(entities, family, ratio, delta)
+    if isinstance(target, Epsilon):
+        scale, epsilon, dp_delta = least_scale(entities, family, _log(target, ratio), delta)
+    else:
+        scale, _, epsilon, dp_delta = smallest_scale(entities, family, float(ratio), delta)
     if scale == 0:
         return epsilon, dp_delta, Noise("none", 0.0, 0.0, 0.0)
     alpha = math.exp(-1 / scale)
@@ -131,14 +144,20 @@ def _uncertain(
     return epsilon, dp_delta, Noise("geometric", scale, 2 * alpha / (1 - alpha**2), float(within))
 
 
+def _down(value: Fraction) -> float:
+    """The largest float that is at most the value."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
 def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _log(target: Target, ratio: Number) -> float:
-    """ln ratio, rounded down; ε itself where the target is an ε."""
+    """ln ratio, or the ε that the target is, rounded down."""
     if isinstance(target, Epsilon):
-        return float(rational(target.epsilon))
+        return _down(rational(target.epsilon))
     return log_down(ratio if isinstance(ratio, float) else Fraction(ratio))
 
 

@@ -40,6 +40,15 @@ class Target(ABC):
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
         """Whether a ratio meets the target, checked from the definition, not from `ratio`."""
 
+    def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
+        """The largest Pr[S|t]/Pr[S|¬t] that meets the target where its inverse may be anything: a
+        mechanism such as k-Max bounds how much presence can show, and absence may show all.
+
+        Raises:
+            InvalidInput: the target speaks of both directions.
+        """
+        return self.ratio(low, high)
+
     def baseline(self) -> Number | None:
         """The ratio that plain DP needs for the same target against any prior, where one exists."""
         return None
@@ -143,6 +152,10 @@ class Epsilon(Target):
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
         return ratio != math.inf and rational(ratio) <= exp_up(rational(self.epsilon))
 
+    def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
+        accepted = "a gamma, posterior, gain or advantage: no ε holds where absence may show"
+        raise InvalidInput("target", accepted, "an epsilon")
+
     def baseline(self) -> Number:
         return math.exp(float(rational(self.epsilon)))
 
@@ -229,6 +242,10 @@ class Advantage(Target):
             return False
         exact = rational(ratio)
         return (exact - 1) / (exact + 1) <= rational(self.advantage)
+
+    def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
+        # TPR ≤ r FPR, so TPR − FPR ≤ (1 − 1/r) TPR, attained where TPR = 1.
+        return 1 / (1 - rational(self.advantage))
 
     def baseline(self) -> Number:
         return self.ratio(Fraction(0), Fraction(1))

@@ -20,17 +20,25 @@ from whosin.distortion.per_row import Matrix, PerRow
 from whosin.exact import exp_up
 
 
-def likeliest(row: tuple[Fraction, ...], epsilon: float) -> Answer:
-    """The best mechanism for one row with this distribution, and the bound that it meets."""
+def kept_values(row: tuple[Fraction, ...], g: Fraction) -> tuple[list[int], Fraction]:
+    """(the values that the best mechanism answers with, its distortion), with g for e^ε."""
     order = sorted(range(len(row)), key=lambda value: -row[value])
     kept = list(accumulate(row[value] for value in order))
+    many = min(range(1, len(row) + 1), key=lambda k: _distortion(kept, g, k))
+    return order[:many], _distortion(kept, g, many)
+
+
+def likeliest(row: tuple[Fraction, ...], epsilon: float) -> Answer:
+    """The best mechanism for one row with this distribution, and the bound that it meets."""
     low, high = exp_down(epsilon), exp_up(epsilon)
-    many = min(range(1, len(row) + 1), key=lambda k: _distortion(kept, low, k))
+    shown, distortion = kept_values(row, low)
+    many = len(shown)
+    kept = list(accumulate(sorted(row, reverse=True)))
     # e^ε is between the two rationals, and the distortion falls with it.
     bound = min(_distortion(kept, high, k) for k in range(1, len(row) + 1))
     form = "constant" if many == 1 else "E_d" if many == len(row) else "likeliest"
-    matrix = _matrix(order[:many], len(row), low)
-    return Answer(_distortion(kept, low, many), bound, PerRow((matrix,)), form)
+    matrix = _matrix(shown, len(row), low)
+    return Answer(distortion, bound, PerRow((matrix,)), form)
 
 
 def _distortion(kept: list[Fraction], g: Fraction, k: int) -> Fraction:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from whosin.errors import InvalidInput
 from whosin.exact import Array, rational
 from whosin.families.base import Bounded, Worst, columns
 from whosin.families.one_of import OneOf
@@ -63,11 +64,24 @@ class FixedSize(Bounded):
         beliefs = [prior.belief(space, entity) for entity in range(space.size)]
         return all(p in (0, 1) or low <= p <= high for p in beliefs)
 
+    @property
+    def swaps(self) -> tuple[Fraction, Fraction]:
+        """The beliefs p of a swap of two: the other entity has belief 1 − p, which must be allowed
+        as well.
+
+        Raises:
+            InvalidInput: there are none.
+        """
+        low, high = self.bounds
+        if not low <= HALF <= high:
+            accepted = "a range with 1/2 in it: a swap of two has beliefs p and 1 − p"
+            raise InvalidInput("low and high", accepted, f"{float(low):g}..{float(high):g}")
+        return max(low, 1 - high), min(high, 1 - low)
+
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         low, high = self.bounds
-        # In a swap of two the other entity has belief 1 − p, which must be allowed as well.
-        least, most = max(low, 1 - high), min(high, 1 - low)
-        if least <= most:
+        if low <= HALF <= high:
+            least, most = self.swaps
             yield from worst_swap(likelihoods, lattice, positive, least, most)
         if not self.tight:
             for m in range(2, lattice.space.size + 1):
@@ -97,6 +111,9 @@ class SwapOfTwo(FixedSize):
     definition: ClassVar[str] = "fixed size, and exactly two worlds: T∪{t1} and T∪{t2}"
     source: ClassVar[str] = "Li13, distribution family 4.7"
     tight: ClassVar[bool] = True  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        _ = self.swaps
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         worlds = [world for world, mass in enumerate(prior.probabilities(space)) if mass]

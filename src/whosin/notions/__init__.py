@@ -10,8 +10,10 @@ from whosin.notions.differential_identifiability import DifferentialIdentifiabil
 from whosin.notions.differential_privacy import DifferentialPrivacy
 from whosin.notions.identifiability import Identifiability
 from whosin.notions.level import Level, Witness
+from whosin.notions.mean_shift import MeanShift
 from whosin.notions.membership import NegativeMembership, PositiveMembership
 from whosin.notions.mutual_information import MutualInformation
+from whosin.notions.record_membership import RecordMembership
 from whosin.notions.sampled_differential_privacy import SampledDifferentialPrivacy
 from whosin.notions.semantic_privacy import SemanticPrivacy
 
@@ -26,6 +28,8 @@ NOTIONS: dict[str, type[Notion]] = {
     "bayesian-semantic-privacy": BayesianSemanticPrivacy,
     "identifiability": Identifiability,
     "mutual-information": MutualInformation,
+    "record-membership": RecordMembership,
+    "mean-shift": MeanShift,
 }
 
 __all__ = [
@@ -36,10 +40,12 @@ __all__ = [
     "DifferentialPrivacy",
     "Identifiability",
     "Level",
+    "MeanShift",
     "MutualInformation",
     "NegativeMembership",
     "Notion",
     "PositiveMembership",
+    "RecordMembership",
     "SampledDifferentialPrivacy",
     "SemanticPrivacy",
     "Witness",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from whosin.ledger import Standing
 from whosin.ledger.charge import Cost
+from whosin.release.counted import statement
 from whosin.showing import Shown
 
 
@@ -16,7 +18,7 @@ class Answer(Shown):
     """The answer to one query.
 
     Attributes:
-        question: what was asked, as data.
+        question: what was asked, as data; `counted` in it says what of the rows counts.
         columns, rows: the answer as a table; `low` and `high` are a 95% interval for the bounded
             answer: clamping and bounding are not covered.
         noise: what noise it has, in words.
@@ -50,6 +52,20 @@ class Answer(Shown):
         row = dict(zip(self.columns, self.rows[0], strict=True))
         return row["low"], row["high"]
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """What goes with the numbers wherever they go: the title, the noise, what counts."""
+        counted = self.question.get("counted")
+        data = {"title": self.title, "noise": self.noise, "statement": self.statement}
+        return data if counted is None else {**data, "counted": counted}
+
+    @property
+    def statement(self) -> str:
+        """What counts in the answer, in words: whose rows, how many, between which ends; and that
+        the interval does not cover what this leaves out."""
+        counted = self.question.get("counted")
+        return "" if counted is None else statement(counted, "low" in self.columns)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
@@ -58,23 +74,27 @@ class Answer(Shown):
             "columns": list(self.columns),
             "rows": [list(row) for row in self.rows],
             "noise": self.noise,
+            "statement": self.statement,
             "cost": vars(self.cost),
         }
 
     def to_arrow(self) -> Any:
-        """A pyarrow Table."""
+        """A pyarrow Table; its schema's metadata has `about` under "whosin", as JSON."""
         import pyarrow as pa
 
         columns = zip(*self.rows, strict=True) if self.rows else [[] for _ in self.columns]
         arrays = [pa.array(_alike(list(column))) for column in columns]
-        return pa.table(dict(zip(self.columns, arrays, strict=True)))
+        made = pa.table(dict(zip(self.columns, arrays, strict=True)))
+        return made.replace_schema_metadata({"whosin": json.dumps(self.about, ensure_ascii=False)})
 
     def to_pandas(self) -> Any:
-        """A pandas frame."""
-        return self.to_arrow().to_pandas()
+        """A pandas frame; its `attrs` have `about` under "whosin"."""
+        frame = self.to_arrow().replace_schema_metadata(None).to_pandas()
+        frame.attrs["whosin"] = self.about
+        return frame
 
     def to_polars(self) -> Any:
-        """A Polars frame."""
+        """A Polars frame, which has no place for `about`."""
         import polars
 
         return polars.from_arrow(self.to_arrow())

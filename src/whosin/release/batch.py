@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput
@@ -35,7 +36,10 @@ def price(
     asked = asked_of(queries)
     purse = _purse(plan, spent or Cost(0, 0), share)
     found = shares(asked, table, purse, split, noise)
-    offers = [query.offer(table, each) for query, each in zip(asked, found, strict=True)]
+    offers = [
+        replace(query.offer(table, each), cautions=query.cautions(table))
+        for query, each in zip(asked, found, strict=True)
+    ]
     if len(offers) > 1 and any(offer.charge.alone for offer in offers):
         raise InvalidInput("queries", "only one, where a promise does not add", len(offers))
     return offers

@@ -71,12 +71,19 @@ ROWS = Part("rows", Fraction(1), 1, 1)
 
 def eligible(table: Table, where: str | None) -> Any:
     """The rows that have an entity (NaN is none) and meet the condition."""
-    entity = table.data[table.entity]
-    present = entity.notnull()
-    if entity.type().is_floating():
-        present = present & ~entity.isnan()
-    rows = table.data.filter(present)
+    rows = table.data
+    if not table.by_row:
+        entity = rows[table.entity]
+        present = entity.notnull()
+        if entity.type().is_floating():
+            present = present & ~entity.isnan()
+        rows = rows.filter(present)
     return rows if where is None else rows.filter(condition(where, rows))
+
+
+def owner(rows: Any, table: Table) -> dict[str, Any]:
+    """The column that says whose row it is; none where each row is one person."""
+    return {} if table.by_row else {ENTITY: rows[table.entity]}
 
 
 def units(value: Any, domain: Range, centre: int = 0) -> Any:
@@ -96,9 +103,10 @@ def units(value: Any, domain: Range, centre: int = 0) -> Any:
 def people(rows: Any, table: Table, cells: Cells, bounds: Bounds) -> Any:
     """For each cell the number of entities; each entity in a few cells."""
     if not cells.columns:
-        return rows.aggregate(people=rows[table.entity].nunique())
-    pairs = cells.coded(rows, **{ENTITY: rows[table.entity]}).distinct()
-    chosen = _choose(pairs, cells, bounds)
+        people = rows.count() if table.by_row else rows[table.entity].nunique()
+        return rows.aggregate(people=people)
+    pairs = cells.coded(rows, **owner(rows, table))
+    chosen = pairs if table.by_row else _choose(pairs.distinct(), cells, bounds)
     return chosen.group_by(list(cells.names)).aggregate(people=chosen.count())
 
 
@@ -113,14 +121,17 @@ def totals(
     import ibis
 
     one = {ROWS.name: ibis.literal(1, "int64")} if counted else {}
-    base = cells.coded(rows, **{ENTITY: rows[table.entity]}, **values, **one)
+    base = cells.coded(rows, **owner(rows, table), **values, **one)
     home = [ENTITY, *cells.names]
-    if values:
+    if table.by_row:
+        each = base
+    elif values:
         base = first(base, home, bounds.rows)
         each = base.group_by(home).aggregate(**{name: base[name].sum() for name in (*values, *one)})
     else:  # rows are alike: no need to choose among them
         each = base.group_by(home).aggregate(rows=ibis.least(base.count(), bounds.rows))
-    each = _choose(each, cells, bounds)
+    if not table.by_row:
+        each = _choose(each, cells, bounds)
     # Saturating, where a wider sum would fail or wrap: then no entity moves it by more either.
     ends = -MOST_SUM, MOST_SUM
     sums = {name: each[name].sum().clip(*ends).cast("int64") for name in (*values, *one)}
@@ -137,9 +148,11 @@ def _choose(each: Any, cells: Cells, bounds: Bounds) -> Any:
 
 
 def first(base: Any, home: Sequence[str], most: int) -> Any:
-    """At most so many rows of each home, at random."""
+    """At most so many rows of each home, at random; all of them where each row is one person."""
     import ibis
 
+    if ENTITY in home and ENTITY not in base.columns:
+        return base
     drawn = base.mutate(**{LOT: ibis.random()})
     rank = ibis.row_number().over(group_by=list(home), order_by=LOT)
     ranked = drawn.mutate(**{RANK: rank})

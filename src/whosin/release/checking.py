@@ -17,6 +17,10 @@ from whosin.release.engines.lines import broken
 from whosin.release.predicate import condition, number
 from whosin.release.table import Table
 
+PRIVATE = "Exact figures about the rows: for the curator alone, not for publication."
+SIZES = (1, 2, 5, 10, 100)
+"""How many rows an entity has: where one class ends."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -31,15 +35,13 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
     import ibis
 
     data = table.data
-    owned = data.filter(data[table.entity].notnull())
-    sizes = owned.group_by(table.entity).aggregate(n=owned.count())
     listed = {name: each for name, each in table.domains.items() if isinstance(each, Values)}
     cells = Cells(tuple(listed), tuple(listed.values()))
     keys = dict(zip(cells.columns, cells.names, strict=True))
-    marks: dict[str, Any] = {  # what is true of the rows that are counted, or a key column
-        "rows": ibis.literal(True),
-        "rows without an entity, which are dropped": data[table.entity].isnull(),
-    }
+    # What is true of the rows that are counted, or a key column.
+    marks: dict[str, Any] = {"rows": ibis.literal(True)}
+    if not table.by_row:
+        marks["rows without an entity, which are dropped"] = data[table.entity].isnull()
     for column, domain in table.domains.items():
         if isinstance(domain, Values):
             marks[f'{column}: not a declared value, in "other"'] = keys[column]
@@ -51,20 +53,52 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
         marks[f"where {text}"] = condition(text, data)
     names = {what: f"mark_{place}" for place, what in enumerate(marks)}
     plain = {names[what]: mark for what, mark in marks.items() if not isinstance(mark, str)}
-    coded = cells.coded(data, whose=data[table.entity], **plain)
+    coded = cells.coded(data, **plain)
     figures = {name: coded[name].sum() for name in plain}
     for column, domain in listed.items():
         what = f'{column}: not a declared value, in "other"'
         figures[names[what]] = (coded[keys[column]] == len(domain.values)).sum()
-    figures["entities"] = coded["whose"].nunique()
     row = table.engine.run(coded.aggregate(**figures)).to_pylist()[0]
-    most = sizes.aggregate(most=sizes["n"].max(), over=(sizes["n"] > table.rows).sum())
-    top = table.engine.run(most).to_pylist()[0]
     found = [Finding(what, int(row[name] or 0)) for what, name in names.items()]
-    found.insert(2, Finding("entities", int(row["entities"])))
-    found.append(Finding("the most rows of one entity", int(top["most"] or 0)))
-    found.append(Finding(f"entities with more than {table.rows} rows", int(top["over"] or 0)))
-    return found + check_lines(table)
+    return found[:1] + _entities(table) + found[1:] + check_lines(table)
+
+
+def _entities(table: Table) -> list[Finding]:
+    """How many entities there are, how many rows they have, and where these differ."""
+    if table.by_row:
+        return [Finding("entities: each row is one", _one(table, table.data.count()))]
+    owned = table.data.filter(table.data[table.entity].notnull())
+    grouped = {
+        name: each
+        for name, each in table.domains.items()
+        if name != table.entity and (isinstance(each, Values) or each.edges)
+    }
+    cells = Cells(tuple(grouped), tuple(grouped.values()))
+    coded = cells.coded(owned, whose=owned[table.entity])
+    spread = {name: coded[name].nunique() for name in cells.names}
+    sizes = coded.group_by("whose").aggregate(n=coded.count(), **spread)
+    size = sizes["n"]
+    figures = {"entities": sizes.count()}
+    before = 0
+    for most in SIZES:
+        inside = size == most if most == before + 1 else (size > before) & (size <= most)
+        label = f"{most}" if most == before + 1 else f"{before + 1} to {most}"
+        figures[f"entities with {label} {'row' if most == 1 else 'rows'}"] = inside.sum()
+        before = most
+    figures[f"entities with more than {before} rows"] = (size > before).sum()
+    figures["the most rows of one entity"] = size.max()
+    figures[f"entities with more rows than count, {table.rows}"] = (size > table.rows).sum()
+    for column, name in zip(cells.columns, cells.names, strict=True):
+        said = ", declared constant" if table.domains[column].constant else ""
+        figures[f"{column}: entities in more than one cell{said}"] = (sizes[name] > 1).sum()
+        figures[f"{column}: the most cells of one entity"] = sizes[name].max()
+    named = {f"figure_{place}": each for place, each in enumerate(figures.values())}
+    row = table.engine.run(sizes.aggregate(**named)).to_pylist()[0]
+    return [Finding(what, int(row[name] or 0)) for what, name in zip(figures, named, strict=True)]
+
+
+def _one(table: Table, figure: Any) -> int:
+    return int(table.engine.run(figure.name("figure").as_table()).column("figure")[0].as_py())
 
 
 def check_lines(table: Table) -> list[Finding]:

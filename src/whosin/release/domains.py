@@ -27,9 +27,15 @@ LARGEST = 10**100
 
 @dataclass(frozen=True)
 class Values:
-    """A column with finitely many public values; anything else is in the cell "other"."""
+    """A column with finitely many public values; anything else is in the cell "other".
+
+    Args:
+        constant: whether all rows of an entity have the same value, as far as is publicly known.
+            Nothing depends on it but warnings.
+    """
 
     values: tuple[str | int, ...]
+    constant: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.values, list | tuple | range) or not self.values:
@@ -46,6 +52,7 @@ class Values:
             raise InvalidInput("values", "texts that UTF-8 can hold", repr(self.values[:5]))
         if len(set(self.values)) != len(self.values):
             raise InvalidInput("values", "different from each other", repr(self.values[:5]))
+        _check_constant(self.constant)
 
     @property
     def labels(self) -> tuple[str | int, ...]:
@@ -64,14 +71,17 @@ class Range:
         step: sums and means are computed in whole multiples of it; by default the power of ten
             that gives up to a million steps.
         edges: where bins end, for histograms and group-by: bins are [a, b), the last one [a, b].
+        constant: whether all rows of an entity have the same number; see `Values`.
     """
 
     lower: object
     upper: object
     step: object = None
     edges: tuple[object, ...] = ()
+    constant: bool = False
 
     def __post_init__(self) -> None:
+        _check_constant(self.constant)
         low, high = self.bounds
         if low >= high:
             raise InvalidInput("lower", f"below upper ({self.upper})", self.lower)
@@ -151,21 +161,27 @@ def read_domain(column: str, data: object) -> Domain:
 
 
 def _from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
-    known = ("values", "lower", "upper", "step", "edges")
+    known = ("values", "lower", "upper", "step", "edges", "constant")
     for key in data:
         if key not in known:
             raise UnknownName(f"key of the domain of {column}", str(key), known)
+    constant = data.get("constant", False)
     if "values" in data:
-        if len(data) > 1:
+        if not data.keys() <= {"values", "constant"}:
             raise InvalidInput(f"domain of {column}", "values, or a range, not both", "both")
-        return Values(_listed(data["values"], f"values of {column}"))
+        return Values(_listed(data["values"], f"values of {column}"), constant)
     edges = _listed(data.get("edges", ()), f"edges of {column}")
     if edges:
         data = {"lower": edges[0], "upper": edges[-1], **data}
     for key in ("lower", "upper"):
         if key not in data:
             raise InvalidInput(f"domain of {column}", f"an object with {key!r}", "none")
-    return Range(data["lower"], data["upper"], data.get("step"), edges)
+    return Range(data["lower"], data["upper"], data.get("step"), edges, constant)
+
+
+def _check_constant(given: object) -> None:
+    if not isinstance(given, bool):
+        raise InvalidInput("constant", "true or false", repr(given)[:80])
 
 
 def _halved(text: object) -> bool:

@@ -9,12 +9,15 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
 
+import numpy as np
+
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput
 from whosin.exact import Array, round_up
 from whosin.ledger.charge import RELATIONS, Charge, Cost
 from whosin.noise import discrete_gaussian, discrete_laplace
 from whosin.release.bounding import Bounds, Part
+from whosin.release.counted import Caution
 
 CONFIDENCE = 0.95
 LARGEST_SCALE = 2**52
@@ -56,7 +59,9 @@ class NoisyPart:
     scale: Fraction
 
     def draw(self, size: int) -> Array:
-        """Exact noise."""
+        """Exact noise; none where the scale is 0."""
+        if not self.scale:
+            return np.zeros(size, np.int64)
         if self.kind == "gaussian":
             return discrete_gaussian(self.scale, size)
         return discrete_laplace(self.scale, size)
@@ -94,6 +99,7 @@ class Offer:
         parts: the noise of each summed part.
         details: what the query itself needs to answer, such as a threshold.
         expression: what will be scanned, as the engine has checked it.
+        cautions: what to decide before asking.
     """
 
     query: Any
@@ -105,6 +111,7 @@ class Offer:
     parts: tuple[NoisyPart, ...] = ()
     details: Mapping[str, Any] | None = None
     expression: Any = field(default=None, compare=False, repr=False)
+    cautions: tuple[Caution, ...] = ()
 
 
 def noisy_parts(
@@ -155,6 +162,8 @@ def costs(parts: Sequence[NoisyPart], bounds: Bounds, grouped: bool) -> dict[str
 
 def noise_words(part: NoisyPart) -> str:
     """The noise of a part in words."""
+    if not part.scale:
+        return "none: the exact number"
     kind = "Gaussian, σ" if part.kind == "gaussian" else "Laplace, scale"
     return f"{kind} {float(part.scale * part.part.unit):.4g}"
 

@@ -66,8 +66,10 @@ def _kind(column_type: Any) -> str:
 
 
 def _plain(domain: Domain) -> dict[str, Any]:
-    """A domain as data, equal for equal domains however they were spelled."""
-    data = {each.name: getattr(domain, each.name) for each in fields(domain)}
+    """A domain as data, equal for equal domains however they were spelled. That a column is
+    constant silences warnings and bounds nothing."""
+    names = [each.name for each in fields(domain) if each.name != "constant"]
+    data = {name: getattr(domain, name) for name in names}
     if isinstance(domain, Range):
         data |= {name: _exact(data[name]) for name in NUMBERS if name in data}
     return {name: value for name, value in data.items() if value not in (None, (), [], False)}

@@ -26,7 +26,7 @@ from whosin.release.table import Table
 
 KEYS = {
     "scenario": ("adversary", "target", "table", "domains", "ledger", "budget", "queries", "title"),
-    "adversary": ("prior", "size-known", "linked", "known", "uninformed"),
+    "adversary": ("prior", "size-known", "linked", "known", "people", "uninformed"),
     "target": ("posterior", "gamma", "gain", "epsilon", "rho", "candidates", "delta"),
     "table": ("source", "entity", "rows", "groups", "name", "engine", "memory", "spill", "master"),
     "ledger": ("url", "dataset"),
@@ -55,8 +55,8 @@ class Scenario:
             data["source"],
             data["entity"],
             self.domains,
-            rows=data.get("rows", 1),
-            groups=data.get("groups", 1),
+            rows=data.get("rows"),
+            groups=data.get("groups"),
             name=data.get("name"),
             engine=_engine(data),
         )
@@ -136,7 +136,16 @@ def read_plan(
     _check(target, "target")
     wanted = _target(target)
     delta = float(_number(target.get("delta", 0), "delta"))
-    return calibrate(wanted, _family(adversary, wanted), delta, query)
+    family, people = _family(adversary, wanted), adversary.get("people")
+    if not isinstance(family, families.AtMostKnown) or not delta:
+        if people is not None:
+            raise InvalidInput("people", "left out, unless known and a delta are given", people)
+        return calibrate(wanted, family, delta, query)
+    if people is None:
+        accepted = "given with known and a delta: how many could be in the data, at the least"
+        raise InvalidInput("people", accepted, "nothing")
+    # Such a plan is for one count, alone; nothing else draws on what nobody knows.
+    return calibrate(wanted, family, delta, "count", entities=people)
 
 
 def _check_names(queries: Sequence[Query]) -> None:

@@ -16,6 +16,7 @@ PLANNING_PATIENCE = 1.0
 """Seconds to wait, after Ctrl-C, for an engine that is planning."""
 
 MOST_ROWS = 10**9
+ROW, EACH_ROW, COLUMN = "row", "each row", "column:"
 
 
 class Table:
@@ -24,11 +25,14 @@ class Table:
     Args:
         source: a Parquet, CSV or Arrow file (or a folder or pattern of them), a frame in memory, or
             `database.duckdb::table`; on Spark a path, or `::table` for one of the catalogue.
-        entity: the column that says whose row it is. Rows without one are dropped.
+        entity: the column that says whose row it is; rows without one are dropped. Or "row", if
+            each row is one person ("each row" where a column is called row; "column:row" is that
+            column).
         domains: what columns may hold: a list of values, (lower, upper), `Range(…)`, `Values(…)`.
             Queries may use only declared columns, except in `where`.
-        rows: how many rows of an entity count, at most (in each cell, for a group-by).
-        groups: how many cells of a group-by an entity may be in.
+        rows: how many rows of an entity count, at most (in each cell, for a group-by); 1 by
+            default.
+        groups: how many cells of a group-by an entity may be in; 1 by default.
         name: the dataset's name in a ledger; by default the file's, without its ending.
         engine: where it runs: DuckDB in this process by default.
 
@@ -41,12 +45,16 @@ class Table:
         entity: str,
         domains: Mapping[str, object] | None = None,
         *,
-        rows: int = 1,
-        groups: int = 1,
+        rows: int | None = None,
+        groups: int | None = None,
         name: str | None = None,
         engine: Engine | None = None,
     ) -> None:
-        self.rows, self.groups = positive(rows, "rows"), positive(groups, "groups")
+        given = {"rows": rows, "groups": groups}
+        self.stated = frozenset(field for field, value in given.items() if value is not None)
+        self.rows, self.groups = (
+            1 if value is None else positive(value, field) for field, value in given.items()
+        )
         if domains is not None and not isinstance(domains, Mapping):
             raise InvalidInput("domains", "a mapping from columns to domains", repr(domains)[:80])
         if engine is not None and not callable(getattr(engine, "open", None)):
@@ -54,8 +62,11 @@ class Table:
         self.engine = engine if engine is not None else DuckDB()
         self.source, self.data = source, self.engine.open(source)
         self.name = name if name is not None else dataset_name(source)
-        self.entity = self.column(entity, "entity")
-        if self.type(self.entity).is_nested():
+        self.entity = self._entity(entity)
+        self.by_row = self.entity not in self.columns
+        for field, value in given.items():
+            self.bound(field, value)
+        if not self.by_row and self.type(self.entity).is_nested():
             accepted = "a column of numbers, texts or dates"
             raise InvalidInput("entity", accepted, str(self.type(self.entity)))
         self.domains: dict[str, Domain] = {}
@@ -73,6 +84,18 @@ class Table:
         if not isinstance(name, str) or name not in self.columns:
             raise unknown_column(field, str(name), self.data)
         return name
+
+    def bound(self, field: str, own: int | None) -> int:
+        """How many rows, or cells, of an entity count for a query that has a bound of its own, or
+        the table's."""
+        found = int(getattr(self, field)) if own is None else positive(own, field)
+        if self.by_row and found > 1:
+            raise InvalidInput(field, "1, or left out, where each row is one person", found)
+        return found
+
+    def at_default(self, field: str, own: int | None) -> bool:
+        """Whether nobody has said how many rows, or cells, of an entity count."""
+        return own is None and field not in self.stated and not self.by_row
 
     def type(self, column: str) -> Any:
         """The Ibis type of a column."""
@@ -110,6 +133,20 @@ class Table:
             accepted = f"one that {self.engine.name} can run on these columns"
             raise InvalidInput("query", accepted, "another")
         return expression
+
+    def _entity(self, given: object) -> str:
+        """The entity's column, or a name that no column has, for each row by itself."""
+        if isinstance(given, str):
+            if given in (ROW, EACH_ROW):
+                if given not in self.columns:
+                    return given if given == ROW or ROW in self.columns else ROW
+                other = f"{EACH_ROW!r} where each row is one person"
+                if EACH_ROW in self.columns:
+                    other = "rename the columns where each row is one person"
+                raise InvalidInput("entity", f"{COLUMN + given!r} for that column, {other}", given)
+            if given not in self.columns and given.startswith(COLUMN):
+                return self.column(given.removeprefix(COLUMN), "entity")
+        return self.column(given, "entity")
 
     def _fitting(self, column: str, declared: object) -> Domain:
         domain, kind = read_domain(column, declared), self.type(column)

@@ -44,8 +44,10 @@ def print_audit(
     delta = f" (granting δ = {found.delta:g})" if found.delta else ""
     table.add_row("ε", f"[bold]at least {_down(found.epsilon)}[/bold]{delta}")
     if exact is not None:
-        table.add_row("", f"exactly {_digits(exact['pair'])} for these inputs")
-        table.add_row("", f"exactly {_digits(exact['epsilon'])} over all neighbouring inputs")
+        table.add_row("", f"{_digits(exact['pair'])} by computation, for these inputs")
+        table.add_row(
+            "", f"{_digits(exact['epsilon'])} by computation, over all neighbouring inputs"
+        )
     if found.epsilon == 0:
         table.add_row("", "nothing was shown")
     table.add_row("a small belief", f"grows at least × {_down(found.gamma)}")

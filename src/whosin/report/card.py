@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from whosin import beliefs, families
-from whosin.calibration import Plan, read_adversary
+from whosin.calibration import Epsilon, Plan, read_adversary
 from whosin.exact import Number, log_up, rational
+from whosin.ledger.budget import Budget
+from whosin.ledger.units import EPSILON_UNITS
 from whosin.report.numbers import percent, short
 from whosin.report.plot import Curve
 
@@ -83,7 +85,9 @@ def who(family: families.Family) -> str:
 
 def _promise(plan: Plan) -> tuple[str, ...]:
     lines = [f"Whoever that is {plan.target.words()}."]
-    if plan.delta:
+    if is_dp(plan):
+        lines.append(f"That is (ε, δ)-differential privacy with δ = {plan.delta:g}.")
+    elif plan.delta:
         lines.append(f"It may fail with probability {plan.delta:g}, given that the person is in.")
     if not plan.tight:
         lines.append("The plan is sufficient; a little less noise might do.")
@@ -97,7 +101,10 @@ def _cost(plan: Plan) -> list[str]:
         lines = [f"An (ε = {plan.epsilon:.4g}, δ = {plan.dp_delta:.3g}) release ({plan.relation})."]
     else:
         lines = [f"ε = {plan.epsilon:.4f} between neighbouring data ({plan.relation})."]
-    lines.append(f"Beliefs then move by a factor of at most γ = {short(plan.gamma)}.")
+    if is_dp(plan):
+        lines.append("It bounds no belief by itself: for that ask for a posterior or a γ (T18).")
+    else:
+        lines.append(f"Beliefs then move by a factor of at most γ = {short(plan.gamma)}.")
     if plan.query is not None and plan.noise is not None:
         if plan.noise.kind == "none":
             lines.append(f"For {plan.query.words()}: no noise at all; the exact answer will do.")
@@ -107,7 +114,29 @@ def _cost(plan: Plan) -> list[str]:
                 f"{plan.noise.scale:.4g}; the expected error is {plan.noise.error:.4g}, and 95% of "
                 f"answers are within ±{plan.noise.within:.4g}."
             )
+            if plan.noise.kind == "gaussian":
+                lines.append(_through_a_ledger(plan))
     return lines
+
+
+def is_dp(plan: Plan) -> bool:
+    """Whether the promise is (ε, δ)-differential privacy, which is not one about beliefs."""
+    return isinstance(plan.target, Epsilon) and plan.delta > 0
+
+
+def _through_a_ledger(plan: Plan) -> str:
+    """What a release draws: a ledger adds in zCDP, so that more may be asked later."""
+    rho = Budget.of(plan).rho / EPSILON_UNITS
+    if not rho:
+        return (
+            "A ledger has no room for Gaussian noise under this plan: releases draw Laplace noise."
+        )
+    assert plan.query is not None
+    sigma = plan.query.euclidean(plan.relation) / math.sqrt(2 * rho)
+    return (
+        "That is for one release by itself. A release through a ledger, which adds up over time "
+        f"(zCDP), draws discrete Gaussian noise of σ = {sigma:.4g} when it spends all at once."
+    )
 
 
 def _baseline(plan: Plan) -> str:
@@ -128,6 +157,8 @@ def _baseline(plan: Plan) -> str:
 
 
 def _fallback(plan: Plan) -> list[str]:
+    if is_dp(plan) and plan.composes:
+        return ["Differential privacy does not rest on what anyone knows or believes."]
     lines = []
     for each in plan.fallback:
         if math.isinf(each.gamma):
@@ -146,7 +177,10 @@ def curves(plan: Plan) -> list[Curve]:
     """Posterior against prior under this plan, under plain DP, and without protection."""
     adversary = read_adversary(plan.family)
     ratio = plan.target.ratio(adversary.low, adversary.high)  # may be beyond any float
-    found: list[Curve] = [("●", "with this plan", lambda p: _believed(ratio, p))]
+    name = "with this plan"
+    if is_dp(plan):  # F9 at the one point that is known: δ(ε)/(1 − e^ε/g) with g = e^ε · 10/9
+        ratio, name = ratio * 10 / 9, f"{name}, but for a probability of {10 * plan.delta:g}"
+    found: list[Curve] = [("●", name, lambda p: _believed(ratio, p))]
     if plan.baseline_epsilon is not None and not math.isclose(
         plan.baseline_epsilon, log_up(ratio), rel_tol=1e-9
     ):

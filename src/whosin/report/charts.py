@@ -9,6 +9,7 @@ from typing import Any
 
 from whosin.errors import InvalidInput
 from whosin.notions.chain_plans import ChainPlan
+from whosin.references import THEOREMS
 from whosin.report.plot import Curve
 from whosin.report.policy import chart_page
 from whosin.theorems.map import BARRIERS, EDGES
@@ -124,23 +125,27 @@ PLACES: dict[str, tuple[float, float]] = {
     "PMP under D_N": (1.4, 1.9),
     "(β, ε)-DPS": (2.2, 1.2),
     "BDP": (3.0, 5.0),
-    "PMP under D_B": (3.2, 3.6),
+    "PMP under D_B": (3.8, 3.5),
     "PMP under D_B^[a,b]": (4.2, 4.3),
     "(ρ, 2)-DI": (4.2, 5.6),
     "PMP under D_C^m": (3.2, 2.3),
     "(ρ, m)-DI": (3.2, 1.2),
     "Bayesian DP": (5.3, 5.0),
-    "Bayesian SP": (6.3, 5.6),
-    "PMP under D_*": (6.3, 4.3),
+    "Bayesian SP": (6.45, 5.6),
+    "PMP under D_*": (5.87, 4.1),
     "DP on records": (5.3, 3.0),
-    "semantic privacy": (6.3, 2.2),
+    "semantic privacy": (6.45, 2.2),
     "identifiability": (5.3, 1.4),
+    "PMP under D_K^k": (0.7, 1.3),
+    "PMP under {p_X}": (4.4, 0.8),
+    "mutual information": (6.3, 1.2),
+    "mean shift": (6.3, 0.4),
 }
 """Where each notion stands on the drawn map."""
 
 
-SPAN_X, SPAN_Y = (-0.4, 6.9), (0.7, 6.4)
-WIDTH, HEIGHT = 980, 620
+SPAN_X, SPAN_Y = (-0.4, 6.9), (0.2, 6.4)
+WIDTH, HEIGHT = 980, 660
 KINDS = {"both ways": COLOURS[0], "implies": COLOURS[2], "does not imply": COLOURS[1]}
 
 
@@ -158,7 +163,8 @@ def notion_chart() -> Any:
         middle = {"x": 0.45 * start[0] + 0.55 * end[0], "y": 0.45 * start[1] + 0.55 * end[1]}
         arrow = "⇔" if edge.both_ways else "⇒"
         tip = f"{edge.source} {arrow} {edge.target}: {edge.formula}"
-        text = edge.theorem if edge.theorem.startswith("T") else "⊇"
+        held = edge.theorem in ("definition", "subfamily")
+        text = edge.theorem if edge.theorem in THEOREMS else "⊇" if held else "⇒"
         labels.append({**middle, "text": text, "tip": tip})
     for barrier in BARRIERS:
         start, end = PLACES[barrier.source], PLACES[barrier.target]

@@ -68,7 +68,8 @@ def release_report(title: str, plan: Plan, release: Release) -> str:
         drawing(beliefs),
         heading("Answers"),
         "<p class=soft>Each number has noise; the interval holds the answer without noise in 95 of "
-        "100 cases. What clamping and limiting a person's rows leave out is not in it.</p>",
+        "100 cases. What clamping and limiting a person's rows leave out is not in it: each answer "
+        "says what counts.</p>",
         *(_answer(answer) for answer in release),
         heading("What all answers together allow, and the ledger"),
         sections(standing_card(release.standing)),
@@ -136,7 +137,7 @@ def _answer(answer: Answer) -> str:
     asked = ", ".join(
         f"{key} {' and '.join(map(str, value)) if isinstance(value, list) else value}"
         for key, value in answer.question.items()
-        if key not in ("bounds", "name", "universe", "prior")
+        if key not in ("counted", "name", "universe", "prior")
     )
     chart = answer_chart(answer)
     return "\n".join(
@@ -145,6 +146,7 @@ def _answer(answer: Answer) -> str:
             f"<p class=soft>{escape(asked)} — {escape(paid)}</p>",
             "" if chart is None else drawing(chart),
             rows_table(answer.columns, answer.rows),
+            f"<p class=soft>{escape(answer.statement)}</p>" if answer.statement else "",
         ]
     )
 

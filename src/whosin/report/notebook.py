@@ -76,6 +76,7 @@ def _(answer: Answer) -> str:
         f"<p>{escape(cost_words(answer.cost))}; {escape(answer.noise)}</p>",
         "" if chart is None else drawing(chart),
         rows_table(answer.columns, answer.rows),
+        f"<p>{escape(answer.statement)}</p>" if answer.statement else "",
     )
 
 

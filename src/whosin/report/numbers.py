@@ -20,6 +20,12 @@ def short(value: float | Fraction) -> str:
     return digits
 
 
+def is_rounded(value: float | Fraction) -> bool:
+    """Whether `short` shows fewer digits than the value has."""
+    shown = short(value)
+    return not ("/" in shown or shown == "∞" or (shown[-1].isdigit() and Fraction(shown) == value))
+
+
 def percent(belief: float | Fraction) -> str:
     """A belief in per cent, never rounded to a certainty that it is not."""
     value = float(belief) * 100

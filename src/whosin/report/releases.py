@@ -30,6 +30,7 @@ def offer_data(offer: Offer) -> dict[str, Any]:
         "noise": offer.noise,
         "error": offer.error,
         "within": offer.within,
+        "cautions": [caution.to_dict() for caution in offer.cautions],
     }
 
 
@@ -41,6 +42,7 @@ def print_offers(
     console.print(f"[bold]{escape(title)}[/bold]: a dry run. Nothing is spent, no row is read.")
     console.print(f"{escape(who(plan.family))} Whoever that is {escape(plan.target.words())}.")
     print_table(console, offer_table(plan, offers))
+    print_cautions(console, offers)
     if any(offer.charge.alone for offer in offers):
         console.print("Its promise does not add to others: it must be the only release.")
     else:
@@ -48,6 +50,16 @@ def print_offers(
         console.print(f"In all {cost_words(total)} of ε = {plan.epsilon:.6g} ({plan.relation}).")
     if remaining is not None:
         console.print(f"The dataset has ε = {remaining:.6g} left in its ledger.")
+
+
+def print_cautions(console: Console, offers: Sequence[Offer]) -> None:
+    """What to decide before asking, each once, with the queries that it is about."""
+    found: dict[str, list[str]] = {}
+    for offer in offers:
+        for caution in offer.cautions:
+            found.setdefault(caution.words, []).append(offer.query.title)
+    for words, titles in found.items():
+        console.print(f"[yellow]Warning[/yellow], {escape(', '.join(titles))}: {escape(words)}.")
 
 
 def offer_table(plan: Plan, offers: Sequence[Offer]) -> Table:
@@ -74,6 +86,8 @@ def print_release(title: str, plan: Plan, release: Release) -> None:
         paid = cost_words(answer.cost)
         console.print(f"\n[bold]{escape(answer.title)}[/bold]  [dim]{paid}; {answer.noise}[/dim]")
         print_table(console, answer_table(answer))
+        if answer.statement:
+            console.print(f"  [dim]{escape(answer.statement)}[/dim]")
     console.print()
     print_sections(standing_card(release.standing))
 

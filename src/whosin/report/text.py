@@ -35,7 +35,7 @@ from whosin.references import THEOREMS, Paper, Theorem
 from whosin.report import budget, card
 from whosin.report.explanation import Explanation
 from whosin.report.narrow import print_table
-from whosin.report.numbers import percent, short
+from whosin.report.numbers import is_rounded, percent, short
 from whosin.report.plot import belief_plot
 from whosin.theorems.map import BARRIERS, EDGES
 
@@ -43,9 +43,8 @@ from whosin.theorems.map import BARRIERS, EDGES
 def print_level(level: Level, notion: Notion, *, claim: Fraction | None = None) -> None:
     """A level, its witness and its reasons; and what became of a claim."""
     console = Console(highlight=False)
-    kind = "exactly" if level.exact else "at most"
     console.print(f"[bold]{escape(title(notion))}[/bold]")
-    console.print(f"{notion.unit} is {kind} [bold]{short(level.value)}[/bold]", soft_wrap=True)
+    console.print(f"{notion.unit} is {_value(level)}", soft_wrap=True)
     if level.lower is not None:
         console.print(f"and at least {short(level.lower)}, by the case below")
     case = level.witness if claim is None else level.refutation(claim) or level.witness
@@ -65,6 +64,14 @@ def print_level(level: Level, notion: Notion, *, claim: Fraction | None = None) 
         colour = {True: "green", False: "red", None: "yellow"}[level.holds(claim)]
         words = escape(verdict(level, notion, claim))
         console.print(f"[{colour}]{words}[/{colour}]", soft_wrap=True)
+
+
+def _value(level: Level) -> str:
+    """The level with the word that is true of it: exactly, rounded, or at most."""
+    number = f"[bold]{short(level.value)}[/bold]"
+    if not level.exact:
+        return f"at most {number}"
+    return f"{number}, rounded to six digits" if is_rounded(level.value) else f"exactly {number}"
 
 
 def verdict(level: Level, notion: Notion, claim: Fraction) -> str:

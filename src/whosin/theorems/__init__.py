@@ -4,7 +4,14 @@ Each function states its claim and source; `tests/test_theorems.py` holds every 
 brute-force enumeration in exact rationals.
 """
 
+from whosin.theorems.conversion import convert
 from whosin.theorems.coupling import coupling
+from whosin.theorems.information import (
+    divergence_from_information,
+    information_from_dp,
+    membership_from_identifiability,
+    shift_from_information,
+)
 from whosin.theorems.li13 import (
     bounded_from_identifiability,
     bounded_from_unbounded,
@@ -21,7 +28,6 @@ from whosin.theorems.li13 import (
     sampling_from_sampled,
     unbounded_from_independent,
 )
-from whosin.theorems.map import convert
 from whosin.theorems.tramer15 import bounded_from_epsilon, epsilon_from_bounded, fallback
 from whosin.theorems.wang14 import dp_from_identifiability, identifiability_from_dp
 from whosin.theorems.zhao17 import (
@@ -41,6 +47,7 @@ __all__ = [
     "cliques_from_unbounded",
     "convert",
     "coupling",
+    "divergence_from_information",
     "dp_from_identifiability",
     "dp_from_semantic",
     "dp_from_semantic_as_published",
@@ -51,7 +58,9 @@ __all__ = [
     "identifiability_from_dp",
     "identifiability_from_one_of",
     "independent_from_unbounded",
+    "information_from_dp",
     "membership_from_bayesian",
+    "membership_from_identifiability",
     "mixed",
     "one_of_from_identifiability",
     "post_processed",
@@ -60,5 +69,6 @@ __all__ = [
     "sampling_from_sampled",
     "semantic_from_dp",
     "semantic_from_dp_as_published",
+    "shift_from_information",
     "unbounded_from_independent",
 ]

@@ -48,7 +48,7 @@ def ratio_between_any_worlds(mechanism: object, space: Space | None = None) -> F
 
 
 @of_numbers
-def independent_from_unbounded(epsilon: float) -> float:
+def independent_from_unbounded(epsilon: Number) -> float:
     """T4, Li13 Theorem 4.5: ε-positive UDP ⇔ (D_I, e^ε)-PMP; likewise negative UDP and NMP."""
     return _exp(_epsilon(epsilon))
 
@@ -60,19 +60,19 @@ def unbounded_from_independent(gamma: Number) -> float:
 
 
 @of_numbers
-def fixed_size_from_bounded(epsilon: float) -> float:
+def fixed_size_from_bounded(epsilon: Number) -> float:
     """T5, Li13 Theorem 4.8: ε-BDP ⇔ (D_B, e^ε)-PMP."""
     return _exp(_epsilon(epsilon))
 
 
 @of_numbers
-def bounded_from_unbounded(epsilon: float) -> float:
+def bounded_from_unbounded(epsilon: Number) -> float:
     """T6, Li13 section 4: ε-UDP ⇒ 2ε-BDP. No converse: publishing |T| is 0-BDP and no UDP."""
-    return 2 * _epsilon(epsilon)
+    return round_up(2 * Fraction(_epsilon(epsilon))) if epsilon < math.inf else math.inf
 
 
 @of_numbers
-def cliques_from_unbounded(epsilon: float, k: int) -> float:
+def cliques_from_unbounded(epsilon: Number, k: int) -> float:
     """T7, Li13 section 4.1: ε-positive UDP ⇒ (D_NI^k, e^(kε))-PMP, attained by a Laplace count."""
     if k < 1:
         raise InvalidInput("k", "at least 1", k)
@@ -110,7 +110,7 @@ def bounded_from_identifiability(rho: Number) -> float:
 
 
 @of_numbers
-def identifiability_from_bounded(epsilon: float) -> float:
+def identifiability_from_bounded(epsilon: Number) -> float:
     """T9, the other way: ε-BDP ⇔ (1/(1+e^−ε), 2)-DI."""
     if _epsilon(epsilon) >= LARGEST:
         return 1.0
@@ -168,7 +168,7 @@ def _gamma(value: Number) -> Number:
     return Fraction(value) if isinstance(value, int) else value
 
 
-def _epsilon(value: float) -> float:
+def _epsilon(value: Number) -> Number:
     if not value >= 0:
         raise InvalidInput("epsilon", "at least 0", value)
     return value
@@ -184,6 +184,6 @@ def _uniform(like: Number, m: int) -> Number:
     return 1 / m if isinstance(like, float) else Fraction(1, m)
 
 
-def _exp(value: float) -> float:
+def _exp(value: Number) -> float:
     """e^value, rounded up; infinite where no float is large enough."""
     return round_up(exp_up(value)) if value < LARGEST else math.inf

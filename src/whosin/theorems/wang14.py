@@ -1,24 +1,31 @@
-"""Identifiability and differential privacy on records (Wang et al. 2014, eq. 28): T19, F18."""
+"""Identifiability and differential privacy on records (Wang et al. 2014, eq. 28): T19."""
 
 from __future__ import annotations
 
+import math
+
 from whosin.arguments import of_numbers
 from whosin.errors import InvalidInput
+from whosin.exact import Number, rational, round_up
 
 
 @of_numbers
-def identifiability_from_dp(epsilon: float, prior_spread: float) -> float:
+def identifiability_from_dp(epsilon: Number, prior_spread: Number) -> float:
     """T19: ε-DP ⇒ (ε + ε_X)-identifiability, ε_X the largest log ratio of neighbours' priors."""
-    return _level(epsilon, "epsilon") + _level(prior_spread, "prior spread")
+    return _sum(epsilon, prior_spread)
 
 
 @of_numbers
-def dp_from_identifiability(epsilon: float, prior_spread: float) -> float:
+def dp_from_identifiability(epsilon: Number, prior_spread: Number) -> float:
     """T19, the other way: ε-identifiability ⇒ (ε + ε_X)-DP."""
-    return _level(epsilon, "epsilon") + _level(prior_spread, "prior spread")
+    return _sum(epsilon, prior_spread)
 
 
-def _level(value: float, field: str) -> float:
-    if not value >= 0:
-        raise InvalidInput(field, "at least 0", value)
-    return value
+def _sum(epsilon: Number, prior_spread: Number) -> float:
+    """ε + ε_X, rounded up."""
+    for field, value in (("epsilon", epsilon), ("prior spread", prior_spread)):
+        if not value >= 0:
+            raise InvalidInput(field, "at least 0", value)
+    if math.inf in (epsilon, prior_spread):
+        return math.inf
+    return round_up(rational(epsilon) + rational(prior_spread))

@@ -46,14 +46,14 @@ LARGEST = 300
 
 
 @of_numbers
-def membership_from_bayesian(epsilon: float) -> float:
+def membership_from_bayesian(epsilon: Number) -> float:
     """T14: ε-Bayesian DP ⇒ (D_*, e^ε)-PMP: D_* puts mass p on (x_i, x_K), 1 − p on (x_i', x_K)
     and lets the other rows follow the data; equivalent, since D_* is downward scalable in p."""
     return round_up(exp_up(_epsilon(epsilon))) if epsilon < 700 else math.inf
 
 
 @of_numbers
-def bayesian_from_membership(gamma: float) -> float:
+def bayesian_from_membership(gamma: Number) -> float:
     """T14, the other way: (D_*, γ)-PMP ⇒ ln γ-Bayesian DP."""
     if not gamma >= 1:
         raise InvalidInput("gamma", "at least 1", gamma)
@@ -61,13 +61,13 @@ def bayesian_from_membership(gamma: float) -> float:
 
 
 @of_numbers
-def semantic_from_dp(epsilon: float) -> float:
+def semantic_from_dp(epsilon: Number) -> float:
     """T15: ε-DP ⇒ tanh(ε/2)-semantic privacy; the same for Bayesian DP and Bayesian SP."""
     return _tanh_up(_epsilon(epsilon) / 2) if epsilon < LARGEST else 1.0
 
 
 @of_numbers
-def dp_from_semantic(level: float) -> float:
+def dp_from_semantic(level: Number) -> float:
     """T15, the other way: level-semantic privacy ⇒ ε-DP with ε = 4 artanh(level)."""
     if not 0 <= level <= 1:
         raise InvalidInput("level", "between 0 and 1", level)
@@ -75,7 +75,7 @@ def dp_from_semantic(level: float) -> float:
 
 
 @of_numbers
-def semantic_from_dp_as_published(epsilon: float) -> float:
+def semantic_from_dp_as_published(epsilon: Number) -> float:
     """Zhao17 Theorems 1, 2: e^(2ε) − 1, which says nothing from ε = 0.35 on."""
     if _epsilon(epsilon) > LARGEST:
         return math.inf
@@ -106,7 +106,7 @@ def _ball(function: Callable[[Any], Any], value: Number) -> float:
         return ball_up(function(arb(flint_rational(value))))
 
 
-def _epsilon(value: float) -> float:
+def _epsilon(value: Number) -> Number:
     if not value >= 0:
         raise InvalidInput("epsilon", "at least 0", value)
     return value

@@ -78,6 +78,8 @@ _WITH_PRIOR: dict[str, Callable[[Prior], notions.Notion]] = {
     "bayesian-semantic-privacy": notions.BayesianSemanticPrivacy,
     "identifiability": notions.Identifiability,
     "mutual-information": notions.MutualInformation,
+    "record-membership": notions.RecordMembership,
+    "mean-shift": notions.MeanShift,
 }
 
 ALIASES = {

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 app = typer.Typer(help="Look at a table before a release.", no_args_is_help=True)
-PRIVATE = "Exact figures about the rows: for the curator alone, not for publication."
 
 
 @app.callback()
@@ -27,7 +26,7 @@ def check(
     from rich.table import Table
 
     from whosin.app.cli.output import print_json
-    from whosin.release.checking import check_table
+    from whosin.release.checking import PRIVATE, check_table
     from whosin.release.scenario import load_scenario
 
     loaded = load_scenario(scenario)

@@ -37,6 +37,9 @@ class Adversary(Body):
         default=None, description="The most people who come and go together"
     )
     known: Many | None = Field(default=None, description="The most people whom they know")
+    people: Many | None = Field(
+        default=None, description="How many could be in, at the least: with known and a δ"
+    )
     uninformed: bool = Field(default=False, description="They know nothing at all")
 
 
@@ -56,7 +59,7 @@ class Source(Body):
     """The table: a file of the served folder."""
 
     source: Short
-    entity: Short
+    entity: Short = Field(description='The column that says whose row it is; "row" for each row')
     rows: Whole = Field(default=1, description="How many rows of an entity count, at most")
     groups: Whole = Field(default=1, description="How many cells of a group-by an entity may be in")
 
@@ -82,6 +85,15 @@ class ScenarioBody(Body):
     budget: Budget = Budget()
     queries: list[dict[str, Any]] = Field(
         min_length=1, max_length=100, description="As [[queries]] of a scenario file"
+    )
+
+
+class LookBody(Body):
+    """A table, and what its columns may hold."""
+
+    table: Source
+    domains: dict[Short, Any] = Field(
+        default={}, max_length=500, description="By column: a list of values, or {lower, upper}"
     )
 
 

@@ -22,7 +22,6 @@ from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError
-from whosin.exact import rational
 from whosin.ledger import Ledger, Standing, refusal
 from whosin.ledger.budget import Budget
 from whosin.release import QUERIES, Offer, Release, Session, Table
@@ -54,15 +53,19 @@ QUERY_FIELDS = (
 )
 
 
+MOST_PEOPLE = 5_000
+"""Whose doubts a page works out while someone waits."""
+
+
 def plan_of(
     adversary: Mapping[str, Any], target: Mapping[str, Any], query: str | None = None
 ) -> Plan:
     """A plan, whose errors name the field that a person filled in."""
     try:
-        if adversary.get("known") is not None and rational(target.get("delta", 0), "delta"):
-            accepted = "0 for someone who knows only a few people: with a δ it is for one "
-            accepted += "count alone, which whosin plan --entities works out"
-            raise InvalidInput("delta", accepted, target["delta"])
+        people = adversary.get("people")
+        if isinstance(people, int) and people > MOST_PEOPLE:
+            accepted = f"at most {MOST_PEOPLE:,} here; `whosin release` takes more"
+            raise InvalidInput("people", accepted, f"{people:,}")
         return read_plan(adversary, target, query)
     except WhosinError as error:
         field = str(getattr(error, "field", ""))
@@ -71,6 +74,8 @@ def plan_of(
             place = "adversary.prior"
         elif field in ("linked", "k", "known"):
             place = "adversary.known" if "known" in adversary else "adversary.linked"
+        elif field in ("people", "entities"):
+            place = "adversary.people"
         elif field in ("delta", "candidates"):
             place = f"target.{field}"
         elif field in ("uninformed", "size-known"):

@@ -18,7 +18,17 @@ from whosin.app.web import connections, failures
 from whosin.app.web.access import Access
 from whosin.app.web.guard import Guard
 from whosin.app.web.models import Refusal
-from whosin.app.web.routes import files, ledger, notions, plan, release, session, tradeoff, verify
+from whosin.app.web.routes import (
+    check,
+    files,
+    ledger,
+    notions,
+    plan,
+    release,
+    session,
+    tradeoff,
+    verify,
+)
 from whosin.app.web.settings import Settings
 from whosin.app.web.work import SHARED, Work
 from whosin.isolation import Nursery
@@ -59,7 +69,7 @@ def make_app(settings: Settings, nursery: Nursery = SHARED) -> FastAPI:
     app.state.access = access = Access(settings.users, settings.login)
     app.state.work = Work(settings, nursery)
     failures.install(app)
-    for group in (session, plan, files, release, verify, notions, tradeoff, ledger):
+    for group in (session, plan, files, check, release, verify, notions, tradeoff, ledger):
         app.include_router(group.router)
 
     @app.get("/", include_in_schema=False)

@@ -58,9 +58,11 @@ class DuckDB:
         self._compiled: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._lists: set[str] = set()
         self._set("temp_directory", folder, "spill", "a folder")
-        # The bar is how DuckDB keeps count of its progress; it is never printed.
-        self._set("enable_progress_bar", True)
-        self._set("enable_progress_bar_print", False)
+        with contextlib.suppress(Exception):
+            # The bar is how DuckDB keeps count of its progress; it is never printed, and nothing
+            # depends on it. (In some notebooks it cannot be had.)
+            self._connection.execute("SET enable_progress_bar = true")
+            self._connection.execute("SET enable_progress_bar_print = false")
         # Rows need no order, and keeping it would cost memory.
         self._set("preserve_insertion_order", False)
         if memory is not None:

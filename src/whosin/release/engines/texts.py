@@ -47,8 +47,13 @@ def header_of(line: str) -> Header:
     if not any(names):
         raise InvalidInput("table", "a CSV file with a header", "an empty first line")
     columns = tuple(name or f"column{place}" for place, name in enumerate(names))
-    if len({name.lower() for name in columns}) != len(columns):
-        raise InvalidInput("header of the CSV file", "names that differ", "one twice")
+    seen: dict[str, int] = {}
+    for place, name in enumerate(columns, 1):
+        # By their places: without a header the first line is somebody's row.
+        if name.lower() in seen:
+            got = f"columns {seen[name.lower()]} and {place} with one name"
+            raise InvalidInput("header of the CSV file", "made of names that differ", got)
+        seen[name.lower()] = place
     return Header(columns, separator)
 
 

@@ -5,7 +5,7 @@ from whosin.release.queries.counts import Count, Histogram, Rows
 from whosin.release.queries.keys import Keys
 from whosin.release.queries.maximum import Maximum
 from whosin.release.queries.moments import Mean, Sum, Variance
-from whosin.release.queries.quantile import Quantile
+from whosin.release.queries.quantile import Median, Quantile
 from whosin.release.queries.synthetic import Synthetic
 from whosin.release.queries.top import Top
 
@@ -18,6 +18,7 @@ KINDS: tuple[type[Query], ...] = (
     Histogram,
     Keys,
     Quantile,
+    Median,
     Top,
     Maximum,
     Synthetic,
@@ -31,6 +32,7 @@ __all__ = [
     "Keys",
     "Maximum",
     "Mean",
+    "Median",
     "Quantile",
     "Query",
     "Rows",

@@ -14,11 +14,17 @@ from typing import Any, ClassVar
 
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
+from whosin.release.counted import Caution, Counted
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer, Share
 from whosin.release.table import Table
 
 LONGEST_NAME = 120
+STATISTICS = (
+    *("average", "avg", "deviation", "max", "median", "min", "minimum", "mode", "percentile"),
+    *("quartile", "range", "std", "stddev", "var"),
+)
+"""Other statistics: whoever asks for one of them did not mean one with a similar name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +65,14 @@ class Query(ABC):
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         """Scan, add noise, and return JSON data: {"columns": […], "rows": [[…], …], …}."""
 
+    @abstractmethod
+    def counted(self, table: Table) -> Counted:
+        """What of an entity's rows counts in the answer."""
+
+    def cautions(self, table: Table) -> tuple[Caution, ...]:
+        """What to decide before asking, from what was declared."""
+        return ()
+
     def publish(self, table: Table, drawn: Any, stored: Any) -> str | None:
         """Show what the stored answer wrote outside the ledger; remove what else was drawn.
 
@@ -76,6 +90,10 @@ class Query(ABC):
         """What to call the answer."""
         return self.name or self.kind
 
+    def asked(self, table: Table) -> dict[str, Any]:
+        """The question to a table, with what counts in its answer: what the ledger keeps."""
+        return self.question() | {"counted": self.counted(table).to_dict()}
+
     def question(self) -> dict[str, Any]:
         """The query as JSON data: what was asked."""
         data: dict[str, Any] = {"query": self.kind}
@@ -92,7 +110,7 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
         raise InvalidInput("query", "a table of keys", repr(data))
     kind = data.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
-        raise UnknownName("kind of a query", str(kind), kinds)
+        raise UnknownName("kind of a query", str(kind), kinds, STATISTICS)
     known = {field.name: field for field in fields(kinds[kind])}
     for key in data:
         if key != "kind" and key not in known:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
+from whosin.calibration import Plan
+from whosin.families import AtMostKnown
+from whosin.ledger.charge import Charge, promise_of
 from whosin.release import bounding
 from whosin.release.bounding import PEOPLE, ROWS, Bounds, Part, eligible
 from whosin.release.cells import Cells
+from whosin.release.counted import Caution, Counted
+from whosin.release.pricing import NoisyPart, Offer, Share, noise_words
 from whosin.release.queries.linear import Linear
 from whosin.release.table import Table
 
@@ -18,14 +24,51 @@ class Count(Linear):
 
     kind: ClassVar[str] = "count"
 
+    def offer(self, table: Table, share: Share) -> Offer:
+        planned = planned_count(share.plan)
+        if planned is None or self.where is not None or self.by:
+            return super().offer(table, share)
+        return self._as_planned(table, share, planned)
+
+    def _as_planned(self, table: Table, share: Share, planned: NoisyPart) -> Offer:
+        """What the plan says, and no more noise: one release that rests on what the adversary does
+        not know about others, which a condition or groups would narrow down."""
+        return Offer(
+            self,
+            share,
+            Charge(
+                self.asked(table),
+                {},
+                f"a count as planned against {share.plan.family.symbol}, {noise_words(planned)}",
+                alone=True,
+                promise=promise_of(share.plan),
+            ),
+            noise_words(planned),
+            planned.error,
+            planned.reach(),
+            (planned,),
+            expression=table.check(self.exact(table, self.cells(table))),
+        )
+
     def parts(self, table: Table) -> tuple[Part, ...]:
         return (PEOPLE,)
 
     def bounds(self, table: Table) -> Bounds:
         return Bounds(1, super().bounds(table).groups)
 
+    def counted(self, table: Table) -> Counted:
+        return replace(super().counted(table), rows=None)
+
     def exact(self, table: Table, cells: Cells) -> Any:
         return bounding.people(eligible(table, self.where), table, cells, self.bounds(table))
+
+
+def planned_count(plan: Plan) -> NoisyPart | None:
+    """The noise of a count that a plan has worked out for people whom nobody knows all of."""
+    if not isinstance(plan.family, AtMostKnown) or not plan.delta or plan.noise is None:
+        return None
+    assert plan.query is not None and plan.query.kind == "count"
+    return NoisyPart(PEOPLE, "laplace", Fraction(plan.noise.scale))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +79,10 @@ class Rows(Linear):
 
     def parts(self, table: Table) -> tuple[Part, ...]:
         return (ROWS,)
+
+    def cautions(self, table: Table) -> tuple[Caution, ...]:
+        found = super().cautions(table)
+        return (Caution("rows"), *found) if table.at_default("rows", self.rows) else found
 
     def exact(self, table: Table, cells: Cells) -> Any:
         rows = eligible(table, self.where)

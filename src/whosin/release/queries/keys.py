@@ -27,10 +27,11 @@ from whosin.ledger.charge import RELATIONS, Charge, Cost
 from whosin.release import bounding
 from whosin.release.bounding import PEOPLE, Bounds, eligible
 from whosin.release.cells import free
+from whosin.release.counted import Caution, Counted, may_vary
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import NoisyPart, Offer, Share, drawable, noise_words
 from whosin.release.queries.base import Query
-from whosin.release.table import Table, positive
+from whosin.release.table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +66,7 @@ class Keys(Query):
         return Offer(
             self,
             share,
-            Charge(self.question() | {"groups": bounds.groups}, costs),
+            Charge(self.asked(table), costs),
             f"{noise_words(noisy)}; shown from {threshold}",
             noisy.error,
             noisy.reach(),
@@ -88,13 +89,22 @@ class Keys(Query):
         names = ("value", "low", "high")
         return {"columns": [free(self.column, names), *names], "rows": rows}
 
+    def counted(self, table: Table) -> Counted:
+        return Counted(table.entity, None, self._bounds(table).groups, by_row=table.by_row)
+
+    def cautions(self, table: Table) -> tuple[Caution, ...]:
+        varying = may_vary(table.domains, (self.column,))
+        alone = varying and table.at_default("groups", self.groups)
+        return (Caution("groups", varying),) if alone else ()
+
     def _bounds(self, table: Table) -> Bounds:
-        return Bounds(1, table.groups if self.groups is None else positive(self.groups, "groups"))
+        return Bounds(1, table.bound("groups", self.groups))
 
     def _expression(self, table: Table) -> Any:
         rows = eligible(table, self.where)
-        pairs = rows.select(**{bounding.ENTITY: rows[table.entity], "key": rows[self.column]})
-        pairs = pairs.filter(pairs["key"].notnull()).distinct()
+        pairs = rows.select(**bounding.owner(rows, table), key=rows[self.column])
+        pairs = pairs.filter(pairs["key"].notnull())
+        pairs = pairs if table.by_row else pairs.distinct()
         chosen = bounding.first(pairs, [bounding.ENTITY], self._bounds(table).groups)
         return chosen.group_by("key").aggregate(people=chosen.count())
 

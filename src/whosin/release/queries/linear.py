@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -12,11 +12,12 @@ from whosin.exact import Array
 from whosin.ledger.charge import Charge
 from whosin.release.bounding import Bounds, Part, eligible
 from whosin.release.cells import Cells
+from whosin.release.counted import Caution, Counted, clamp, may_vary
 from whosin.release.engines.base import Progress
 from whosin.release.predicate import number
 from whosin.release.pricing import NoisyPart, Offer, Share, costs, noise_words, noisy_parts
 from whosin.release.queries.base import Query
-from whosin.release.table import Table, positive
+from whosin.release.table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +53,22 @@ class Linear(Query):
 
     def bounds(self, table: Table) -> Bounds:
         """How much of an entity counts."""
-        rows = table.rows if self.rows is None else positive(self.rows, "rows")
-        groups = table.groups if self.groups is None else positive(self.groups, "groups")
-        return Bounds(rows, groups)
+        return Bounds(table.bound("rows", self.rows), table.bound("groups", self.groups))
 
     def cells(self, table: Table) -> Cells:
         """What the answer is grouped by."""
         return Cells.of(table, self.by)
+
+    def counted(self, table: Table) -> Counted:
+        cells, bounds = self.cells(table), self.bounds(table)
+        groups = bounds.groups if cells.columns else None
+        return Counted(table.entity, bounds.rows, groups, others=cells.columns, by_row=table.by_row)
+
+    def cautions(self, table: Table) -> tuple[Caution, ...]:
+        varying = may_vary(table.domains, self.cells(table).columns)
+        if varying and table.at_default("groups", self.groups):
+            return (Caution("groups", varying),)
+        return ()
 
     def offer(self, table: Table, share: Share) -> Offer:
         cells, bounds = self.cells(table), self.bounds(table)
@@ -69,7 +79,7 @@ class Linear(Query):
         return Offer(
             self,
             share,
-            Charge(self.question() | {"bounds": vars(bounds)}, costs(noisy, bounds, grouped)),
+            Charge(self.asked(table), costs(noisy, bounds, grouped)),
             _noises(noisy),
             None if known is None else known.error * float(known.part.unit),
             None if known is None else known.reach(),
@@ -101,6 +111,16 @@ class Numeric(Linear):
     """
 
     column: str
+
+    def counted(self, table: Table) -> Counted:
+        ranges = {self.column: clamp(table.range(self.column))}
+        return replace(super().counted(table), ranges=ranges)
+
+    def cautions(self, table: Table) -> tuple[Caution, ...]:
+        varying = may_vary(table.domains, (self.column,))
+        if varying and table.at_default("rows", self.rows):
+            return (Caution("rows", varying), *super().cautions(table))
+        return super().cautions(table)
 
     def present(self, table: Table) -> Any:
         """The rows that have a number there."""

@@ -1,7 +1,9 @@
 """The largest public value among those present, by the repaired k-Max (Li13 5.3, erratum E1).
 
 Against someone who knows nothing (D_N) it raises no belief by more than (2^k−1)/(2^k−2). Against
-anyone else it promises nothing, and its level does not add: it is a release of its own.
+anyone else it promises nothing, and its level does not add: it is a release of its own. It bounds
+one direction only: someone may learn for certain that a person is out. So no ε holds, and an attack
+advantage is 1 − 1/r, not (r−1)/(r+1).
 """
 
 from __future__ import annotations
@@ -17,11 +19,14 @@ from whosin.exact import rational
 from whosin.ledger.charge import Charge, promise_of
 from whosin.noise import uniform
 from whosin.release.bounding import eligible
+from whosin.release.counted import Counted
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.linear import plain
 from whosin.release.table import Table
+
+HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +44,15 @@ class Maximum(Query):
         if not isinstance(share.plan.family, families.Uninformed):
             accepted = "asked under a plan against uninformed adversaries only"
             raise InvalidInput("maximum", accepted, share.plan.family.symbol)
+        if table.by_row:
+            accepted = "asked of a table with a column that says whose row it is"
+            raise InvalidInput("maximum", accepted, "one where each row is one person")
         if self.where is not None:
             # Whoever knows who cannot meet a condition has a smaller universe to look at.
             raise InvalidInput("where", "left out: the promise is for the whole universe", "one")
         ranked = self.ranked()
-        k = _places(Fraction(share.plan.gamma))
+        ratio = share.plan.target.one_sided_ratio(HALF, HALF)
+        k = _places((rational(ratio) + 1) / 2)  # γ at a belief of 1/2 (F7)
         if len(ranked) < 2 * k:
             raise InvalidInput("universe", f"at least {2 * k} entities for this γ", len(ranked))
         expression = table.check(self._expression(table))
@@ -52,7 +61,7 @@ class Maximum(Query):
             self,
             share,
             Charge(
-                self.question(),
+                self.asked(table),
                 {},
                 f"repaired k-Max, k = {k}: {gamma}",
                 alone=True,
@@ -73,6 +82,9 @@ class Maximum(Query):
         place = lowest + uniform(k)
         value = plain(float(ranked[place - 1][1]))
         return {"columns": ["value", "places"], "rows": [[value, k]]}
+
+    def counted(self, table: Table) -> Counted:
+        return Counted(table.entity)
 
     def ranked(self) -> list[tuple[Any, Fraction]]:
         """Everyone by value, the smallest first; ties by name, so that ranks are public."""

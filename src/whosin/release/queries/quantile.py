@@ -1,112 +1,176 @@
-"""A quantile of a column: a point of a public grid, chosen by how many rows lie below it."""
+"""Quantiles of a column: points of a public grid, chosen by how many rows lie below and on them.
+
+Half of the ε selects the value, a quarter each end of its interval. Scores are whole numbers, b
+times those of THEORY 15 for the quantile a/b. With p points let E = scale·ln((p+1)/2.5%), which the
+largest of p+1 exponential noises exceeds with probability at most 2.5%. The lower end is selected
+for the rank a·n − S, S just above E, from values rounded down, with one candidate more: the range's
+lower end, with the score of S/b rows below all points, so that some candidate always has the score
+0.
+
+*Coverage.* The chosen score is within E of 0, so a chosen point c has b·#{v < c} ≤ a·n − S + E,
+which is below a·n, while any quantile Q, rounded down, has b·#{v ≤ Q} ≥ a·n: so c ≤ Q. The range's
+end is below every Q. The upper end likewise, from values rounded up: together they cover Q with
+95%.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import rational
+from whosin.exact import Array, rational, round_up
 from whosin.ledger.charge import RELATIONS, Charge, Cost
 from whosin.noise import noisy_max, selection_epsilon
 from whosin.release import bounding
 from whosin.release.bounding import eligible
-from whosin.release.cells import Cells
-from whosin.release.domains import Values
+from whosin.release.counted import Caution, Counted, clamp, may_vary
 from whosin.release.engines.base import Progress
 from whosin.release.predicate import number
-from whosin.release.pricing import CONFIDENCE, SLIGHTLY_MORE, Offer, Share
+from whosin.release.pricing import CONFIDENCE, LARGEST_SCALE, SLIGHTLY_MORE, Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.linear import plain
-from whosin.release.table import Table, positive
+from whosin.release.queries.points import Points, score
+from whosin.release.table import Table
 
-FINEST = 10_000
+VALUE, END = Fraction(1, 2), Fraction(1, 4)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quantile(Query):
-    """The point below which a given share of the rows lies.
-
-    Scores −|b·#{v < c} − a·n| for the quantile a/b, over n rows: one row moves a score by at most
-    max(a, b−a), and by b when it is replaced.
+class Ranked(Query):
+    """The value at a rank, with an interval in the column's own unit.
 
     Args:
         column: a column with a declared range.
-        quantile: the share, such as 0.5 or "1/4".
-        points: of the grid over the range, from which the answer comes.
+        points: how many points the grid has over the range, from which the answer comes; by
+            default the multiples of a round step, at most 1,001.
         rows: how many rows of an entity count; the table's own bound by default.
     """
 
-    kind: ClassVar[str] = "quantile"
     column: str
-    quantile: object = "1/2"
-    points: int = 1001
+    points: int | None = None
     rows: int | None = None
 
+    @property
+    def below(self) -> Fraction:
+        """The share of the rows below the answer."""
+        raise NotImplementedError
+
     def offer(self, table: Table, share: Share) -> Offer:
-        if type(self.points) is not int or not 2 <= self.points <= FINEST:
-            raise InvalidInput("points", f"a whole number from 2 to {FINEST}", self.points)
-        target = rational(self.quantile, "quantile")
-        if not 0 < target < 1 or target.denominator > 10**6:
-            raise InvalidInput("quantile", "a share above 0 and below 1", self.quantile)
+        points = self.grid(table)
         expression = table.check(self._expression(table))
-        scale = 2 * self._reach(table, share.relation) / share.epsilon * SLIGHTLY_MORE
+        unit = 2 * self.reach(table, share.relation) / share.epsilon * SLIGHTLY_MORE
+        value, end = unit / VALUE, unit / END
+        if end > LARGEST_SCALE:
+            raise InvalidInput(
+                "noise", "of a scale of at most 2^52: more budget, fewer rows", "more"
+            )
         costs = {
-            relation: Cost.pure(selection_epsilon(self._reach(table, relation), scale))
+            relation: Cost.pure(
+                rational(selection_epsilon(self.reach(table, relation), value))
+                + 2 * rational(selection_epsilon(self.reach(table, relation), end))
+            )
             for relation in RELATIONS
         }
-        # Permute-and-flip is never worse than the exponential mechanism, whose score is short of
-        # the best by more than scale · ln(points/5%) with probability at most 5%.
-        ranks = float(scale) * math.log(self.points / (1 - CONFIDENCE)) / target.denominator
+        tail = math.log((points.count + 1) / ((1 - CONFIDENCE) / 2))
+        shift = math.floor(round_up(end) * tail * (1 + 1e-9)) + 1
         return Offer(
             self,
             share,
-            Charge(self.question(), costs),
-            f"selection among {self.points} points",
+            Charge(self.asked(table), costs),
+            f"selection among {points.count} points",
             None,
             None,
-            details={"scale": scale, "ranks": ranks},
+            details={"value": value, "end": end, "shift": shift},
             expression=expression,
         )
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         assert offer.details is not None
+        points, shift = self.grid(table), offer.details["shift"]
         result = table.engine.run(offer.expression, progress)
-        counts = self._cells().dense(result, ["rows"])[0][: self.points]
-        below = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        target = rational(self.quantile)
-        scores = -np.abs(target.denominator * below - target.numerator * int(counts.sum()))
-        place = noisy_max(scores, offer.details["scale"])
-        low, high = table.range(self.column).bounds
-        value = low + (high - low) * place / (self.points - 1)
+        down, nearest, up = points.rounded(
+            result.column("place").to_numpy(), result.column("rows").to_numpy()
+        )
+        middle = noisy_max(score(nearest, self.below, 0), offer.details["value"])
+        low = noisy_max(lower_scores(down, self.below, shift), offer.details["end"]) - 1
+        high = noisy_max(lower_scores(up[::-1], 1 - self.below, shift), offer.details["end"]) - 1
+        value = points.value(middle)
+        top = points.ends[1] if high < 0 else points.value(points.count - 1 - high)
+        ends = min(points.value(low), value), max(top, value)
         return {
-            "columns": ["value", "ranks"],
-            "rows": [[plain(float(value)), plain(round(offer.details["ranks"], 3))]],
+            "columns": ["value", "low", "high"],
+            "rows": [[plain(float(each)) for each in (value, *ends)]],
         }
 
-    def _reach(self, table: Table, relation: str) -> int:
-        share = rational(self.quantile)
-        rows = table.rows if self.rows is None else positive(self.rows, "rows")
-        below, above = share.numerator, share.denominator - share.numerator
-        return rows * (below + above if relation == "replace" else max(below, above))
+    def reach(self, table: Table, relation: str) -> int:
+        """How far one entity can move a score."""
+        below, all_rows = self.below.numerator, self.below.denominator
+        one = all_rows if relation == "replace" else max(below, all_rows - below)
+        return self._rows(table) * one
 
-    def _cells(self) -> Cells:
-        return Cells(("point",), (Values(tuple(range(self.points))),))
+    def grid(self, table: Table) -> Points:
+        """Where the answer can be."""
+        domain = table.range(self.column)
+        return Points.of(domain, bool(table.type(self.column).is_integer()), self.points)
+
+    def counted(self, table: Table) -> Counted:
+        ranges = {self.column: clamp(table.range(self.column))}
+        return Counted(table.entity, self._rows(table), ranges=ranges, by_row=table.by_row)
+
+    def cautions(self, table: Table) -> tuple[Caution, ...]:
+        varying = may_vary(table.domains, (self.column,))
+        alone = varying and table.at_default("rows", self.rows)
+        return (Caution("rows", varying),) if alone else ()
+
+    def _rows(self, table: Table) -> int:
+        return table.bound("rows", self.rows)
 
     def _expression(self, table: Table) -> Any:
-        domain = table.range(self.column)
         rows = eligible(table, self.where)
-        value = number(rows[self.column])
-        low, high = (float(end) for end in domain.bounds)
-        rows = rows.filter(value.notnull())
-        width = (high - low) / (self.points - 1)
-        place = ((number(rows[self.column]).clip(low, high) - low) / width).floor().cast("int64")
-        most = table.rows if self.rows is None else positive(self.rows, "rows")
-        base = rows.select(
-            **{bounding.ENTITY: rows[table.entity], "key_0": place.clip(0, self.points - 1)}
-        )
-        chosen = bounding.first(base, [bounding.ENTITY], most)
-        return chosen.group_by("key_0").aggregate(rows=chosen.count())
+        base = rows.select(**bounding.owner(rows, table), x=number(rows[self.column]))
+        base = base.filter(base["x"].notnull())
+        base = base.mutate(place=self.grid(table).place(base["x"]))
+        chosen = bounding.first(base, [bounding.ENTITY], self._rows(table))
+        return chosen.group_by("place").aggregate(rows=chosen.count())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantile(Ranked):
+    """The point below which a given share of the rows lies.
+
+    Args:
+        quantile: the share, such as 0.5 or "1/4".
+    """
+
+    kind: ClassVar[str] = "quantile"
+    quantile: object = "1/2"
+
+    @property
+    def below(self) -> Fraction:
+        found = rational(self.quantile, "quantile")
+        if not 0 < found < 1 or found.denominator > 10**6:
+            raise InvalidInput("quantile", "a share above 0 and below 1", self.quantile)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Median(Ranked):
+    """The point below which half of the rows lie."""
+
+    kind: ClassVar[str] = "median"
+
+    @property
+    def below(self) -> Fraction:
+        return Fraction(1, 2)
+
+
+def lower_scores(counts: Array, share: Fraction, shift: int) -> Array:
+    """The scores for the lower end of an interval: first that of the range's own end, on which
+    `shift` rows lie that nobody owns."""
+    outside = -max(share.numerator * int(counts.sum()) - shift, 0)
+    return np.concatenate([[outside], score(counts, share, -shift)])

@@ -1,4 +1,10 @@
-"""Randomised answers for one row: E_d for any prior, E_i for a declared one; exact, with levels."""
+"""Randomised answers for one row, exact, with their levels.
+
+Without a prior that is E_d (Wang14 eq. 30). With one it is the best ε-private mechanism for that
+prior (T21): randomised response among the likeliest cells; a row of another cell is answered by any
+of these. E_i (Wang14 eq. 29), the best for a level of identifiability, has a DP level of up to
+ε + ε_X, and at the price of that level it changes more rows than E_d does.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +14,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from whosin.distortion import identifiable, structure
+from whosin.distortion.one_row import kept_values
 from whosin.distortion.optimal_forms import exp_down
-from whosin.errors import ImpossibleTarget, InvalidInput
-from whosin.exact import Array, log_down, log_up, probability
-from whosin.noise import bernoulli, randomized_response, uniform
-from whosin.priors import Independent
-from whosin.spaces import Records
-
-MOST_VALUES = 512
-"""Of an E_i, whose matrix is written out."""
+from whosin.errors import InvalidInput
+from whosin.exact import Array, log_up, probability
+from whosin.noise import bernoulli, uniform
 
 
 @dataclass(frozen=True)
@@ -25,24 +26,41 @@ class Response:
     """What becomes of one row's cell.
 
     Attributes:
-        epsilon: the measured DP level between two values of a row, rounded up.
-        kept: the probability that a cell stays as it is (the least over cells).
-        matrix: Pr[answer given cell], for E_i; None for E_d, which needs no matrix.
+        epsilon: the DP level between two values of a row, rounded up.
+        kept: the probability that a cell among the shown ones stays as it is.
+        changed: the share of rows that change, in the mean over the prior if there is one.
+        shown: the cells that answers come from; None for all.
     """
 
     name: str
     cells: int
     epsilon: float
     kept: Fraction
-    matrix: tuple[tuple[Fraction, ...], ...] | None = None
+    changed: Fraction
+    shown: tuple[int, ...] | None = None
+
+    def words(self) -> str:
+        """The mechanism in words."""
+        if self.shown is None:
+            return f"{self.name} over {self.cells} cells, keeps {float(self.kept):.1%}"
+        changed = f"changes {float(self.changed):.1%} of rows"
+        several = f"the {len(self.shown)} likeliest of {self.cells} cells"
+        chosen = "always the likeliest cell" if len(self.shown) == 1 else several
+        return f"{self.name}, {chosen}, {changed} if the prior is right"
 
     def draw(self, codes: Array) -> Array:
         """An answer for each code, exactly."""
-        if self.matrix is not None:
-            return randomized_response(codes, self.matrix)
+        shown = np.arange(self.cells) if self.shown is None else np.array(self.shown)
+        if len(shown) == 1:
+            return np.full(len(codes), shown[0], codes.dtype)
+        ranks = np.full(self.cells, -1)
+        ranks[shown] = np.arange(len(shown))
+        places = ranks[codes]
         stay = bernoulli(self.kept, len(codes)).astype(bool)
-        other = uniform(self.cells - 1, len(codes))
-        return np.where(stay, codes, other + (other >= codes))
+        other = uniform(len(shown) - 1, len(codes))
+        inside = np.where(stay, places, other + (other >= places))
+        outside = uniform(len(shown), len(codes)) if (places < 0).any() else places
+        return shown[np.where(places < 0, outside, inside)].astype(codes.dtype)
 
 
 def uniform_response(cells: int, epsilon: Fraction) -> Response:
@@ -50,34 +68,25 @@ def uniform_response(cells: int, epsilon: Fraction) -> Response:
     if cells < 2:
         raise InvalidInput("columns", "at least two cells together", cells)
     g = exp_down(_below(epsilon))
-    return Response("E_d", cells, log_up(g), g / (g + cells - 1))
+    kept = g / (g + cells - 1)
+    return Response("E_d", cells, log_up(g), kept, 1 - kept)
 
 
 def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Response:
-    """E_i (Wang14 eq. 29) at the largest ε whose measured DP level is within the share."""
+    """The best ε-private answer for a row of this prior (T21), Hamming distortion."""
     if not isinstance(prior, Sequence) or isinstance(prior, str) or len(prior) != cells:
         raise InvalidInput("prior", f"a list of {cells} probabilities, one a cell", "another")
-    if cells > MOST_VALUES:
-        raise InvalidInput("columns", f"at most {MOST_VALUES} cells with a prior", cells)
+    if cells < 2:
+        raise InvalidInput("columns", "at least two cells together", cells)
     read = tuple(probability(p, "prior") for p in prior)
     total = sum(read, Fraction(0))
-    if abs(total - 1) > Fraction(1, 10**9) or min(read) == 0:
-        raise InvalidInput("prior", "positive probabilities that add up to 1", float(total))
-    read = tuple(p / total for p in read)
-    spread = log_up(max(read) / min(read))
-    level = _below(epsilon - Fraction(spread))
-    problem = structure(Records(rows=1, values=cells), Independent(list(read)))
-    try:
-        if level <= 0:
-            raise ImpossibleTarget("", None)
-        matrix = identifiable(problem, level).matrices[0]  # type: ignore[attr-defined]
-    except ImpossibleTarget:
-        least = spread + max(0.0, float(log_down(1 / min(read) - (cells - 1))))
-        accepted = f"at least {least:.4g} for this prior"
-        raise InvalidInput("epsilon", accepted, float(epsilon)) from None
-    measured = max(max(column) / min(column) for column in zip(*matrix, strict=True))
-    kept = min(matrix[place][place] for place in range(cells))
-    return Response("E_i", cells, log_up(measured), kept, matrix)
+    if abs(total - 1) > Fraction(1, 10**9):
+        raise InvalidInput("prior", "probabilities that add up to 1", float(total))
+    g = exp_down(_below(epsilon))
+    shown, changed = kept_values(tuple(p / total for p in read), g)
+    level = log_up(g) if len(shown) > 1 else 0.0
+    kept = g / (g + len(shown) - 1)
+    return Response("best for the prior (T21)", cells, level, kept, changed, tuple(shown))
 
 
 def _below(epsilon: Fraction) -> float:

@@ -2,8 +2,8 @@
 
 Its length is the number of entities, so it exists only where that is known: between neighbours that
 replace one entity. Each row is answered on its own: E_d keeps a cell with probability g/(g+m−1),
-g ≤ e^ε, else it is one of the m−1 others; E_i is the better mechanism for a declared prior. What is
-charged is the measured DP level.
+g ≤ e^ε, else it is one of the m−1 others; with a declared prior it is the best ε-private mechanism
+for that prior (T21). What is charged is the DP level.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from whosin.ledger.charge import Charge, Cost
 from whosin.release import bounding
 from whosin.release.bounding import eligible
 from whosin.release.cells import Cells
+from whosin.release.counted import Counted
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
@@ -35,8 +36,9 @@ class Synthetic(Query):
     Args:
         columns: declared columns.
         path: the file to write.
-        prior: what is publicly believed about a row, for E_i: the probability of each combination
-            of values, in the order of the declared domains, "other" last in each column.
+        prior: what is publicly believed about a row: the probability of each combination of
+            values, in the order of the declared domains, "other" last in each column. Fewer rows
+            change if it is right; cells that it thinks rare may not be shown at all.
     """
 
     kind: ClassVar[str] = "synthetic"
@@ -59,8 +61,8 @@ class Synthetic(Query):
         return Offer(
             self,
             share,
-            Charge(self.question(), {"replace": Cost.pure(response.epsilon)}),
-            f"{response.name} over {cells.count} cells, keeps {float(response.kept):.1%}",
+            Charge(self.asked(table), {"replace": Cost.pure(response.epsilon)}),
+            response.words(),
             None,
             None,
             details={"response": response},
@@ -78,6 +80,9 @@ class Synthetic(Query):
             "columns": ["file", "rows", "digest"],
             "rows": [[Path(self.path).name, written.rows, written.digest]],
         }
+
+    def counted(self, table: Table) -> Counted:
+        return Counted(table.entity, 1, others=self._cells(table).columns, by_row=table.by_row)
 
     def publish(self, table: Table, drawn: Any, stored: Any) -> str | None:
         """Only the table whose digest is stored gets its name: one request, one table."""
@@ -115,7 +120,7 @@ class Synthetic(Query):
 
     def _expression(self, table: Table, cells: Cells) -> Any:
         rows = eligible(table, None)
-        base = cells.coded(rows, **{bounding.ENTITY: rows[table.entity]})
+        base = cells.coded(rows, **bounding.owner(rows, table))
         one = bounding.first(base, [bounding.ENTITY], 1)
         sizes = [len(domain.labels) for domain in cells.domains]
         code = one[cells.names[0]]

@@ -15,6 +15,7 @@ from whosin.noise import selection_epsilon, top_k
 from whosin.release import bounding
 from whosin.release.bounding import Bounds, eligible
 from whosin.release.cells import Cells
+from whosin.release.counted import Counted
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import CONFIDENCE, SLIGHTLY_MORE, Offer, Share
 from whosin.release.queries.base import Query
@@ -53,7 +54,7 @@ class Top(Query):
         return Offer(
             self,
             share,
-            Charge(self.question(), costs),
+            Charge(self.asked(table), costs),
             f"selection among {choices} cells",
             None,
             within,
@@ -70,6 +71,9 @@ class Top(Query):
         labels = cells.labels()
         rows = [[rank, *labels[named[place]]] for rank, place in enumerate(chosen, 1)]
         return {"columns": ["rank", *cells.headings("rank")], "rows": rows}
+
+    def counted(self, table: Table) -> Counted:
+        return Counted(table.entity, by_row=table.by_row)
 
     def _cells(self, table: Table) -> Cells:
         cells = Cells.of(table, self.by)

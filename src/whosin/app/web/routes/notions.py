@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from whosin.app.web.bodies import BoundedRoute
 from whosin.references import THEOREMS
 from whosin.report.charts import PLACES
-from whosin.theorems.map import BARRIERS, EDGES
+from whosin.theorems.map import BARRIERS, EDGES, REASONS
 
 router = APIRouter(tags=["notions"], route_class=BoundedRoute)
 
@@ -27,11 +27,10 @@ class NotionMap(BaseModel):
 @router.get("/api/notions")
 def notion_map() -> NotionMap:
     """Which level of one notion gives which level of another."""
-    reasons = {"definition": "By definition.", "subfamily": "A smaller family of adversaries."}
     implications = []
     for edge in EDGES:
         known = THEOREMS.get(edge.theorem)
-        statement = str(known) if known is not None else reasons.get(edge.theorem, edge.theorem)
+        statement = str(known) if known is not None else REASONS[edge.theorem]
         implications.append(asdict(edge) | {"statement": statement})
     return NotionMap(
         places={name: list(spot) for name, spot in PLACES.items()},

@@ -10,18 +10,20 @@ from pydantic import BaseModel
 from whosin.app.web.access import COOKIE, Access
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.models import TokenBody
+from whosin.app.web.routes.check import may_look
 from whosin.app.web.routes.files import settings_of
 
 router = APIRouter(tags=["session"], route_class=BoundedRoute)
 
 
 class Hello(BaseModel):
-    """The server, and in whose name requests are made."""
+    """The server, in whose name requests are made, and whether they may look at the rows."""
 
     version: str
     user: str | None
     login: bool
     register_datasets: bool
+    curator: bool
     largest_upload: int
 
 
@@ -34,6 +36,7 @@ def hello(request: Request) -> Hello:
         user=getattr(request.state, "user", None),
         login=bool(getattr(request.state, "login", False)),
         register_datasets=settings.register,
+        curator=may_look(request),
         largest_upload=settings.largest_upload,
     )
 

@@ -73,6 +73,7 @@ function card(answer, place, body) {
     alone ? single(answer) : null,
     chart ? h("div", { class: "chart" }, chart) : null,
     alone ? null : table(answer),
+    answer.statement ? h("p", { class: "note" }, answer.statement) : null,
   );
 }
 

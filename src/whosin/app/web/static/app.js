@@ -37,7 +37,7 @@ async function begin(hello) {
   }
   if (!began) {
     began = true;
-    startData(hello.register_datasets);
+    startData(hello.register_datasets, hello.curator);
     startQuestions();
     startViews();
     window.addEventListener("hashchange", route);

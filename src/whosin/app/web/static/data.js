@@ -1,27 +1,51 @@
 // Step 3: the table, whose rows they are, and what its columns may hold.
 
-import { get, call } from "./api.js";
+import { get, call, post } from "./api.js";
 import { $, clearErrors, h, showError } from "./dom.js";
 import { changed } from "./release.js";
 import { renderQueries, reset } from "./questions.js";
+import { inPageWords } from "./words.js";
+
+const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false };
+const EACH = ["row", "each row"]; // how a scenario says that each row is one person
 
 let found = []; // columns of the chosen table
-let declared = new Map(); // column → {kind: "none" | "values" | "numbers", values, lower, upper, edges}
+let declared = new Map(); // column → as EMPTY
+let broken = null; // why the chosen table cannot be opened
+
+const named = (name) => found.some((column) => column.name === name);
+const spelled = (name) => (EACH.includes(name) ? `column:${name}` : name);
+const eachRow = () => (named("row") ? "each row" : "row");
 
 export const columns = () => found;
+export const problemOfTable = () => broken;
+export const entityChosen = () => $("entity").value !== "";
+export const byRow = () => entityChosen() && $("entity").value === eachRow();
+export const entityColumn = () =>
+  found.map((column) => column.name).find((name) => spelled(name) === $("entity").value) ?? null;
+
+// What is declared about a column is complete enough to be used.
+const complete = ({ kind, values, lower, upper }) =>
+  kind === "values" ? values.trim() !== "" : kind === "numbers" && lower.trim() !== "" && upper.trim() !== "";
+
 export const declaredColumns = (kind) =>
   found.map((column) => column.name).filter((name) => {
     const domain = declared.get(name)?.kind ?? "none";
-    return name !== $("entity").value && domain !== "none" && (!kind || domain === kind);
+    return name !== entityColumn() && domain !== "none" && (!kind || domain === kind);
   });
+export const unfinished = (name) => {
+  const domain = declared.get(name);
+  return Boolean(domain) && domain.kind !== "none" && !complete(domain);
+};
 export const hasCells = (name) =>
   declared.get(name)?.kind === "values" || Boolean(declared.get(name)?.edges.trim());
 
 export function tableKeys() {
   const keys = { source: $("source").value, entity: $("entity").value };
+  if (byRow()) return keys;
   for (const id of ["rows", "groups"]) {
-    const value = Number($(id).value);
-    keys[id] = Number.isInteger(value) ? value : $(id).value;
+    const text = $(id).value.trim();
+    if (text) keys[id] = /^\d+$/.test(text) ? Number(text) : text;
   }
   return keys;
 }
@@ -31,14 +55,15 @@ const listed = (text) => text.split(",").map((part) => part.trim()).filter((part
 
 export function domains() {
   const result = {};
-  for (const name of declaredColumns()) {
+  for (const name of declaredColumns().filter((each) => !unfinished(each))) {
     const domain = declared.get(name);
+    const constant = domain.constant ? { constant: true } : {};
     if (domain.kind === "values") {
-      const values = listed(domain.values);
       const whole = found.find((column) => column.name === name).numeric;
-      result[name] = whole ? values.map(numeric) : values;
+      const values = listed(domain.values).map(whole ? numeric : String);
+      result[name] = domain.constant ? { values, ...constant } : values;
     } else {
-      const range = { lower: numeric(domain.lower), upper: numeric(domain.upper) };
+      const range = { lower: numeric(domain.lower), upper: numeric(domain.upper), ...constant };
       if (domain.edges.trim()) range.edges = listed(domain.edges).map(numeric);
       result[name] = range;
     }
@@ -48,33 +73,36 @@ export function domains() {
 
 export function loadDomains(given) {
   for (const [name, domain] of Object.entries(given)) {
-    const empty = { kind: "none", values: "", lower: "", upper: "", edges: "" };
-    if (Array.isArray(domain)) declared.set(name, { ...empty, kind: "values", values: domain.join(", ") });
+    const constant = domain.constant === true;
+    if (Array.isArray(domain)) declared.set(name, { ...EMPTY, kind: "values", values: domain.join(", ") });
     else if (typeof domain === "string") {
       const [lower, upper] = domain.split("..");
-      declared.set(name, { ...empty, kind: "numbers", lower, upper });
+      declared.set(name, { ...EMPTY, kind: "numbers", lower, upper });
     } else if (domain.values) {
-      declared.set(name, { ...empty, kind: "values", values: domain.values.join(", ") });
+      declared.set(name, { ...EMPTY, kind: "values", values: domain.values.join(", "), constant });
     } else {
       const edges = domain.edges ?? [];
       declared.set(name, {
+        ...EMPTY,
         kind: "numbers",
-        values: "",
         lower: String(domain.lower ?? edges[0] ?? ""),
         upper: String(domain.upper ?? edges.at(-1) ?? ""),
         edges: edges.join(", "),
+        constant,
       });
     }
   }
   renderColumns();
 }
 
-// The fields of a declared domain are complete enough to ask for a price.
-export const domainsReady = () =>
-  declaredColumns().every((name) => {
-    const domain = declared.get(name);
-    return domain.kind === "values" ? domain.values.trim() : domain.lower.trim() && domain.upper.trim();
-  });
+export function loadTable({ entity, rows, groups }) {
+  const each = EACH.includes(entity) && !named(entity);
+  const column = entity.startsWith("column:") && !named(entity) ? entity.slice(7) : entity;
+  $("entity").value = each ? eachRow() : spelled(column);
+  $("rows").value = rows ?? "";
+  $("groups").value = groups ?? "";
+  chosenEntity();
+}
 
 function field(name, key, label, placeholder, more = {}) {
   return h("input", {
@@ -84,8 +112,9 @@ function field(name, key, label, placeholder, more = {}) {
     "data-field": `domains.${name}`,
     autocomplete: "off",
     oninput: (event) => {
+      const before = unfinished(name);
       declared.get(name)[key] = event.target.value;
-      if (key === "edges") renderQueries();
+      if (key === "edges" || before !== unfinished(name)) renderQueries();
       changed();
     },
     ...more,
@@ -104,8 +133,26 @@ function bounds(name, domain) {
   return [h("span", { class: "note" }, "may be used in conditions only")];
 }
 
+function same(name, domain) {
+  if (domain.kind === "none" || byRow()) return null;
+  return h(
+    "label",
+    { class: "same" },
+    h("input", {
+      type: "checkbox",
+      checked: domain.constant,
+      "aria-label": `${name} is the same in all rows of a person`,
+      onchange: (event) => {
+        domain.constant = event.target.checked;
+        changed();
+      },
+    }),
+    "the same in all rows of a person",
+  );
+}
+
 export function renderColumns() {
-  const entity = $("entity").value;
+  const entity = entityColumn();
   const shown = found.filter((column) => column.name !== entity);
   $("columns").replaceChildren(
     ...shown.map((column) => {
@@ -131,10 +178,25 @@ export function renderColumns() {
           kinds.map(([value, text]) => h("option", { value, selected: value === domain.kind }, text)),
         ),
         h("div", { class: "bounds" }, bounds(column.name, domain)),
+        same(column.name, domain),
         h("p", { class: "error", "data-error": `domains.${column.name}` }),
       );
     }),
   );
+}
+
+// Whose row it is decides what else there is to say.
+function chosenEntity() {
+  const each = byRow();
+  for (const id of ["rows", "groups"]) $(id).disabled = each;
+  $("entity-note").textContent = each
+    ? "Each row counts as a person of its own: right only if nobody has two rows."
+    : entityChosen()
+      ? ""
+      : "Choose the column that says whose row it is. The promise is made to whom it names.";
+  $("declare").hidden = !entityChosen();
+  renderColumns();
+  renderQueries();
 }
 
 // Open a table: its columns, from the schema alone. Returns whether that worked.
@@ -142,25 +204,55 @@ export async function useTable(name) {
   clearErrors("table");
   found = [];
   declared = new Map();
+  broken = null;
   $("source").value = name;
   $("table").hidden = true;
+  $("look").replaceChildren();
   reset();
-  if (!name) return false;
-  try {
-    found = (await get(`/api/columns?file=${encodeURIComponent(name)}`)).columns;
-  } catch (error) {
-    showError({ field: "table.source", message: error.message }, "table.source");
+  if (!name) {
     renderQueries();
     return false;
   }
-  for (const column of found) {
-    declared.set(column.name, { kind: "none", values: "", lower: "", upper: "", edges: "" });
+  try {
+    found = (await get(`/api/columns?file=${encodeURIComponent(name)}`)).columns;
+  } catch (error) {
+    broken = { ...inPageWords(error), field: "table.source" };
+    showError(broken, "table.source");
+    renderQueries();
+    return false;
   }
-  $("entity").replaceChildren(...found.map((column) => h("option", { value: column.name }, column.name)));
+  for (const column of found) declared.set(column.name, { ...EMPTY });
+  const option = (value, text) => h("option", { value }, text);
+  $("entity").replaceChildren(
+    option("", "choose …"),
+    option(eachRow(), "each row is one person"),
+    ...found.map((column) => option(spelled(column.name), column.name)),
+  );
+  $("entity").value = "";
+  $("rows").value = $("groups").value = "";
   $("table").hidden = false;
-  renderColumns();
-  renderQueries();
+  chosenEntity();
   return true;
+}
+
+// The curator's own look at the rows, where this page may have it.
+async function look() {
+  clearErrors("look");
+  $("look").replaceChildren(h("p", { class: "note" }, "Looking at the rows …"));
+  try {
+    const seen = await post("/api/check", { table: tableKeys(), domains: domains() });
+    const words = (what) => what.replace(/\bentities\b/g, "people").replace(/\bentity\b/g, "person");
+    const line = ({ what, rows }) =>
+      h("tr", {}, h("td", { class: "r" }, rows.toLocaleString("en")), h("td", {}, words(what)));
+    $("look").replaceChildren(
+      h("p", { class: "caution" }, seen.warning),
+      h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Figures about the rows" },
+        h("table", {}, h("tbody", {}, seen.figures.map(line)))),
+    );
+  } catch (error) {
+    $("look").replaceChildren();
+    showError({ ...inPageWords(error), field: "look" }, "look");
+  }
 }
 
 export async function files() {
@@ -190,8 +282,10 @@ async function upload(file) {
   }
 }
 
-export function startData(register) {
+export function startData(register, curator) {
   $("upload-field").hidden = !register;
+  $("look-field").hidden = !curator;
+  $("look-button").addEventListener("click", look);
   $("source").addEventListener("change", async () => {
     await useTable($("source").value);
     changed();
@@ -199,9 +293,9 @@ export function startData(register) {
   $("upload").addEventListener("change", () => {
     if ($("upload").files[0]) upload($("upload").files[0]);
   });
+  $("entity").dataset.field = "table.entity";
   $("entity").addEventListener("change", () => {
-    renderColumns();
-    renderQueries();
+    chosenEntity();
     changed();
   });
   for (const id of ["rows", "groups"]) {

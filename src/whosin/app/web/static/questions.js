@@ -1,6 +1,6 @@
 // Step 4: the questions, each with its cost and expected error before anything runs.
 
-import { columns, declaredColumns, domainsReady, hasCells } from "./data.js";
+import { columns, declaredColumns, entityChosen, entityColumn, hasCells, problemOfTable, unfinished } from "./data.js";
 import { $, h, number } from "./dom.js";
 import { changed } from "./release.js";
 
@@ -12,7 +12,8 @@ const KINDS = {
   mean: { label: "the mean of a column", column: "numbers", by: true },
   sum: { label: "the sum of a column", column: "numbers", by: true },
   variance: { label: "the variance of a column", column: "numbers", by: true },
-  quantile: { label: "a quantile of a column", column: "numbers", extra: ["quantile", "share of the rows below", "0.5"] },
+  median: { label: "the median of a column", column: "numbers" },
+  quantile: { label: "a quantile of a column", column: "numbers", extra: ["quantile", "share of the rows below", "0.25"] },
   top: { label: "the most frequent values", by: true, needsBy: true, extra: ["k", "how many", "3"] },
   keys: { label: "values that were not declared (needs δ)", column: "any" },
   synthetic: {
@@ -34,14 +35,16 @@ export function reset() {
 const choices = (kind) => {
   const about = KINDS[kind].column;
   if (about === "cells") return declaredColumns().filter(hasCells);
-  if (about === "any") return columns().map((column) => column.name).filter((name) => name !== $("entity").value);
+  if (about === "any") return columns().map((column) => column.name).filter((name) => name !== entityColumn());
   return declaredColumns(about);
 };
 
 const numeric = (text) => (/^-?\d+$/.test(text) ? Number(text) : text);
 
+// The questions that can be asked now; `places` says where each stands on the page.
 export function queries() {
-  return asked.map((query) => {
+  return places().map((place) => {
+    const query = asked[place];
     const shape = KINDS[query.kind] ?? {};
     const found = { kind: query.kind };
     if (query.name.trim()) found.name = query.name.trim();
@@ -53,6 +56,28 @@ export function queries() {
     return { ...query.kept, ...found };
   });
 }
+
+// What a question still needs, in words; nothing if it can be asked.
+function missing(query) {
+  const shape = KINDS[query.kind] ?? {};
+  const used = [...(shape.column ? [query.column] : []), ...query.by];
+  const open = used.find((name) => name && unfinished(name));
+  if (open) return `say in step 3 what ${open} may hold`;
+  if (shape.column && !query.column) {
+    return {
+      numbers: "declare a column of numbers in step 3, with both ends",
+      cells: "declare a column in step 3, as a list of values or with bins",
+      any: "the table needs another column",
+    }[shape.column];
+  }
+  if ((shape.needsBy || shape.columns) && !query.by.size) {
+    return declaredColumns().some(hasCells) ? "choose a column" : "declare a column in step 3, as a list of values or with bins";
+  }
+  return null;
+}
+
+export const places = () => [...asked.keys()].filter((place) => missing(asked[place]) === null);
+export const allFinished = () => asked.length > 0 && places().length === asked.length;
 
 export function loadQueries(given) {
   asked = given.map(({ kind, name, column, columns: several, by = several, where, weight, ...kept }) => {
@@ -72,14 +97,6 @@ export function loadQueries(given) {
   });
   renderQueries();
 }
-
-export const queriesReady = () =>
-  asked.length > 0 &&
-  domainsReady() &&
-  asked.every((query) => {
-    const shape = KINDS[query.kind] ?? {};
-    return (!shape.column || query.column) && (!(shape.needsBy || shape.columns) || query.by.size);
-  });
 
 function text(query, place, key, label, placeholder = "") {
   const id = `query-${place}-${key}`;
@@ -196,39 +213,63 @@ function card(query, place) {
     ),
     h("p", { class: "error", "data-error": `queries.${place}` }),
     h("p", { class: "cost", id: `cost-${place}` }),
+    h("div", { id: `cautions-${place}` }),
   );
 }
 
 export function renderQueries() {
-  const ready = columns().length > 0;
+  const ready = columns().length > 0 && entityChosen();
   $("ask-hint").hidden = ready && asked.length > 0;
-  $("ask-hint").textContent = ready ? "Nothing is asked yet." : "Choose a table first.";
+  $("ask-hint").textContent = ready
+    ? "Nothing is asked yet."
+    : problemOfTable()
+      ? "The table cannot be opened; step 3 says why."
+      : columns().length
+        ? "Say in step 3 whose row it is."
+        : "Choose a table first.";
   $("add-query").hidden = !ready;
   $("budget").hidden = !asked.length;
-  $("queries").replaceChildren(...asked.map(card));
+  $("queries").replaceChildren(...(ready ? asked.map(card) : []));
+}
+
+// A default that nobody chose, in the words of this page.
+function caution({ about, columns: several }) {
+  const one = several[0];
+  const same = one ? `, or tick that ${several.join(" and ")} is the same in all rows of a person` : "";
+  return about === "groups"
+    ? `A person counts in one cell only, though ${several.join(" and ")} may differ between their rows. Say in step 3 how many cells a person may be in${same}.`
+    : `Only one row of a person counts, chosen at random. Say in step 3 how many rows of a person count${same}.`;
 }
 
 export function showPrice(found) {
-  for (const [place] of asked.entries()) {
-    const offer = found?.offers[place];
+  const asking = places();
+  for (const [place, query] of asked.entries()) {
+    const offer = found?.offers[asking.indexOf(place)];
     const shown = $(`cost-${place}`);
     if (!shown) continue;
-    if (!offer) {
-      shown.textContent = "";
-      continue;
+    const lack = missing(query);
+    shown.classList.toggle("open", lack !== null);
+    $(`cautions-${place}`).replaceChildren(
+      ...(offer?.cautions ?? []).map((each) => h("p", { class: "caution" }, caution(each))),
+    );
+    if (lack !== null) shown.textContent = `Not finished, and not in the price: ${lack}.`;
+    else if (!offer) shown.textContent = "";
+    else {
+      const error = offer.error === null ? "" : `, expected error ± ${number(offer.error, 3)}`;
+      const within = offer.within === null ? "" : `, 95% within ± ${number(offer.within, 3)}`;
+      shown.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.`;
     }
-    const error = offer.error === null ? "" : `, expected error ± ${number(offer.error, 3)}`;
-    const within = offer.within === null ? "" : `, 95% within ± ${number(offer.within, 3)}`;
-    shown.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.`;
   }
+  const open = asked.length - asking.length;
+  const rest = open ? ` ${open === 1 ? "One question is" : `${open} questions are`} not finished, and not in this price.` : "";
   if (!found) {
-    $("total").textContent = "";
+    $("total").textContent = rest.trim();
     return;
   }
   const left = found.remaining === null
     ? `“${found.dataset}” is new to the ledger: this plan becomes its whole budget.`
     : `The ledger has ε = ${number(found.remaining, 5)} left for “${found.dataset}”.`;
-  $("total").textContent = `In all ${found.total} of ε = ${number(found.epsilon, 5)}. ${left}`;
+  $("total").textContent = `In all ${found.total} of ε = ${number(found.epsilon, 5)}. ${left}${rest}`;
 }
 
 export function startQuestions() {

@@ -3,9 +3,10 @@
 import { ApiError, download, get, latest, lost, post } from "./api.js";
 import { answers } from "./answers.js";
 import { beliefChart } from "./charts.js";
-import { columns, domains, loadDomains, tableKeys, useTable } from "./data.js";
+import { columns, domains, entityChosen, loadDomains, loadTable, problemOfTable, tableKeys, useTable } from "./data.js";
 import { $, clearErrors, debounce, h, number, reasons, sections, showError } from "./dom.js";
-import { loadQueries, queries, queriesReady, renderQueries, showPrice } from "./questions.js";
+import { allFinished, loadQueries, places, queries, renderQueries, showPrice } from "./questions.js";
+import { inPageWords } from "./words.js";
 
 const PENDING = "whosin-pending";
 const plan = latest();
@@ -42,7 +43,10 @@ function adversary() {
   if (linked()) return { linked: whole("group-size") };
   if (uninformed()) return { uninformed: true };
   const prior = `${$("low-text").value.trim()}%..${$("high-text").value.trim()}%`;
-  if (chosen("knows") === "few") return { prior, known: whole("known") };
+  if (chosen("knows") === "few") {
+    const people = Number($("delta").value) && $("people").value.trim() ? { people: whole("people") } : {};
+    return { prior, known: whole("known"), ...people };
+  }
   return chosen("size") === "yes" ? { prior, "size-known": true } : { prior };
 }
 
@@ -206,7 +210,7 @@ async function needs() {
     planned = null;
     panel.classList.add("stale");
     $("needs-words").textContent = lost(error) ? "Waiting for the server." : "Something above needs another look.";
-    showError(error, "target");
+    showError(inPageWords(error), "target");
     return;
   }
   panel.classList.remove("stale");
@@ -224,24 +228,26 @@ async function cost() {
   clearErrors("domains");
   clearErrors("queries");
   for (const place of ["budget", "noise", "share", "release"]) clearErrors(place);
-  const ready = columns().length > 0 && queriesReady() && !problem();
+  if (problemOfTable()) showError(problemOfTable(), "table.source");
+  const ready = columns().length > 0 && entityChosen() && places().length > 0 && !problem();
   $("go").disabled = true;
   $("save-scenario").disabled = !ready;
   if (!ready) {
     showPrice(null);
     return;
   }
+  const asking = places();
   try {
     const found = await price("/api/price", scenario());
     showPrice(found);
-    $("go").disabled = Boolean(found.refusal);
+    $("go").disabled = Boolean(found.refusal) || !allFinished();
     if (found.refusal) {
       showError({ field: "budget", message: `The ledger would refuse this: ${found.refusal}.` }, "budget");
     }
   } catch (error) {
     if (error.name === "AbortError") return;
     showPrice(null);
-    showError(error, "budget");
+    showError(inPageWords(error, asking), "budget");
   }
 }
 
@@ -295,7 +301,7 @@ async function release(body) {
     const certain = !lost(error) && error.status < 500;
     if (certain) remember(null); // refused before anything was paid for
     $("pending").hidden = certain;
-    showError({ field: error.field, message: error.message }, "release");
+    showError(inPageWords(error, places()), "release");
     $("go").disabled = !certain;
   }
 }
@@ -329,6 +335,7 @@ async function load(view) {
   }
   choose("knows", who.uninformed ? "nothing" : who.known === undefined ? "all" : "few");
   if (who.known !== undefined) $("known").value = who.known;
+  $("people").value = who.people ?? "";
   choose("linked", who.linked ? "yes" : "no");
   if (who.linked) $("group-size").value = who.linked;
   choose("size", who["size-known"] ? "yes" : "no");
@@ -348,9 +355,7 @@ async function load(view) {
   $("share").value = share === undefined ? "100" : asPercent(share);
   keptBudget = rest;
   if (await useTable(found.table.source)) {
-    $("entity").value = found.table.entity;
-    $("rows").value = found.table.rows ?? 1;
-    $("groups").value = found.table.groups ?? 1;
+    loadTable(found.table);
     loadDomains(found.domains ?? {});
     loadQueries(found.queries);
   }
@@ -380,7 +385,7 @@ export async function start() {
       changedPlan();
     });
   }
-  for (const id of ["epsilon", "delta", "group-size", "known", "rho", "candidates"]) $(id).addEventListener("input", changedPlan);
+  for (const id of ["epsilon", "delta", "group-size", "known", "people", "rho", "candidates"]) $(id).addEventListener("input", changedPlan);
   for (const radio of document.querySelectorAll('#view-release input[type="radio"]')) {
     radio.addEventListener("change", () => {
       if (radio.name === "linked" && linked() && chosen("target") === "posterior") {
@@ -392,7 +397,7 @@ export async function start() {
   for (const [id, field] of [["low-text", "adversary.prior"], ["high-text", "adversary.prior"],
     ["posterior-text", "target.posterior"], ["gamma-text", "target.gamma"],
     ["gain-text", "target.gain"], ["rho", "target.rho"], ["candidates", "target.candidates"],
-    ["known", "adversary.known"], ["epsilon", "target.epsilon"], ["delta", "target.delta"], ["group-size", "adversary.linked"]]) {
+    ["known", "adversary.known"], ["people", "adversary.people"], ["epsilon", "target.epsilon"], ["delta", "target.delta"], ["group-size", "adversary.linked"]]) {
     $(id).dataset.field = field;
   }
   for (const id of ["title", "share"]) $(id).addEventListener("input", changed);
@@ -408,7 +413,7 @@ export async function start() {
     try {
       await download("/api/scenario/toml", scenario(), "scenario.toml");
     } catch (error) {
-      showError(error, "release");
+      showError(inPageWords(error, places()), "release");
     }
   });
   $("scenario-pick").addEventListener("change", () => {

@@ -60,8 +60,8 @@ function startVerify() {
 
 // Notions
 
-const [WIDTH, HEIGHT] = [1000, 620];
-const place = ([x, y]) => [40 + ((x + 0.4) / 7.3) * (WIDTH - 80), HEIGHT - 30 - ((y - 1.1) / 5) * (HEIGHT - 60)];
+const [WIDTH, HEIGHT] = [1000, 680];
+const place = ([x, y]) => [40 + ((x + 0.4) / 7.3) * (WIDTH - 80), HEIGHT - 30 - ((y - 0.3) / 5.8) * (HEIGHT - 60)];
 
 function arrow(from, to, colour) {
   const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
@@ -118,7 +118,7 @@ async function showMap() {
       to: found.places[line.target],
       kind: line.both_ways ? "both" : "one",
       title: `${line.source} ${line.both_ways ? "⇔" : "⇒"} ${line.target}`,
-      label: /^T\d/.test(line.theorem) ? line.theorem : "⊇",
+      label: /^T\d/.test(line.theorem) ? line.theorem : line.theorem === "definition" || line.theorem === "subfamily" ? "⊇" : "⇒",
       formula: line.formula,
       statement: line.statement,
     })),

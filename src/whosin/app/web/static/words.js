@@ -1,0 +1,72 @@
+// Refusals in the words of this page: routes speak those of scenario files.
+
+const LABELS = {
+  "table.entity": "Whose row it is",
+  "table.rows": "Rows of a person that count",
+  "table.groups": "Cells a person may be in",
+  "target.delta": "The probability δ",
+  noise: "Noise",
+  share: "The share of the budget",
+  title: "The title",
+};
+const OF_QUESTION = {
+  name: "The name",
+  column: "The column",
+  by: "What to group by",
+  columns: "The columns",
+  where: "“Only rows where”",
+  weight: "The weight in the budget",
+  quantile: "The share of the rows below",
+  k: "How many",
+  path: "The name of the file",
+  rows: "Rows of a person that count",
+  groups: "Cells a person may be in",
+};
+
+const PHRASES = [
+  [/one with edges, to group by it; got none/, "given bins in step 3, to group by it"],
+  [/one with a declared domain; got '(.*)'/, "one that was declared in step 3; $1 was not"],
+  [/a range, for numbers; got a list of values/, "declared as numbers in a range, in step 3"],
+  [/at least one column; got none/, "at least one column"],
+  [/an object with '(lower|upper)'; got none/, "given with both ends, from and to"],
+  [/values, or a range, not both; got both/, "a list of values, or a range, not both"],
+  [/laplace, under a plan without a delta; got gaussian/, "Laplace, unless the promise may fail with a probability δ (step 2, Advanced)"],
+  [/asked under a plan with a delta, which they need; got none/, "asked where the promise may fail with a probability δ (step 2, Advanced)"],
+  [/asked under a plan whose size is known \(replace\): its length shows the size; got add-remove/, "asked where they know how many people are in the data (step 1): its length shows the number"],
+  [/asked under a plan against uninformed adversaries only; got .*/, "asked where they know nothing at all (step 1)"],
+  [/one of (.+); got '([^']*)'/, "one of $1; “$2” is none of them"],
+  [/small enough for two steps within the range/, "such that the range has two steps"],
+  [/large enough to get any budget; got .*/, "large enough to get a part of the budget"],
+  [/\bentities\b/g, "people"],
+  [/\bentity\b/g, "person"],
+  [/\bdelta\b/g, "δ"],
+  [/\bepsilon\b/g, "ε"],
+  [/\bedges\b/g, "bins"],
+  [/'(column:row|each row)'/g, "“$1”"],
+];
+
+// Which field of the page a refusal is about.
+function label(field, before) {
+  if (LABELS[field]) return LABELS[field];
+  const parts = (field ?? "").split(".");
+  if (parts[0] === "domains" && parts.length > 1) return `What ${parts.slice(1).join(".")} may hold`;
+  if (parts[0] === "queries" && parts.length === 3) return OF_QUESTION[parts[2]] ?? before;
+  if (parts[0] === "queries" && parts.length === 2) return "This question";
+  return before;
+}
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+// `asking`: where the questions of the request stand on the page.
+export function inPageWords(error, asking = []) {
+  const parts = (error.field ?? "").split(".");
+  if (parts[0] === "queries" && parts.length > 1) parts[1] = String(asking[Number(parts[1])] ?? parts[1]);
+  const field = error.field ? parts.join(".") : error.field;
+  const sentence = /^([^;]*?) must be (.*)$/s.exec(error.message);
+  let message = error.message;
+  if (sentence) {
+    const said = PHRASES.reduce((text, [from, to]) => text.replace(from, to), sentence[2]);
+    message = `${capital(label(field, sentence[1]))} must be ${said}`;
+  }
+  return { field, message: /[.?!)]$/.test(message) ? message : `${message}.` };
+}

@@ -1,0 +1,65 @@
+"""How far beliefs about one row move on average over outputs (THEORY T23)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from whosin.exact import Array, Rational, flint_rational, is_exact, rational, round_up
+from whosin.mechanisms import as_channel
+from whosin.notions.base import Notion
+from whosin.notions.bayesian_differential_privacy import on_records
+from whosin.notions.level import Level
+from whosin.priors import Prior
+from whosin.spaces import Records, Space
+
+EXACT_ENTRIES = 1 << 16
+"""Up to this many probabilities sums are exact; beyond it floats, enlarged by their rounding."""
+
+
+@dataclass(frozen=True)
+class MeanShift(Notion):
+    """The mean over outputs of the total variation between what is believed about one row after
+    and before, the largest over rows; for a binary row that is |posterior − prior|.
+
+    An average, so no single case stands behind it and the witness is None.
+
+    Args:
+        prior: a prior on records.
+    """
+
+    prior: Prior
+    unit: ClassVar[str] = "level"
+
+    def measure(self, mechanism: object, space: Space | None = None) -> Level:
+        channel = on_records(as_channel(mechanism, space))
+        channel.need_finite("the mean shift of beliefs")
+        records = channel.space
+        assert isinstance(records, Records)
+        array = channel.likelihoods if channel.exact is None else channel.exact
+        if array.size > EXACT_ENTRIES:
+            mass = self.prior.on_records(records, float)
+            value = max(_shifts(mass[:, None] * channel.likelihoods, mass, records))
+            slack = 1 + Fraction(8 * (records.worlds + records.rows + 8), 2**53)
+            return Level(round_up(rational(value) * slack), None, False, (), notion=self)
+        exact_mass = self.prior.on_records(records, flint_rational)
+        entries = np.array([flint_rational(each) for each in array.ravel()], dtype=object)
+        joint = exact_mass[:, None] * entries.reshape(array.shape)
+        found = rational(max(_shifts(joint, exact_mass, records)))
+        exact = channel.exact is not None and is_exact(*self.prior.parameters)
+        return Level(Rational(found) if exact else round_up(found), None, True, (), notion=self)
+
+
+def _shifts(joint: Array, mass: Array, space: Records) -> list[Any]:
+    """½ Σ |Pr[v, y] − Pr[v] Pr[y]| over a row's values v and the outputs y, for each row."""
+    outputs = joint.sum(axis=0)
+    found = []
+    for row in range(space.rows):
+        view = space.axis(joint, row)
+        both = view.sum(axis=0).reshape(space.values, -1, joint.shape[1]).sum(axis=1)
+        alone = space.axis(mass[:, None], row).sum(axis=0).reshape(space.values, -1).sum(axis=1)
+        found.append(np.abs(both - alone[:, None] * outputs[None, :]).sum() / 2)
+    return found

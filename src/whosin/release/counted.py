@@ -1,0 +1,116 @@
+"""What of the rows counts in an answer, and what to be careful about before asking.
+
+Contract: everything here is declared, nothing comes from the rows. An answer's interval is about
+its noise; what bounding and clamping leave out of the answer is said here, in words, because no
+interval covers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from whosin.release.domains import Domain, Range
+
+NOT_COVERED = "The interval is for the noise: it does not cover what this leaves out."
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How much of an entity counts, and between which ends numbers are taken.
+
+    Attributes:
+        entity: the column that says whose row it is, or "row" where each row is one person.
+        rows: how many rows of an entity count, at most; None where their number plays no part.
+        groups: how many cells an entity is in, at most; None where it is in all its cells.
+        ranges: the ends to which each column is clamped, as texts.
+        others: columns whose undeclared values are in the cell "other".
+        by_row: whether each row is one person.
+    """
+
+    entity: str
+    rows: int | None = None
+    groups: int | None = None
+    ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
+    by_row: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "entity": self.entity,
+            "rows": self.rows,
+            "groups": self.groups,
+            "ranges": {name: list(ends) for name, ends in self.ranges.items()},
+            "others": list(self.others),
+            "by_row": self.by_row,
+        }
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Something to decide before asking.
+
+    Attributes:
+        about: "rows" or "groups", which is at its default.
+        columns: columns that may differ between rows of one entity.
+    """
+
+    about: str
+    columns: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """In the words of a scenario file."""
+        if self.about == "groups":
+            several = " and ".join(self.columns)
+            way = f"say groups, or constant = true in the domain of {several} if it never differs"
+            return (
+                f"{several} may differ between the rows of one person, who then counts in one cell "
+                f"only, since groups is at its default, 1: {way}"
+            )
+        way = "say rows"
+        if self.columns:
+            way += f", or constant = true in the domain of {self.columns[0]} if it never differs"
+        return (
+            "only one row of a person counts, chosen at random, since rows is at its default, 1: "
+            f"{way}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"about": self.about, "columns": list(self.columns), "words": self.words}
+
+
+def statement(counted: Mapping[str, Any], interval: bool) -> str:
+    """What counts in an answer, in a sentence or two, from its plain data.
+
+    Args:
+        interval: whether the answer has one.
+    """
+    rows, groups, whose = counted["rows"], counted["groups"], counted["entity"]
+    parts = ["each row is one person" if counted["by_row"] else f"a person is one {whose}"]
+    if rows is not None and not counted["by_row"]:
+        parts.append(f"at most {rows} {'rows' if rows > 1 else 'row'} of a person count")
+    if groups is not None and not counted["by_row"]:
+        parts.append(f"a person is in at most {groups} {'cells' if groups > 1 else 'cell'}")
+    for column, (low, high) in counted["ranges"].items():
+        parts.append(f"{column} is clamped to {low}..{high}")
+    for column in counted["others"]:
+        parts.append(f'values of {column} that were not declared are in "other"')
+    text = "; ".join(parts)
+    said = f"{text[0].upper()}{text[1:]}."
+    leaves_out = not counted["by_row"] and (rows is not None or groups is not None)
+    return f"{said} {NOT_COVERED}" if interval and (leaves_out or counted["ranges"]) else said
+
+
+def clamp(domain: Range) -> tuple[str, str]:
+    """The ends of a range as texts."""
+    low, high = (repr(float(end)).removesuffix(".0") for end in domain.bounds)
+    return low, high
+
+
+def may_vary(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns that were not declared to be the same in all rows of an entity."""
+    return tuple(name for name in columns if name not in domains or not domains[name].constant)

@@ -1,0 +1,165 @@
+"""`convert`: the best level of one notion that a level of another implies.
+
+Every step of the map is an increasing map of levels, so the best chain keeps the smallest level at
+each notion (shortest paths). Where the level is tight and a chain of equivalences leads to the
+other notion, its level is tight too, and that chain is taken; otherwise the best chain of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from whosin.arguments import of_kind, shown
+from whosin.errors import InvalidInput, NoImplication
+from whosin.exact import Number
+from whosin.notions import DifferentialPrivacy, Level, Notion
+from whosin.spaces import Records, Space, Subsets
+from whosin.theorems import record_priors, record_steps, subset_steps
+from whosin.theorems.canonical import canonical
+from whosin.theorems.counterexamples import counterexample
+from whosin.theorems.step import Step
+
+
+@dataclass(frozen=True)
+class Place:
+    """A notion on the map; differential privacy by replacing exists on records and on sets."""
+
+    notion: Notion
+    records: bool
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The best level found at a place, and the steps that led there."""
+
+    value: Number
+    chain: tuple[str, ...]
+
+
+def convert(level: Level, to: Notion, space: Space | None = None) -> Level:
+    """The best level of another notion that a level implies, with the theorems used.
+
+    Args:
+        level: what a notion measured.
+        to: the other notion.
+        space: the worlds. Some theorems about records ask it of a prior: how many rows there are,
+            or which tables are possible.
+
+    Raises:
+        NoImplication: no chain of theorems leads there; `counterexample` says why, if known.
+    """
+    source = of_kind(level, Level, "level").notion
+    if not isinstance(to, Notion):
+        raise InvalidInput("to", "a notion of privacy", shown(to))
+    if not isinstance(source, Notion):
+        raise InvalidInput("level", "one that a notion measured", "one without a notion")
+    if space is not None and not isinstance(space, Subsets | Records):
+        raise InvalidInput("space", "Subsets(…) or Records(…)", shown(space))
+    start, end = _places(level, canonical(source), canonical(to), space)
+    places = _between(start, end)
+    found = _walk(start, end, level.value, places, space, tight=True) if level.exact else None
+    exact = found is not None
+    if found is None:
+        found = _walk(start, end, level.value, places, space, tight=False)
+    if found is None:
+        raise _none(start, end, space)
+    theorems = tuple(dict.fromkeys(name for name in found.chain if name[:1] == "T"))
+    return Level(found.value, None, exact, theorems, notion=to)
+
+
+def _walk(
+    start: Place,
+    end: Place,
+    value: Number,
+    places: list[Place],
+    space: Space | None,
+    tight: bool,
+) -> Reached | None:
+    """The best way to the end, by equivalences only or by all steps."""
+    best = {start: Reached(value, ())}
+    fresh = [start]
+    while fresh:
+        better: dict[Place, None] = {}
+        for here in fresh:
+            at = best[here]
+            if len(at.chain) >= len(places):
+                continue
+            for there in places:
+                for step in _steps(here, there, space):
+                    if tight and not step.tight:
+                        continue
+                    carried = step(at.value)
+                    if there not in best or carried < best[there].value:
+                        best[there] = Reached(carried, (*at.chain, step.theorem))
+                        better[there] = None
+        fresh = list(better)
+    return best.get(end)
+
+
+def _steps(here: Place, there: Place, space: Space | None) -> Iterable[Step]:
+    if here == there:
+        return ()
+    if here.records:
+        return record_steps.steps(here.notion, there.notion, space)
+    return () if there.records else subset_steps.steps(here.notion, there.notion)
+
+
+def _between(start: Place, end: Place) -> list[Place]:
+    """The notions a chain may pass through: those without parameters, and kin of the two ends."""
+    found = {start: None, end: None}
+    ends = [place.notion for place in (start, end)]
+    for notion in _unsized(ends):
+        found[Place(notion, False)] = None
+    if start.records:
+        for notion in record_steps.kin(*ends):
+            found[Place(notion, True)] = None
+    return list(found)
+
+
+def _unsized(ends: list[Notion]) -> Iterator[Notion]:
+    yield from subset_steps.common()
+    for notion in ends:
+        yield from subset_steps.kin(notion)
+
+
+def _places(
+    level: Level, source: Notion, target: Notion, space: Space | None
+) -> tuple[Place, Place]:
+    """Both ends on the map. Which kind of replacing is meant, the case behind the level says, or
+    the space, or the other end."""
+    case = level.witness
+    measured = None
+    if case is not None and (case.row is not None or case.entity is not None):
+        measured = case.row is not None
+    elif space is not None:
+        measured = isinstance(space, Records)
+    on = [_about_records(notion) for notion in (source, target)]
+    first = on[0] if on[0] is not None else measured
+    if first is None:
+        first = bool(on[1])
+    second = on[1] if on[1] is not None else first
+    return Place(source, first), Place(target, second)
+
+
+def _about_records(notion: Notion) -> bool | None:
+    """True for notions about rows, False for those about people, None for both."""
+    if isinstance(notion, DifferentialPrivacy) and notion.relation == "replace":
+        return None
+    return isinstance(notion, record_steps.ABOUT_RECORDS)
+
+
+def _none(start: Place, end: Place, space: Space | None) -> NoImplication:
+    words = f"no implication is known from {start.notion!r} to {end.notion!r}"
+    reason = None if start.records or end.records else counterexample(start.notion, end.notion)
+    if start.records != end.records:
+        reason = "one is about the values of rows, the other about who is in"
+    if reason is not None:
+        return NoImplication(f"{words}: {reason}", reason)
+    priors = [p for place in (start, end) for p in record_steps.priors_of(place.notion)]
+    if space is None and any(record_priors.needs_space(prior) for prior in priors):
+        words += "; say the space, as in convert(level, to, Records(rows, values))"
+    elif priors:
+        words += "; the theorems ask for a prior of full support, a possible default, or rows that "
+        words += "are independent"
+    return NoImplication(words, None)

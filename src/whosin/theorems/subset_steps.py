@@ -1,0 +1,230 @@
+"""The steps of the map between notions about who is in. Notions in canonical spelling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+
+from whosin import families as f
+from whosin.exact import Number, rational
+from whosin.notions import (
+    DifferentialIdentifiability,
+    DifferentialPrivacy,
+    NegativeMembership,
+    Notion,
+    PositiveMembership,
+    SampledDifferentialPrivacy,
+)
+from whosin.theorems import li13
+from whosin.theorems.containment import includes, independent_range
+from whosin.theorems.step import (
+    Exact,
+    Step,
+    exp,
+    gamma_of_ratio,
+    log,
+    ratio_of_gamma,
+    same,
+)
+
+UDP = DifferentialPrivacy("add-remove")
+SIGNED = {
+    True: DifferentialPrivacy("add-remove", "positive"),
+    False: DifferentialPrivacy("add-remove", "negative"),
+}
+BDP = DifferentialPrivacy("replace")
+HALF = Fraction(1, 2)
+WHOLE = (Fraction(0), Fraction(1))
+MEMBERSHIP = (PositiveMembership, NegativeMembership)
+
+
+def kin(notion: Notion) -> Iterator[Notion]:
+    """The notions through which a chain from or to this one may pass."""
+    match notion:
+        case PositiveMembership(family=family):
+            for other in _relatives(family):
+                yield type(notion)(other)
+            match family:
+                case f.OneOf(m=m):
+                    yield DifferentialIdentifiability(m)
+                    yield DifferentialIdentifiability(m, literal=True)
+                case f.FixedProbability(beta=beta):
+                    yield SampledDifferentialPrivacy(beta, "positive")
+                case f.Uninformed():
+                    yield SampledDifferentialPrivacy(HALF, "positive")
+        case DifferentialIdentifiability(m=m):
+            yield DifferentialIdentifiability(m)
+            yield PositiveMembership(f.OneOf(m))
+            yield PositiveMembership(f.OneOf(m, literal=True))
+        case SampledDifferentialPrivacy(beta=beta):
+            yield SampledDifferentialPrivacy(beta, "positive")
+            yield PositiveMembership(f.FixedProbability(beta))
+
+
+def _relatives(family: f.Family) -> Iterator[f.Family]:
+    """Families that hold a family tightly, or that it holds."""
+    within = independent_range(family)
+    if within is not None:
+        yield f.Independent(*within)
+    match family:
+        case f.Uninformed():
+            yield f.FixedProbability(HALF)
+        case f.OneOf(m=m):
+            yield f.OneOf(m)
+            if m == 2:
+                yield f.SwapOfTwo(HALF, HALF)
+        case f.FixedSize(low=low, high=high) if low <= HALF <= high:  # type: ignore[operator]
+            yield f.SwapOfTwo(*family.swaps)
+
+
+def common() -> Iterator[Notion]:
+    """The notions without parameters, through which most chains pass."""
+    yield from (UDP, *SIGNED.values(), BDP)
+    for kind in MEMBERSHIP:
+        yield kind(f.Independent())
+        yield kind(f.FixedSize())
+
+
+@lru_cache(maxsize=4096)
+def steps(source: Notion, target: Notion) -> tuple[Step, ...]:
+    """The theorems that lead from one notion to another directly."""
+    return tuple(_steps(source, target))
+
+
+def _steps(source: Notion, target: Notion) -> Iterator[Step]:
+    match source, target:
+        case PositiveMembership(), PositiveMembership():
+            if type(source) is type(target):
+                yield from _between_families(source, target)
+        case DifferentialPrivacy(), DifferentialPrivacy():
+            if source == UDP and target in SIGNED.values():
+                yield Step("definition", same)
+            elif source == UDP and target == BDP:
+                yield Step("T6", lambda e: 2 * e)
+        case DifferentialPrivacy(), PositiveMembership():
+            yield from _from_dp(source, target)
+        case PositiveMembership(), DifferentialPrivacy():
+            yield from _to_dp(source, target)
+        case DifferentialIdentifiability(m=m), PositiveMembership(family=f.OneOf(m=n)) if m == n:
+            if source.literal == _literal(target) and target.positive:
+                yield Step("T8", lambda rho: li13.one_of_from_identifiability(rho, m), True)
+        case PositiveMembership(family=f.OneOf(m=n)), DifferentialIdentifiability(m=m) if m == n:
+            if target.literal == _literal(source) and source.positive:
+                yield Step("T8", lambda g: _identifiable(g, m), True)
+        case DifferentialIdentifiability(m=m), DifferentialIdentifiability(m=n) if m == n:
+            if target.literal and not source.literal:
+                yield Step("subfamily", same)
+        case DifferentialIdentifiability(m=2, literal=False), DifferentialPrivacy():
+            if target == BDP:
+                yield Step("T9", li13.bounded_from_identifiability, True)
+        case DifferentialPrivacy(), DifferentialIdentifiability(m=2, literal=False):
+            if source == BDP:
+                yield Step("T9", li13.identifiability_from_bounded, True)
+        case DifferentialPrivacy() | SampledDifferentialPrivacy(), SampledDifferentialPrivacy():
+            yield from _sampled(source, target)
+        case SampledDifferentialPrivacy(beta=b, direction="positive"), PositiveMembership(
+            family=f.FixedProbability(beta=c)
+        ) if b == c and target.positive:
+            beta = rational(b)
+            yield Step("T10", lambda e: li13.sampled_from_sampling(exp(e), beta), True)
+        case PositiveMembership(family=f.FixedProbability(beta=b)), SampledDifferentialPrivacy(
+            beta=c, direction="positive"
+        ) if b == c and source.positive:
+            beta = rational(b)
+            yield Step("T10", lambda g: log(li13.sampling_from_sampled(g, beta)), True)
+
+
+def _between_families(source: PositiveMembership, target: PositiveMembership) -> Iterator[Step]:
+    if includes(source.family, target.family):
+        yield Step("subfamily", same, includes(target.family, source.family))
+    match source.family, target.family:
+        case f.OneOf(m=m, literal=False), f.OneOf(m=n, literal=False) if m < n:
+            # One against the mean of the m − 1 most different others; more are less different.
+            few, many = (_side(Fraction(1, each), source.positive) for each in (m, n))
+            yield Step(
+                "more candidates",
+                lambda g: gamma_of_ratio(ratio_of_gamma(g, few, few), many, many),
+            )
+
+
+def _from_dp(source: DifferentialPrivacy, target: PositiveMembership) -> Iterator[Step]:
+    """T4, T5, T7 and T11 from ε to γ."""
+    family, positive = target.family, target.positive
+    if source == BDP:
+        if isinstance(family, f.FixedSize):
+            yield _bounded(family.bounds, positive, "T5", sum(family.bounds) == 1)
+        elif isinstance(family, f.OneOf) and not family.literal:
+            belief = Fraction(1, family.m)
+            yield _bounded((belief, belief), positive, "T5", family.m == 2)
+    elif source == SIGNED[positive]:
+        if isinstance(family, f.Independent):
+            yield _bounded(family.bounds, positive, "T4", True)
+        elif isinstance(family, f.Cliques):
+            # T7 speaks of PMP; exchanging in and out turns it into NMP and leaves D_NI^k alone.
+            yield Step("T7", lambda e: exp(family.k * e))
+
+
+def _bounded(bounds: tuple[Fraction, Fraction], positive: bool, theorem: str, tight: bool) -> Step:
+    low, high = _sides(bounds, positive)
+    whole = (low, high) == WHOLE
+    return Step(theorem if whole else "T11", lambda e: gamma_of_ratio(exp(e), low, high), tight)
+
+
+def _to_dp(source: PositiveMembership, target: DifferentialPrivacy) -> Iterator[Step]:
+    """T4, T5 and T11 from γ to ε."""
+    family, positive = source.family, source.positive
+    if isinstance(family, f.FixedSize):
+        fits, theorem = target == BDP and sum(family.bounds) == 1, "T5"
+    elif isinstance(family, f.Independent):
+        fits, theorem = target == SIGNED[positive], "T4"
+    else:
+        return
+    if fits:
+        low, high = _sides(family.bounds, positive)
+        whole = (low, high) == WHOLE
+        yield Step(theorem if whole else "T11", lambda g: log(ratio_of_gamma(g, low, high)), True)
+
+
+def _sampled(source: Notion, target: SampledDifferentialPrivacy) -> Iterator[Step]:
+    """Privacy amplification: a sample of a sample is a smaller sample, and UDP is one of everyone.
+
+    With r = e^ε between neighbours a β-sample has 1 + β(r − 1) in the positive direction and
+    1/(1 − β(1 − 1/r)) in the negative one, which is never the larger.
+    """
+    whole, direction = Fraction(1), ""
+    if isinstance(source, SampledDifferentialPrivacy):
+        whole, direction = rational(source.beta), source.direction
+    elif isinstance(source, DifferentialPrivacy) and source.relation == "add-remove":
+        direction = source.direction
+    share = rational(target.beta) / whole
+    if direction not in ("both", target.direction) or share > 1:
+        return
+    if share == 1:
+        yield Step("definition", same)
+    elif target.direction == "negative":
+        yield Step("amplification", lambda e: log(_negative_sample(exp(e), share)))
+    else:
+        yield Step("amplification", lambda e: log(1 + share * (exp(e) - 1)))
+
+
+def _negative_sample(ratio: Exact, share: Fraction) -> Number:
+    return 1 / (1 - share) if ratio == math.inf else 1 / (1 - share * (1 - 1 / Fraction(ratio)))
+
+
+def _identifiable(gamma: Exact, m: int) -> Number:
+    return Fraction(1) if gamma == math.inf else li13.identifiability_from_one_of(gamma, m)
+
+
+def _side(belief: Fraction, positive: bool) -> Fraction:
+    return belief if positive else 1 - belief
+
+
+def _sides(bounds: tuple[Fraction, Fraction], positive: bool) -> tuple[Fraction, Fraction]:
+    """Beliefs in t, or in ¬t for negative membership (F17)."""
+    return bounds if positive else (1 - bounds[1], 1 - bounds[0])
+
+
+def _literal(notion: PositiveMembership) -> bool:
+    return isinstance(notion.family, f.OneOf) and notion.family.literal

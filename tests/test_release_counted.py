@@ -1,0 +1,229 @@
+"""What counts in an answer is said wherever it is shown, and what was not decided is warned of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import release_oracle as oracle
+import whosin as wi
+from whosin import release
+from whosin.errors import InvalidInput
+from whosin.release import Range, Values
+from whosin.release.batch import price
+from whosin.release.checking import check_table
+from whosin.report import answers, html, notebook
+
+ROWS = {
+    "who": ["a", "a", "a", "b", "b", "c", None],
+    "ward": ["A", "B", "A", "B", "C", "A", "A"],
+    "sex": ["f", "f", "f", "m", "m", "f", "f"],
+    "x": [1, 2, 3, 4, 50, 6, 7],
+}
+DOMAINS = {
+    "ward": ["A", "B"],
+    "sex": Values(("f", "m"), constant=True),
+    "x": Range(0, 10, edges=(0, 5, 10)),
+}
+NOT_COVERED = "it does not cover what this leaves out"
+
+
+def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
+    """A count by group came with a narrow interval, and 40% of the people were not in it."""
+    data = oracle.table(ROWS, DOMAINS, rows=3, groups=2)
+    made = wi.Session(data, oracle.PLANS["add-remove"], tmp_path / "l.db").release(
+        release.Mean(column="x", by="ward", name="days"), share=1
+    )
+    answer = made[0]
+    wanted = (
+        "A person is one who; at most 3 rows of a person count; a person is in at most 2 cells; "
+        'x is clamped to 0..10; values of ward that were not declared are in "other". '
+        "The interval is for the noise: it does not cover what this leaves out."
+    )
+    assert answer.statement == wanted
+    counted = answer.question["counted"]
+    assert counted["entity"] == "who" and counted["ranges"] == {"x": ["0", "10"]}
+    assert (counted["rows"], counted["groups"]) == (3, 2)
+    assert json.loads(json.dumps(made.to_dict()))["answers"][0]["statement"] == wanted
+    assert wanted.replace('"', "&quot;") in notebook.html(answer)
+    report = html.release_report("Days", oracle.PLANS["add-remove"], made)
+    assert wanted.replace('"', "&quot;") in report
+    assert answer.to_pandas().attrs["whosin"]["statement"] == wanted
+    for path in answers.save(made, tmp_path / "x.parquet"):
+        kept = json.loads(parquet.read_schema(path).metadata[b"whosin"])
+        assert kept["statement"] == wanted and kept["counted"] == counted
+    assert list(answer.to_polars().columns) == list(answer.columns)
+
+
+@pytest.mark.parametrize(
+    ("query", "said", "left_out"),
+    [
+        (release.Count(), "A person is one who.", False),
+        (release.Count(by="sex"), "in at most 1 cell;", True),
+        (release.Rows(), "at most 1 row of a person count.", True),
+        (release.Median(column="x"), "x is clamped to 0..10.", True),
+        (release.Top(by="ward", k=1), "A person is one who.", False),
+        (release.Histogram(column="x"), "in at most 1 cell;", True),
+    ],
+    ids=lambda x: getattr(x, "kind", ""),
+)
+def test_statements_follow_the_question(query, said, left_out) -> None:
+    data = oracle.table(ROWS, DOMAINS)
+    offer = query.offer(data, oracle.share(1))
+    shown = query.answer(data, offer)
+    made = release.Answer("x", offer.charge.what, tuple(shown["columns"]), (), "", None)
+    assert said in made.statement and (NOT_COVERED in made.statement) == left_out
+
+
+def cautions(query, **options) -> list[tuple[str, tuple[str, ...]]]:
+    data = oracle.table(ROWS, DOMAINS, **options)
+    (offer,) = price(data, oracle.WITH_DELTA["add-remove"], query)
+    return [(caution.about, caution.columns) for caution in offer.cautions]
+
+
+def test_what_nobody_decided_is_warned_of() -> None:
+    by_ward = release.Count(by="ward")
+    assert cautions(by_ward) == [("groups", ("ward",))]
+    assert cautions(by_ward, groups=1) == [], "1, because somebody said so"
+    assert cautions(release.Count(by="ward", groups=1)) == []
+    assert cautions(release.Count(by="sex")) == [], "constant for each person"
+    assert cautions(release.Count(by=("sex", "ward"))) == [("groups", ("ward",))]
+    assert cautions(release.Count()) == []
+    assert cautions(release.Histogram(column="x")) == [("groups", ("x",))]
+    assert cautions(release.Keys(column="ward")) == [("groups", ("ward",))]
+    assert cautions(release.Top(by="ward", k=1)) == [], "everyone is in all their cells"
+    assert cautions(release.Rows()) == [("rows", ())]
+    both = [("rows", ("x",)), ("groups", ("ward",))]
+    assert cautions(release.Sum(column="x", by="ward")) == both
+    assert cautions(release.Sum(column="x", by="ward"), rows=2) == both[1:]
+    assert cautions(release.Median(column="x")) == both[:1]
+    assert cautions(release.Sum(column="x", by="ward"), entity="row") == []
+
+
+SCENARIO = """
+[target]
+epsilon = 1
+[table]
+source = "people.parquet"
+entity = "who"
+[domains]
+ward = {{ values = ["A", "B"]{constant} }}
+[[queries]]
+kind = "count"
+name = "people by ward"
+by = ["ward"]
+"""
+
+
+def write(folder: Path, **words: str) -> Path:
+    parquet.write_table(pa.table(ROWS), folder / "people.parquet")
+    path = folder / "people.toml"
+    path.write_text(SCENARIO.format(**{"constant": ""} | words), encoding="utf-8")
+    return path
+
+
+def test_the_dry_run_warns_and_a_constant_column_needs_none(run, tmp_path) -> None:
+    path = write(tmp_path)
+    code, out, _ = run("release", path, "--dry-run")
+    assert code == 0 and "Warning, people by ward: ward may differ" in " ".join(out.split())
+    data = json.loads(run("release", path, "--dry-run", "--json")[1])
+    assert data["offers"][0]["cautions"][0]["about"] == "groups"
+    path = write(tmp_path, constant=", constant = true")
+    assert "Warning" not in run("release", path, "--dry-run")[1]
+    code, out, _ = run("release", path)
+    assert code == 0 and "a person is in at most 1 cell" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("given", ["yes", 1, None])
+def test_constant_is_true_or_false(given) -> None:
+    with pytest.raises(InvalidInput, match="constant must be true or false"):
+        oracle.table(ROWS, {"ward": {"values": ["A"], "constant": given}})
+    with pytest.raises(InvalidInput, match="constant must be true or false"):
+        Range(0, 1, constant=given)
+
+
+# One row is one person.
+
+
+def test_each_row_can_be_one_person() -> None:
+    """Against plain counting in Python; nothing is chosen, so nothing is random."""
+    data = oracle.table(ROWS, DOMAINS, entity="row")
+    assert data.by_row and data.entity == "row"
+    assert oracle.exact(release.Count(), data) == [[7]]
+    assert oracle.exact(release.Rows(), data) == [[7]]
+    assert oracle.exact(release.Count(where="x > 3"), data) == [[4]]
+    for query in (release.Count(by="ward"), release.Rows(by="ward")):
+        assert oracle.exact(query, data) == [[4, 2, 1]]
+    assert oracle.exact(release.Sum(column="x"), data) == [[33 * 10**5]]
+    sums, rows = oracle.exact(release.Mean(column="x", by="sex"), data)
+    assert rows == [5, 2, 0] and sums == [-6 * 10**5, 4 * 10**5, 0]
+    assert oracle.exact(release.Histogram(column="x"), data) == [[4, 2, 1]]
+    sharp = oracle.share(5000, delta="1/1000")
+    ask = lambda query: query.answer(data, query.offer(data, sharp))["rows"]  # noqa: E731
+    ((value, low, high),) = ask(release.Median(column="x"))
+    assert value == 4 and 3 <= low <= 4 <= high <= 6, "the ranks beside it are half a row away"
+    assert ask(release.Top(by="ward", k=2)) == [[1, "A"], [2, "B"]]
+    assert ask(release.Keys(column="sex")) == [["f", 5, 5, 5], ["m", 2, 2, 2]]
+
+
+def test_a_row_moves_an_answer_by_one_row() -> None:
+    data = oracle.table(ROWS, DOMAINS, entity="row")
+    for field in ("rows", "groups"):
+        with pytest.raises(InvalidInput, match=f"{field} must be 1, or left out"):
+            oracle.table(ROWS, DOMAINS, entity="row", **{field: 2})
+        with pytest.raises(InvalidInput, match=f"{field} must be 1, or left out"):
+            release.Rows(by="ward", **{field: 2}).offer(data, oracle.share(1))
+    assert release.Rows(by="ward").offer(data, oracle.share(1)).parts[0].scale == 1
+
+
+def test_a_synthetic_table_of_rows(tmp_path) -> None:
+    data = oracle.table(ROWS, DOMAINS, entity="row")
+    query = release.Synthetic(columns=["ward"], path=str(tmp_path / "s.parquet"))
+    answer = query.answer(data, query.offer(data, oracle.share(50, relation="replace")))
+    assert answer["rows"][0][1] == 7
+
+
+def test_a_maximum_needs_names() -> None:
+    data = oracle.table(ROWS, DOMAINS, entity="row")
+    plan = wi.calibrate(wi.Gamma(1.5), wi.families.Uninformed())
+    query = release.Maximum(universe=[(name, place) for place, name in enumerate("abcdefgh")])
+    with pytest.raises(InvalidInput, match="maximum must be asked of a table with a column"):
+        query.offer(data, release.pricing.Share(plan, oracle.share().epsilon))
+
+
+def test_a_column_called_row_makes_it_ambiguous() -> None:
+    named = {"row": [1, 1, 2], "x": [1, 2, 3]}
+    with pytest.raises(InvalidInput) as caught:
+        oracle.table(named, entity="row")
+    said = "entity must be 'column:row' for that column, 'each row' where each row is one person"
+    assert str(caught.value) == f"{said}; got row"
+    assert oracle.exact(release.Count(), oracle.table(named, entity="column:row")) == [[2]]
+    each = oracle.table(named, entity="each row")
+    assert each.by_row and each.entity == "each row", "never the name of a column"
+    assert oracle.exact(release.Count(), each) == [[3]]
+    assert oracle.table(ROWS, entity="each row").entity == "row"
+    assert oracle.table(ROWS, entity="column:who").entity == "who"
+    both = named | {"each row": [1, 2, 3]}
+    for given in ("row", "each row"):
+        with pytest.raises(InvalidInput, match="rename the columns"):
+            oracle.table(both, entity=given)
+    literal = oracle.table({"column:x": [1, 1], "x": [1, 2]}, entity="column:x")
+    assert literal.entity == "column:x", "a column's whole name comes first"
+
+
+def test_the_curator_sees_how_many_rows_an_entity_has() -> None:
+    found = {f.what: f.rows for f in check_table(oracle.table(ROWS, DOMAINS))}
+    assert found["entities"] == 3 and found["the most rows of one entity"] == 3
+    assert found["entities with 1 row"] == 1 and found["entities with 2 rows"] == 1
+    assert found["entities with 3 to 5 rows"] == 1
+    assert found["entities with more rows than count, 1"] == 2
+    assert found["ward: entities in more than one cell"] == 2
+    assert found["ward: the most cells of one entity"] == 2
+    assert found["sex: entities in more than one cell, declared constant"] == 0
+    assert found["rows without an entity, which are dropped"] == 1
+    alone = {f.what: f.rows for f in check_table(oracle.table(ROWS, DOMAINS, entity="row"))}
+    assert alone["rows"] == alone["entities: each row is one"] == 7
