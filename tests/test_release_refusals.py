@@ -10,6 +10,7 @@ import whosin as wi
 from whosin import release
 from whosin.errors import InvalidInput, UnknownName, WhosinError
 from whosin.release import Range, Session, Table, Values
+from whosin.release.scenario import read_scenario
 
 COLUMNS = {
     "who": ["a", "b"],
@@ -235,3 +236,29 @@ def test_names_of_unknown_things_suggest_the_nearest(session) -> None:
     for options in ({"split": "weigths"}, {"noise": "gausian"}):
         with pytest.raises(UnknownName, match="did you mean"):
             session.dry_run(release.Count(), **options)
+
+
+@pytest.mark.parametrize(
+    ("engine", "key", "value"),
+    [("duckdb", "master", "local[2]"), ("spark", "memory", "1GB"), ("spark", "views", True)],
+)
+def test_settings_of_the_other_engine_are_refused(tmp_path, engine, key, value) -> None:
+    """They used to be ignored."""
+    data = {
+        "target": {"epsilon": 1},
+        "table": {"source": "t.csv", "entity": "who", "engine": engine, key: value},
+        "queries": [{"kind": "count"}],
+    }
+    with pytest.raises(InvalidInput, match=f"{key} must be left out with the engine {engine}"):
+        read_scenario(data, tmp_path).open_table()
+
+
+def test_groups_cost_no_more_than_the_cells() -> None:
+    """100 groups on a table of three cells were charged a hundredfold."""
+    data = oracle.table({"who": [1], "ward": ["a"]}, {"ward": ["a", "b"]})
+    share = oracle.share()
+    for query in (release.Count, release.Rows):
+        few, many = (query(by="ward", groups=g).offer(data, share) for g in (3, 100))
+        assert many.charge.cost("add-remove") == few.charge.cost("add-remove")
+        assert many.parts[0].scale == few.parts[0].scale == 3
+        assert many.charge.what["bounds"]["groups"] == 3

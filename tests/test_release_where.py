@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import release_oracle as oracle
+import where_oracle
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release.predicate import condition
 
@@ -202,6 +203,59 @@ def test_conditions_mean_what_three_valued_logic_says(cases) -> None:
         assert kept == [meaning(row) is True for row in ROWS], text
 
 
+@pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(n, marks=pytest.mark.soak) for n in range(2, 20))]
+)
+def test_conditions_mean_what_the_documentation_says(seed) -> None:
+    """Conditions on hostile values, thousands of them in `make soak`, and on Spark in its tests."""
+    check_where(oracle.ENGINE, where_oracle.Drawn(seed), 200)
+
+
+def check_where(engine, drawn, count: int) -> None:
+    """Conditions as columns of a few queries, beside what they mean."""
+    rows = where_oracle.rows()
+    data = engine.open(where_oracle.table(rows))
+    kept = 0
+    for _ in range(0, count, 100):
+        cases = [drawn.condition() for _ in range(100)]
+        marks = {f"c{place}": condition(text, data) for place, (text, _) in enumerate(cases)}
+        result = engine.run(data.select("who", **marks)).sort_by("who")
+        for place, (text, meaning) in enumerate(cases):
+            expected = [meaning(row) is True for row in rows]
+            assert result.column(f"c{place}").to_pylist() == expected, text
+            kept += sum(expected)
+    assert 0.2 < kept / (count * len(rows)) < 0.8  # the test can fail
+
+
+LARGE = [(2**63 - 1, "1"), (1234567890123456789, "2"), (1234567890123456788, "3")]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("i = 1234567890123456789", ["2"]),
+        ("i = 9223372036854775807", ["1"]),
+        ("t = 12345678901234567", ["1"]),
+        ("t in (12345678901234567, 12345678901234569)", ["1", "3"]),
+        ("cast(t as bigint) > 12345678901234567", ["2", "3"]),
+        ("(not (i > 1)) is null", []),
+        ("trim(v) = 'vf'", ["1"]),
+    ],
+)
+def test_numbers_of_many_digits_are_themselves(text, kept) -> None:
+    """They became doubles, which several of them share."""
+    data = oracle.table(
+        {
+            "who": [who for _, who in LARGE],
+            "i": [number for number, _ in LARGE],
+            "t": [f"1234567890123456{digit}" for digit in "789"],
+            "v": ["vf", "v", "f"],
+        }
+    ).data
+    found = oracle.ENGINE.run(data.filter(condition(text, data)).select("who"))
+    assert sorted(found.column("who").to_pylist()) == kept
+
+
 def test_the_parser_reads_precedence_as_sql_does() -> None:
     first, second = evaluated("i = 0 or i = 1 and f > 0", "not i = 0 and b")
     assert first == [row["i"] == 0 for row in ROWS]
@@ -258,7 +312,8 @@ i between symmetric 3 and 1 | trim(leading 'A' from s) = '' | trim(s, 'A') = '' 
 cast(i as date) = '2020-01-01' | cast(i as decimal(3, 1)) = 1 | cast(f as varchar) = '1.0'
 cast(i as integer[]) = [1] | cast(i as blob) = 'x' | interval '1 day' > 1 | i = 0x10
 1 < i < 3 | b = 1 | b > i | b and i | not i | i is true | i | 1 | s | 'x' | i + 1 | -i
-i is distinct from 1 | i <=> 1 | i in () | i = 1 limit 1 | (i = 1) limit 1 | i = 1 and | and | ( | )
+i = 9223372036854775808 | i is distinct from 1
+i <=> 1 | i in () | i = 1 limit 1 | (i = 1) limit 1 | i = 1 and | and | ( | )
 year(s) = 2020 | i > date '2020-01-01' | unnest([1]) = 1 | i = i + | "i | 'i | i = 1 union select 1
 """
 

@@ -17,8 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
+import csv_oracle
+import where_oracle
 import whosin as wi
 from spark_session import require_spark
+from test_release_where import check_where
 from whosin.errors import InvalidInput, ScanFailed, UnknownName
 from whosin.release import (
     Count,
@@ -306,22 +309,24 @@ def test_choices_follow_the_same_law(
     assert stats.chisquare(skewed).pvalue < 1e-6
 
 
+def test_conditions_mean_what_the_documentation_says(spark: Spark) -> None:
+    check_where(spark, where_oracle.Drawn(101), 200)
+
+
 def test_csv_reads_the_same(spark: Spark, embedded: DuckDB, tmp_path: Path) -> None:
     path = tmp_path / "it's [1].csv"
+    long = b'"' * 100_000 + b"\n" + b"9" * 1_100_000 + b"\n"
     path.write_bytes(
-        b'\xef\xbb\xbfid;na\'me;v\r\n1;a;3\r\n2;b\r\n3;c;4;5\r\n4;"x ""q"" y";1\r\n'
-        b'5;"";2\r\n6;;2\r\n7;"two\nlines";9\r\n8;ab"c;3\r\n\r\n10;  pad ;1\r\n'
-        b"12;z;NULL\r\n13;last;\\1"
-    )
-    found = []
+        b"\xef\xbb\xbfid,na'me,v\r\n1,a,3\r\n" + csv_oracle.EVIL + b"\n" + long
+        + csv_oracle.hostile(5, 800) + b"13,last,\\1"
+    )  # fmt: skip
+    expected = sorted(csv_oracle.rows(path.read_bytes()), key=repr)
     for engine in (embedded, spark):
         data = engine.open(path)
         assert data.columns == ("id", "na'me", "v")
-        found.append(sorted(tuple(row.values()) for row in engine.run(data).to_pylist()))
-    assert found[0] == found[1]
-    assert ("2", "b", None) in found[0] and ("3", "c", "4") in found[0]
-    assert ("5", None, "2") in found[0] and ("7", "two\nlines", "9") in found[0]
-    assert len(found[0]) == 11
+        found = [tuple(row.values()) for row in engine.run(data).to_pylist()]
+        assert sorted(found, key=repr) == expected
+    assert ("evil", '"A', "1") in expected and ("13", "last", "\\1") in expected
 
 
 def test_sources_of_spark(spark: Spark, tmp_path: Path) -> None:
@@ -342,6 +347,11 @@ def test_sources_of_spark(spark: Spark, tmp_path: Path) -> None:
         spark.open(str(tmp_path / "none.parquet"))
     with pytest.raises(InvalidInput):
         spark.open(str(tmp_path / "table.arrow"))
+    pq.write_table(pa.table({"person": ["x"], "ward": ["a"]}), tmp_path / "parts" / "b.parquet")
+    with pytest.raises(InvalidInput, match="columns and types"):
+        spark.open(tmp_path / "parts")
+    with pytest.raises(InvalidInput, match="to_pyarrow"):
+        spark.open(data.data.filter(data.data["person"] > 1))
 
 
 def test_workers_write_the_synthetic_table(spark: Spark, tmp_path: Path) -> None:

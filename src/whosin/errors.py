@@ -105,6 +105,10 @@ class ScanFailed(WhosinError):
     """The engine failed while it scanned a table, after the debit, which stands."""
 
 
+class SourceChanged(ScanFailed):
+    """The files of a table were replaced by others with other columns since it was opened."""
+
+
 class MechanismFailed(WhosinError):
     """The code under audit ended the program."""
 

@@ -41,6 +41,11 @@ def _as_bytes(column: Any, pa: Any) -> Any:
         return column.view(pa.binary())
     if pa.types.is_large_string(kind):
         return column.view(pa.large_binary())
+    if pa.types.is_dictionary(kind):
+        column.indices.validate(full=True)
+        values = _as_bytes(column.dictionary, pa)
+        values.validate(full=True)
+        return pa.DictionaryArray.from_arrays(column.indices, values)
     return column
 
 

@@ -1,26 +1,24 @@
 """No entity counts for more than its share: bounding inside the engine, rows chosen at random.
 
 Contract: what these expressions return changes with one entity by no more than `Part.sensitivity`
-says, because each entity's rows are chosen by looking at that entity alone. A random column is made
-first and ordered by afterwards, since engines refuse, or repeat, random numbers inside a window.
+says, because each entity's rows are chosen by looking at that entity alone (`choosing`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from whosin.exact import rational
 from whosin.release.cells import Cells
+from whosin.release.choosing import MOST_HELD
+from whosin.release.choosing import first as first
 from whosin.release.domains import Range
-from whosin.release.predicate import condition, number
+from whosin.release.predicate import condition, double
 from whosin.release.table import Table
 
 ENTITY = "entity"
-LOT = "lot"
-RANK = "rank"
 MOST_SUM = 2**62
 
 
@@ -87,17 +85,22 @@ def owner(rows: Any, table: Table) -> dict[str, Any]:
 
 
 def units(value: Any, domain: Range, centre: int = 0) -> Any:
-    """A number clamped and rounded to whole steps, less a centre; missing stays missing.
+    """A number clamped and rounded to whole steps, less a centre, on rows that have a number.
 
     floor(x + ½) on doubles is the same on every engine, which their rounding functions are not.
     """
-    low, high = domain.units
     step = domain.unit
     ends = domain.bounds
-    clamped = number(value).clip(float(ends[0]), float(ends[1]))
+    clamped = within(double(value), float(ends[0]), float(ends[1]))
     scaled = clamped * float(step.denominator) / float(step.numerator)
-    whole = (scaled + 0.5).floor().cast("int64").clip(low, high)
-    return whole - centre
+    return within((scaled + 0.5).floor().cast("int64"), *domain.units) - centre
+
+
+def within(value: Any, low: float, high: float) -> Any:
+    """A value that is not missing, clamped; it is named once, so that no expression doubles."""
+    import ibis
+
+    return ibis.greatest(ibis.least(value, high), low)
 
 
 def people(rows: Any, table: Table, cells: Cells, bounds: Bounds) -> Any:
@@ -144,19 +147,7 @@ def _choose(each: Any, cells: Cells, bounds: Bounds) -> Any:
     """A few cells of each entity, at random; all of them where there are no more."""
     if bounds.groups >= cells.count:
         return each
-    return first(each, [ENTITY], bounds.groups)
-
-
-def first(base: Any, home: Sequence[str], most: int) -> Any:
-    """At most so many rows of each home, at random; all of them where each row is one person."""
-    import ibis
-
-    if ENTITY in home and ENTITY not in base.columns:
-        return base
-    drawn = base.mutate(**{LOT: ibis.random()})
-    rank = ibis.row_number().over(group_by=list(home), order_by=LOT)
-    ranked = drawn.mutate(**{RANK: rank})
-    return ranked.filter(ranked[RANK] < most)
+    return first(each, [ENTITY], bounds.groups, crowded=cells.count > MOST_HELD)
 
 
 def centred(domain: Range) -> tuple[int, Part]:

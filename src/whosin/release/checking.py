@@ -110,12 +110,10 @@ def check_lines(table: Table) -> list[Finding]:
     if kind != "csv":
         return []
     lines = broken(files_of(str(source), kind))
-    dropped = table.engine.name == "duckdb"
-    fate = "dropped where the field is read" if dropped else "whose bytes are replaced"
     return [
-        Finding(f"lines that are not UTF-8, {fate}", lines.encoding),
-        Finding("lines that cannot be read, which are dropped", lines.unreadable),
+        Finding("lines that are not UTF-8, which are dropped", lines.encoding),
+        Finding("lines of more than a million bytes, which are dropped", lines.unreadable),
         Finding("lines with too few fields, padded", lines.short),
         Finding("lines with too many fields, cut", lines.long),
-        Finding("lines with broken quotes, read as well as can be", lines.quotes),
+        Finding("lines with quotes that are not CSV's, read as letters", lines.quotes),
     ]

@@ -8,6 +8,7 @@ missing value, NaN) is unknown, as NULL is in SQL, and rows count where the cond
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import reduce
@@ -15,12 +16,14 @@ from operator import or_
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
-from whosin.release.casts import cast
+from whosin.release import letters
+from whosin.release.casts import MOMENT, cast, usable
 
 LONGEST = 10_000
 DEEPEST = 100
 MOST_NODES = 2_000
 MOST_DIVISIONS = 5
+MOST_CHANGES = 2
 SHORT_LIST = 20
 CASTS = {
     "INT": "int64",
@@ -89,15 +92,15 @@ def _check_size(root: Any) -> None:
 
 def number(value: Any) -> Any:
     """A column as doubles; what is no number, NaN too, is missing."""
-    found = _double(value)
+    found = double(value)
     return _ibis().cases((found.isnan(), _ibis().null("float64")), else_=found)
 
 
-def _double(value: Any) -> Any:
+def double(value: Any) -> Any:
     """A value as doubles, NaN among them. Arithmetic keeps NaN to its end, where it is compared:
     to replace it means to name a value twice, which would double the work at each level."""
     kind = value.type()
-    if kind.is_string():
+    if kind.is_string() or kind.is_decimal():
         return cast(value, "float64")
     if kind.is_boolean() or kind.is_numeric():
         return value.cast("float64")
@@ -154,16 +157,16 @@ def _rules() -> dict[type, Callable[[Any, Any], Any]]:
         exp.In: _in,
         exp.Is: _is,
         exp.Like: lambda node, table: _like(node, _text(node.this, table).like(_pattern(node))),
-        exp.ILike: lambda node, table: _like(node, _text(node.this, table).ilike(_pattern(node))),
+        exp.ILike: _ilike,
         exp.Add: _arithmetic(lambda a, b: a + b),
         exp.Sub: _arithmetic(lambda a, b: a - b),
         exp.Mul: _arithmetic(lambda a, b: a * b),
         exp.Div: _quotient,
         exp.Neg: _negative,
-        exp.Abs: lambda node, table: _double(_translate(node.this, table)).abs(),
-        exp.Lower: lambda node, table: _text(node.this, table).lower(),
-        exp.Upper: lambda node, table: _text(node.this, table).upper(),
-        exp.Trim: lambda node, table: _text(node.this, table).strip(),
+        exp.Abs: lambda node, table: double(_translate(node.this, table)).abs(),
+        exp.Lower: lambda node, table: letters.lower(_shallow(node, table)),
+        exp.Upper: lambda node, table: letters.upper(_shallow(node, table)),
+        exp.Trim: lambda node, table: letters.trimmed(_text(node.this, table)),
         exp.Length: lambda node, table: _text(node.this, table).length(),
         exp.Cast: _cast,
         exp.TryCast: _cast,
@@ -184,11 +187,25 @@ def _like(node: Any, matches: Any) -> Any:
     return ~matches if node.args.get("negate") else matches
 
 
+def _ilike(node: Any, table: Any) -> Any:
+    pattern = letters.lower_text(_pattern(node))
+    return _like(node, letters.lower(_shallow(node, table)).like(pattern))
+
+
+def _shallow(node: Any, table: Any) -> Any:
+    """A text whose letters are about to change: its expression is named three times."""
+    from sqlglot import exp
+
+    if sum(1 for _ in node.this.find_all(exp.Lower, exp.Upper)) > MOST_CHANGES:
+        raise _refused(f"of at most {MOST_CHANGES} of lower and upper in another", _describe(node))
+    return _text(node.this, table)
+
+
 def _negative(node: Any, table: Any) -> Any:
     value = _translate(node.this, table)
     if _is_number(node.this) and value.type().is_integer():
         return _ibis().literal(-int(node.this.this), "int64")
-    return -_double(value)
+    return -double(value)
 
 
 def _is_number(node: Any) -> bool:
@@ -201,13 +218,17 @@ def _column(node: Any, table: Any) -> Any:
     if node.name not in table.columns:
         raise unknown_column("column in where", node.name, table)
     value = table[node.name]
+    if not usable(value.type()):
+        raise _refused("about numbers, texts, truths, dates and times of day", str(value.type()))
     return number(value) if value.type().is_floating() else value
 
 
 def _literal(node: Any, table: Any) -> Any:
     if node.is_string:
         return _ibis().literal(node.this)
-    if node.this.isascii() and node.this.isdigit() and len(node.this) < 19:
+    if node.this.isascii() and node.this.isdigit():
+        if len(node.this) > 19 or int(node.this) >= 2**63:
+            raise _refused("free of whole numbers of more than 64 bits", _short(node.this))
         return _ibis().literal(int(node.this), "int64")
     try:
         return _ibis().literal(float(node.this), "float64")
@@ -245,8 +266,8 @@ def _timestamp(value: Any) -> Any:
 
 def _arithmetic(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def rule(node: Any, table: Any) -> Any:
-        left = _double(_translate(node.this, table))
-        return operation(left, _double(_translate(node.expression, table)))
+        left = double(_translate(node.this, table))
+        return operation(left, double(_translate(node.expression, table)))
 
     return rule
 
@@ -266,19 +287,26 @@ def _compare(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 def _compared(operation: Callable[[Any, Any], Any], first: Any, second: Any, table: Any) -> Any:
     from sqlglot import exp
 
-    left, right = _alike(first, second, table)
     if any(isinstance(side.unnest(), exp.Null) for side in (first, second)):
+        _translate(first, table), _translate(second, table)
         return _ibis().null("boolean")  # Ibis would make it "is null"
-    return operation(left, right)
-
-
-def _alike(first: Any, second: Any, table: Any) -> tuple[Any, Any]:
-    """Two sides of a comparison as values of one type, by rules that cannot fail on a row."""
-    from sqlglot import exp
-
     left, right = _translate(first, table), _translate(second, table)
-    if any(isinstance(side.unnest(), exp.Null) for side in (first, second)):
-        return left, right  # of any type
+    if left.type().is_string() and right.type().is_integer():
+        return _text_with_whole(operation, left, right)
+    if left.type().is_integer() and right.type().is_string():
+        return _text_with_whole(lambda a, b: operation(b, a), right, left)
+    return operation(*_alike(first, second, left, right))
+
+
+def _text_with_whole(operation: Callable[[Any, Any], Any], text: Any, whole: Any) -> Any:
+    """A text that spells a whole number of up to 18 digits compares with whole numbers exactly;
+    another one as a double."""
+    exact = operation(cast(text, "whole"), whole)
+    return _ibis().coalesce(exact, operation(number(text), double(whole)))
+
+
+def _alike(first: Any, second: Any, left: Any, right: Any) -> tuple[Any, Any]:
+    """Two sides of a comparison as values of one type, by rules that cannot fail on a row."""
     kinds = left.type(), right.type()
     if any(kind.is_timestamp() or kind.is_date() for kind in kinds):
         return _moment(first, left), _moment(second, right)
@@ -298,7 +326,7 @@ def _moment(node: Any, value: Any) -> Any:
     if kind.is_timestamp() or kind.is_date():
         return _timestamp(value)
     try:
-        if not kind.is_string() or not node.is_string:
+        if not kind.is_string() or not node.is_string or not re.fullmatch(MOMENT, node.this):
             raise ValueError
         moment = datetime.fromisoformat(node.this)
         if moment.tzinfo is not None:
@@ -331,6 +359,9 @@ def _is(node: Any, table: Any) -> Any:
 
     value = _translate(node.this, table)
     if isinstance(node.expression, exp.Null):
+        if value.type().is_boolean():
+            # sqlglot writes "not x is null" for (not x) is null, which means something else.
+            return value.cast("int64").isnull()
         return (number(value) if value.type().is_floating() else value).isnull()
     if isinstance(node.expression, exp.Boolean) and value.type().is_boolean():
         return value.fill_null(not node.expression.this) == bool(node.expression.this)
@@ -350,10 +381,12 @@ def _cast(node: Any, table: Any) -> Any:
         raise _refused(f"a cast to one of {', '.join(sorted(CASTS))}", node.to.sql())
     value, target = _translate(node.this, table), CASTS[name]
     kind = value.type()
+    if target == "int64" and kind.is_string():
+        return cast(value, "int64")
     if target in ("int64", "float64"):
         if kind.is_integer() or target == "float64":
-            return _double(value) if target == "float64" else value
-        return _whole(node, _double(value))
+            return double(value) if target == "float64" else value
+        return _whole(node, double(value))
     moment = kind.is_date() or kind.is_timestamp()
     if target in ("date", "timestamp"):
         if moment:

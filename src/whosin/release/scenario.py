@@ -28,11 +28,15 @@ KEYS = {
     "scenario": ("adversary", "target", "table", "domains", "ledger", "budget", "queries", "title"),
     "adversary": ("prior", "size-known", "linked", "known", "people", "uninformed"),
     "target": ("posterior", "gamma", "gain", "epsilon", "rho", "candidates", "delta"),
-    "table": ("source", "entity", "rows", "groups", "name", "engine", "memory", "spill", "master"),
+    "table": (
+        *("source", "entity", "rows", "groups", "name"),
+        *("engine", "memory", "spill", "master", "views"),
+    ),
     "ledger": ("url", "dataset"),
     "budget": ("split", "noise", "share"),
 }
-ENGINES = ("duckdb", "spark")
+ENGINES = {"duckdb": ("memory", "spill", "views"), "spark": ("master", "spill")}
+"""The engines, with the settings that each has."""
 
 
 @dataclass(frozen=True)
@@ -233,9 +237,11 @@ def _engine(data: Mapping[str, Any]) -> Engine:
     name = data.get("engine", "duckdb")
     if name not in ENGINES:
         raise UnknownName("engine", str(name), ENGINES)
-    if name == "spark":
-        return Spark(data.get("master", "local[*]"))
-    return DuckDB(memory=data.get("memory"), spill=data.get("spill"))
+    for key in {key for keys in ENGINES.values() for key in keys}.intersection(data):
+        if key not in ENGINES[name]:
+            raise InvalidInput(key, f"left out with the engine {name}", repr(data[key])[:80])
+    settings = {key: data[key] for key in ENGINES[name] if key in data}
+    return Spark(**settings) if name == "spark" else DuckDB(**settings)
 
 
 def _beside(folder: Path, name: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput
+from whosin.release.casts import usable
 from whosin.release.domains import Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
 from whosin.release.engines.waiting import run_interruptibly
@@ -66,7 +67,9 @@ class Table:
         self.by_row = self.entity not in self.columns
         for field, value in given.items():
             self.bound(field, value)
-        if not self.by_row and self.type(self.entity).is_nested():
+        if not self.by_row and not (
+            usable(self.type(self.entity)) or self.type(self.entity).is_binary()
+        ):
             accepted = "a column of numbers, texts or dates"
             raise InvalidInput("entity", accepted, str(self.type(self.entity)))
         self.domains: dict[str, Domain] = {}

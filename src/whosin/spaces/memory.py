@@ -3,17 +3,67 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from whosin.errors import TooLarge
 
+PROC = Path("/proc")
+GROUPS = Path("/sys/fs/cgroup")
+UNKNOWN = 4 << 30
+
 
 def available() -> int:
-    """Bytes of memory that work may take: what is free, less a fifth for everything else."""
-    try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        free = 4 << 30
+    """Bytes of memory that work may take: what the system can give, and the limits of this
+    process's control groups leave, less a fifth for everything else."""
+    free = min([_system(), *_groups()])
     return max(free * 4 // 5, 256 << 20)
+
+
+def _system() -> int:
+    """What can be had without swapping: caches count as free."""
+    try:
+        for line in (PROC / "meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return UNKNOWN
+
+
+def _groups() -> list[int]:
+    """What is left to each control group that this process is in, from its own up to the root."""
+    try:
+        lines = (PROC / "self" / "cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    left = []
+    for line in lines:
+        number, names, path = [*line.split(":", 2), "", ""][:3]
+        if number == "0" and not names:  # version 2
+            home, limit, used, cache = GROUPS, "memory.max", "memory.current", "inactive_file"
+        elif "memory" in names.split(","):
+            home, limit = GROUPS / "memory", "memory.limit_in_bytes"
+            used, cache = "memory.usage_in_bytes", "total_inactive_file"
+        else:
+            continue
+        place = home / path.lstrip("/")
+        for folder in (place, *place.parents):
+            if home in (folder, *folder.parents):
+                left += _left(folder, limit, used, cache)
+    return left
+
+
+def _left(folder: Path, limit: str, used: str, cache: str) -> list[int]:
+    try:
+        most, now = int((folder / limit).read_text()), int((folder / used).read_text())
+        lines = (folder / "memory.stat").read_text().splitlines()
+    except (OSError, ValueError):  # no limit is the word max
+        return []
+    caches = [int(line.split()[1]) for line in lines if line.split()[:1] == [cache]]
+    return [max(0, most - now + sum(caches))]
 
 
 def require(what: str, needed: int, fits: str | None = None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, SourceChanged
 
 Progress = Callable[[float], None]
 """Told how much of a scan is done, from 0 to 1."""
@@ -31,6 +31,29 @@ class Written:
 
     rows: int
     digest: str
+
+
+class Schema:
+    """What a source's files say about their columns, kept since it was opened.
+
+    Args:
+        read: reads it again; raises where files disagree or cannot be read.
+    """
+
+    def __init__(self, read: Callable[[], object]) -> None:
+        self._read, self._known = read, read()
+
+    def require_same(self) -> None:
+        """
+        Raises:
+            SourceChanged: it is another one now. Whoever replaced the files has to open them again.
+        """
+        try:
+            same = self._read() == self._known
+        except Exception:
+            same = False
+        if not same:
+            raise SourceChanged("the table has other columns than when it was opened, or is gone")
 
 
 class Engine(Protocol):

@@ -1,7 +1,8 @@
 """The lines of CSV files on DuckDB, by the rules of `texts`; and for the curator, which break them.
 
 Contract: a release reads what it can and says nothing about the rest. `broken` counts exactly the
-lines that such a reading drops, pads, cuts or guesses at: private, and never part of a release.
+lines that such a reading drops, pads or cuts, or whose quotes are not CSV's: private, and never
+part of a release.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import glob
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from whosin.release.engines.texts import read_header
+from whosin.release.engines.texts import CUT, LONGEST, MARK, Header, read_header
 
 ENCODING = "INVALID ENCODING"
 
@@ -20,10 +21,10 @@ class Broken:
     """How many lines of CSV files are not what their header says.
 
     Attributes:
-        encoding: not UTF-8: dropped by queries that read the field.
-        unreadable: dropped for another reason, such as a length of more than 2 MB.
+        encoding: not UTF-8: dropped.
+        unreadable: dropped for another reason: a length of more than a million bytes.
         short, long: with too few fields, which are padded, or too many, which are cut.
-        quotes: with quotes that CSV does not allow, read as well as can be.
+        quotes: with quotes that CSV does not allow, which are read as letters.
     """
 
     encoding: int
@@ -33,50 +34,40 @@ class Broken:
     quotes: int
 
 
-def csv_query(files: Sequence[str], *, strict: bool = False, kept: bool = False) -> str:
-    """The lines as rows. Padding short lines and quoted line breaks go together in one thread only.
-
-    Args:
-        strict: drop what breaks the rules instead of padding and cutting.
-        kept: keep an account of what was dropped.
-    """
+def csv_query(files: Sequence[str]) -> str:
+    """The lines as rows with the header's columns."""
     header = read_header(files)
-    # A file's name is no pattern, whatever letters it has.
-    paths = ", ".join(literal(glob.escape(file)) for file in files)
-    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in header.columns)
-    return (
-        f"SELECT * FROM read_csv([{paths}], header = true, auto_detect = false, "
-        f"columns = {{{columns}}}, delim = {literal(header.separator)}, quote = '\"', "
-        f"escape = '\"', nullstr = '', {'store_rejects' if kept else 'ignore_errors'} = true, "
-        f"null_padding = {literal(not strict)}, strict_mode = {literal(strict)}, parallel = false)"
+    named = (
+        f"{_unquoted(f'fields[{place}]')} AS {identifier(name)}"
+        for place, name in enumerate(header.columns, 1)
     )
+    fields = f"SELECT {_fields(header)} AS fields FROM ({_lines(files, header)})"
+    return f"SELECT {', '.join(named)} FROM ({fields})"
 
 
 def broken(files: Sequence[str]) -> Broken:
-    """Read the files as a release does, and again by the letter; count what each drops."""
-    dropped, refused = _rejected(files, strict=False), _rejected(files, strict=True)
-    encoding = dropped.get(ENCODING, set())
-    lost = set().union(*dropped.values())
-    short = refused.get("MISSING COLUMNS", set()) - lost
-    long = refused.get("TOO MANY COLUMNS", set()) - lost
-    others = set().union(*refused.values()) - lost - short - long
-    return Broken(len(encoding), len(lost - encoding), len(short), len(long), len(others))
-
-
-def _rejected(files: Sequence[str], *, strict: bool) -> dict[str, set[tuple[int, int]]]:
-    """(file, line) of what a reading drops, by the kind of error."""
+    """Read the files as a release does, and look at each line."""
     import duckdb
 
-    found: dict[str, set[tuple[int, int]]] = {}
-    for number, file in enumerate(files):
-        with duckdb.connect() as connection:
-            query = csv_query([file], strict=strict, kept=True)
-            # All columns have to be read: errors in others go unnoticed.
-            connection.execute(f"SELECT count(COLUMNS(*)) FROM ({query})").fetchall()
-            kinds = "SELECT DISTINCT error_type, line FROM reject_errors"
-            for kind, line in connection.execute(kinds).fetchall():
-                found.setdefault(str(kind), set()).add((number, int(line)))
-    return found
+    header = read_header(files)
+    count, most = f"len({_fields(header)})", len(header.columns)
+    odd = f"contains(line, '\"') AND NOT {_well_quoted(header)}"
+    figures = f"sum(({count} < {most})::INT), sum(({count} > {most})::INT), sum(({odd})::INT)"
+    with duckdb.connect() as connection:
+        read = _lines(files, header, kept=True)
+        # To the end: only then is the account of the dropped ones there.
+        [row] = connection.execute(f"SELECT {figures} FROM ({read})").fetchall()
+        short, long, quotes = (int(each or 0) for each in row)
+        found = connection.execute(
+            "SELECT error_type, count(DISTINCT (file_id, line)) FROM reject_errors GROUP BY ALL"
+        ).fetchall()
+        medium = f"SELECT count(*) FROM ({_lines(files, header, above=True)})"
+        [[longer]] = connection.execute(medium).fetchall()
+    kinds = {str(kind): int(lines) for kind, lines in found}
+    encoding = kinds.pop(ENCODING, 0)
+    kinds.pop("TOO MANY COLUMNS", None)  # what follows U+001F
+    unreadable = sum(kinds.values()) + int(longer)
+    return Broken(encoding, unreadable, short, long, quotes)
 
 
 def literal(value: object) -> str:
@@ -85,3 +76,58 @@ def literal(value: object) -> str:
         return str(value).lower()
     text = str(value).replace("'", "''")
     return f"'{text}'"
+
+
+def identifier(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _lines(files: Sequence[str], header: Header, *, kept: bool = False, above: bool = False) -> str:
+    """The lines that are rows, whole.
+
+    Args:
+        kept: keep an account of what was dropped.
+        above: those that are too long instead.
+    """
+    # A file's name is no pattern, whatever letters it has.
+    paths = ", ".join(literal(glob.escape(file)) for file in files)
+    length = f"strlen(line) {'>' if above else '<='} {LONGEST}"
+    return (
+        f"SELECT ltrim(whole, {literal(MARK)}) AS line FROM read_csv([{paths}], "
+        f"header = false, auto_detect = false, columns = {{'whole': 'VARCHAR'}}, "
+        f"delim = {literal(CUT)}, quote = '', escape = '', "
+        f"comment = '', nullstr = '', new_line = '\\n', null_padding = true, "
+        f"strict_mode = false, {'store_rejects' if kept else 'ignore_errors'} = true) "
+        f"WHERE line NOT IN ('', {literal(header.line)}) AND {length}"
+    )
+
+
+def _fields(header: Header) -> str:
+    """The list of a line's fields, quotes and all."""
+    separator = literal(header.separator)
+    field = _field(header.separator)
+    plain = f'(?:"[^"{header.separator}]*"|[^"{header.separator}]*)'
+    simple = f"{plain}(?:[{header.separator}]{plain})*"
+    found = literal(f"[{header.separator}]({field})")
+    return (
+        f"CASE WHEN NOT contains(line, '\"') OR regexp_full_match(line, {literal(simple)}, 's') "
+        f"OR NOT {_well_quoted(header)} THEN string_split(line, {separator}) "
+        f"ELSE regexp_extract_all({separator} || line, {found}, 1, 's') END"
+    )
+
+
+def _well_quoted(header: Header) -> str:
+    field = _field(header.separator)
+    whole = f"{field}(?:[{header.separator}]{field})*"
+    return f"regexp_full_match(line, {literal(whole)}, 's')"
+
+
+def _field(separator: str) -> str:
+    return f'(?:"[^"]*"(?:"[^"]*")*|[^"{separator}]*)'
+
+
+def _unquoted(field: str) -> str:
+    quoted = f"starts_with({field}, '\"') AND ends_with({field}, '\"') AND length({field}) > 1"
+    inside = f"replace({field}[2:-2], '\"\"', '\"')"
+    return f"nullif(CASE WHEN {quoted} THEN {inside} ELSE {field} END, '')"

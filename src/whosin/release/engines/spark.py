@@ -22,13 +22,18 @@ from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.release.engines.base import (
     POLL,
     Progress,
+    Schema,
     Written,
     files_of,
     in_memory,
     kind_of,
     unreadable,
 )
-from whosin.release.engines.texts import Header, header_of, read_header
+from whosin.release.engines.frames import arrow_table, require_plain
+from whosin.release.engines.schemas import one_schema, parquet_schema
+from whosin.release.engines.spark_lines import LONGEST_LINE, READABLE, csv_rows, valid
+from whosin.release.engines.spilling import SpillFolder
+from whosin.release.engines.texts import MARK, Header, header_of, read_header
 from whosin.release.engines.waiting import run_interruptibly
 from whosin.release.engines.workers import Place, changing, plain_schema
 
@@ -42,6 +47,7 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "OFF",  # a log line may quote rows
 }
 
@@ -53,13 +59,24 @@ class Spark:
         master: a Spark master URL, or "local[*]".
         session: a SparkSession to use instead of a new one.
         settings: Spark settings for a new session.
+        spill: where a local session spills; the system's temporary folder by default.
     """
 
     name = "spark"
 
     def __init__(
-        self, master: str = "local[*]", session: Any = None, settings: dict[str, str] | None = None
+        self,
+        master: str = "local[*]",
+        session: Any = None,
+        settings: dict[str, str] | None = None,
+        spill: object = None,
     ) -> None:
+        if not isinstance(master, str):
+            raise InvalidInput("master", "a master URL such as local[*]", repr(master)[:80])
+        local = session is None and master.startswith("local")
+        if spill is not None and not local:
+            accepted = "left out with a cluster, whose workers have settings of their own"
+            raise InvalidInput("spill", accepted, "a folder")
         try:
             import ibis
             import pyspark  # noqa: F401
@@ -68,9 +85,14 @@ class Spark:
                 "Spark needs the package pyspark: pip install 'whosin[spark]'"
             ) from None
         self._own, self._handler = session is None, signal.getsignal(signal.SIGINT)
-        self.session = _session(master, settings or {}) if session is None else session
+        self._folder = SpillFolder(spill) if local else None
+        settings = dict(settings or {})
+        if self._folder is not None:
+            settings.setdefault("spark.local.dir", str(self._folder.path))
+        self.session = _session(master, settings) if session is None else session
         self._ibis = ibis.pyspark.connect(self.session)
         self._lists: set[str] = set()
+        self._schemas: dict[str, Schema] = {}
 
     def __enter__(self) -> Spark:
         return self
@@ -80,12 +102,10 @@ class Spark:
 
     def open(self, source: object) -> Any:
         """A path that the workers can read, `::table` of the catalogue, or a frame in memory."""
-        import ibis
-
-        if isinstance(source, ibis.Table):
-            return source
         if isinstance(source, Path):
             source = str(source)
+        if require_plain(source, [self._ibis]):
+            return source
         if not isinstance(source, str):
             return self._frame(source)
         if source.startswith("::"):
@@ -110,7 +130,12 @@ class Spark:
         self.run(expression.limit(0))
 
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
-        """Run an aggregate; Ctrl-C cancels the job."""
+        """Run an aggregate; Ctrl-C cancels the job.
+
+        Raises:
+            SourceChanged: the files have another schema than when they were opened.
+        """
+        self._require_same(expression)
         return self._do(lambda: self._sql(expression).toArrow(), progress)
 
     def write(
@@ -129,6 +154,7 @@ class Spark:
         """
         from pyspark.sql import functions
 
+        self._require_same(expression)
         lot = "whosin_lot"
         # Repeating a task gives the same lots: the rows come sorted out of the window before, and
         # Spark's rand has a fixed seed in a plan. So no row is lost or doubled by a retry.
@@ -164,8 +190,17 @@ class Spark:
         """Stop a session of our own, and take Ctrl-C back from it."""
         if self._own:
             self.session.stop()
+            if self._folder is not None:
+                self._folder.remove()
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, self._handler)
+
+    def _require_same(self, expression: Any) -> None:
+        from ibis.expr.operations import DatabaseTable
+
+        for table in expression.op().find(DatabaseTable):
+            if table.name in self._schemas:
+                self._schemas[table.name].require_same()
 
     def _written(self, folder: str) -> Written:
         """Rows and digest, both found by the workers."""
@@ -211,20 +246,15 @@ class Spark:
                 self._lists.add(table.name)
         return self.session.sql(self._ibis.compile(expression))
 
-    def _view(self, frame: Any) -> Any:
+    def _view(self, frame: Any, schema: Schema | None = None) -> Any:
         name = f"whosin_{uuid.uuid4().hex}"
-        frame.createOrReplaceTempView(name)
+        valid(frame).createOrReplaceTempView(name)
+        if schema is not None:
+            self._schemas[name] = schema
         return self._ibis.table(name)
 
     def _frame(self, source: Any) -> Any:
-        import pyarrow as pa
-
-        if not isinstance(source, pa.Table):
-            if getattr(source, "__arrow_c_stream__", None) is None:
-                accepted = "a path, ::table, a pyarrow Table, or a pandas or Polars frame"
-                raise InvalidInput("table", accepted, type(source).__name__)
-            source = pa.table(source)
-        return self._view(self.session.createDataFrame(source))
+        return self._view(self.session.createDataFrame(arrow_table(source)))
 
     def _catalogue(self, name: str) -> Any:
         if not self.session.catalog.tableExists(name):
@@ -235,38 +265,29 @@ class Spark:
     def _parquet(self, source: str, files: list[str] | None) -> Any:
         reader = self.session.read
         if files is None:
-            return self._view(reader.parquet(source))
+            found = reader.parquet(source)
+            schema = Schema(partial(self._one_schema, found.inputFiles()))
+            return self._view(found, schema)
+        schema = Schema(partial(parquet_schema, files))
         if Path(source).is_dir():  # its folders may be named column=value
             reader = reader.option("basePath", source)
-        return self._view(reader.parquet(*map(_escaped, files)))
+        return self._view(reader.parquet(*map(_escaped, files)), schema)
+
+    def _one_schema(self, files: list[str]) -> object:
+        read = self.session.read
+        return one_schema({file: read.parquet(file).schema.fields for file in files})
 
     def _csv(self, source: str, files: list[str] | None) -> Any:
         """The lines of CSV files by the rules of `texts`."""
-        from pyspark.sql import functions
-
-        header = self._first_line(source) if files is None else read_header(files)
+        read = partial(self._first_line, source) if files is None else partial(read_header, files)
         paths = [source] if files is None else [_escaped(file) for file in files]
-        # Numbers for names: a schema in words would need its own quoting.
-        schema = ", ".join(f"c{place} STRING" for place in range(len(header.columns)))
-        frame = self.session.read.csv(
-            paths,
-            schema=schema,
-            header=True,
-            sep=header.separator,
-            quote='"',
-            escape='"',
-            mode="PERMISSIVE",
-            multiLine=True,
-        )
-        texts = [
-            functions.nullif(functions.col(f"c{place}"), functions.lit(""))
-            for place in range(len(header.columns))
-        ]
-        return self._view(frame.select(*texts).toDF(*header.columns))
+        schema = Schema(read)
+        text = self.session.read.option(LONGEST_LINE, READABLE).text(paths)
+        return self._view(csv_rows(text, read()), schema)
 
     def _first_line(self, source: str) -> Header:
-        first = self.session.read.text(source).head()
-        return header_of("" if first is None else first[0].removeprefix("\ufeff"))
+        first = self.session.read.option(LONGEST_LINE, READABLE).text(source).head()
+        return header_of("" if first is None else first[0].lstrip(MARK))
 
 
 def _session(master: str, settings: dict[str, str]) -> Any:

@@ -52,8 +52,9 @@ class Linear(Query):
         return value, low, high
 
     def bounds(self, table: Table) -> Bounds:
-        """How much of an entity counts."""
-        return Bounds(table.bound("rows", self.rows), table.bound("groups", self.groups))
+        """How much of an entity counts; nobody is in more cells than there are."""
+        groups = min(table.bound("groups", self.groups), self.cells(table).count)
+        return Bounds(table.bound("rows", self.rows), groups)
 
     def cells(self, table: Table) -> Cells:
         """What the answer is grouped by."""

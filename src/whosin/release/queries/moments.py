@@ -10,9 +10,9 @@ import numpy as np
 
 from whosin.exact import Array
 from whosin.release import bounding
-from whosin.release.bounding import ROWS, Part, centred, units
+from whosin.release.bounding import ROWS, Part, centred, units, within
 from whosin.release.cells import Cells
-from whosin.release.predicate import number
+from whosin.release.predicate import double
 from whosin.release.pricing import CONFIDENCE, NoisyPart
 from whosin.release.queries.linear import Numeric
 from whosin.release.quotients import quotient
@@ -75,11 +75,11 @@ class Variance(Numeric):
         rows, domain = self.present(table), table.range(self.column)
         low, high = (float(end) for end in domain.bounds)
         half, part = bounding.square_part(domain)
-        distance = (number(rows[self.column]).clip(low, high) - (low + high) / 2) / half
+        distance = (within(double(rows[self.column]), low, high) - (low + high) / 2) / half
         squares = (distance * distance * float(part.high) + 0.5).floor().cast("int64")
         values = {
             "sum": units(rows[self.column], domain, centred(domain)[0]),
-            part.name: squares.clip(part.low, part.high),
+            part.name: within(squares, part.low, part.high),
         }
         return bounding.totals(rows, table, cells, self.bounds(table), values, True)
 

@@ -253,7 +253,7 @@ def scenario_text(text: str) -> ScenarioView:
         notes.append("The ledger of this server is used, and datasets are named after their files.")
     table = found.get("table")
     if isinstance(table, dict):
-        for key in ("name", "engine", "memory", "spill", "master"):
+        for key in ("name", "engine", "memory", "spill", "master", "views"):
             if table.pop(key, None) is not None:
                 notes.append(f"{key} of the table is not used here.")
         source = table.get("source")

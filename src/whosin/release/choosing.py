@@ -1,0 +1,79 @@
+"""Choosing a few rows of each group at random, in the engine.
+
+Contract: each group's rows are chosen by looking at that group alone, every set of the allowed size
+being as likely as any other. A random column, the lots, is made first and ordered by afterwards,
+since engines refuse, or repeat, random numbers inside a window.
+
+Rows are ranked by their lots. DuckDB holds all rows of a group in memory for that, so there the
+rows of an entity with very many are chosen while they are aggregated, by `arg_min(value, lot,
+most)`, which holds `most` rows a group and takes half as long again. Spark spills by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+LOT = "lot"
+RANK = "rank"
+MOST_HELD = 100_000
+"""Rows that a group may hold in memory: those that are ranked, and those that are chosen."""
+
+
+def first(base: Any, home: Sequence[str], most: int, *, crowded: bool = True) -> Any:
+    """At most so many rows of each home, at random; all where there is no column of entities, since
+    each row is one person. No other column may have missing values.
+
+    Args:
+        home: columns; rows with the same first one, the entity, may be very many.
+        crowded: whether they may be; a set of cells, for example, has an end.
+    """
+    if home[0] not in base.columns:
+        return base
+    if not crowded or most > MOST_HELD or base.get_backend().name != "duckdb":
+        return _ranked(base, home, most)
+    sizes = base.group_by(home[0]).aggregate(whosin_rows=base.count())
+    large = sizes.filter(sizes["whosin_rows"] > MOST_HELD)
+    usual = _ranked(base.anti_join(large, home[0]), home, most)
+    return usual.union(_aggregated(base.semi_join(large, home[0]), home, most))
+
+
+def _ranked(base: Any, home: Sequence[str], most: int) -> Any:
+    import ibis
+
+    drawn = base.mutate(**{LOT: ibis.random()})
+    rank = ibis.row_number().over(group_by=list(home), order_by=LOT)
+    ranked = drawn.mutate(**{RANK: rank})
+    return ranked.filter(ranked[RANK] < most).select(*base.columns)
+
+
+def _aggregated(base: Any, home: Sequence[str], most: int) -> Any:
+    import ibis
+
+    drawn = base.mutate(**{LOT: ibis.random()})
+    others = [name for name in base.columns if name not in home]
+    chosen = {name: _smallest(drawn[name], drawn[LOT], most) for name in others}
+    lists = drawn.group_by(list(home)).aggregate(**chosen)
+    spread = lists.mutate(**{name: lists[name].unnest() for name in others})
+    return spread.select(*base.columns)
+
+
+def _smallest(value: Any, lot: Any, most: int) -> Any:
+    """The values with the smallest lots, as a list."""
+    return _arg_min(str(value.type().copy(nullable=True)))(value, lot, most)
+
+
+@cache
+def _arg_min(kind: str) -> Any:
+    """DuckDB's aggregate for values of a type."""
+    import ibis
+    from ibis.expr import datatypes as dt
+
+    def arg_min(value, lot, most):  # type: ignore[no-untyped-def]
+        ...
+
+    held = dt.dtype(kind)
+    arg_min.__annotations__ = {"value": held, "lot": dt.float64, "most": dt.int64}
+    arg_min.__annotations__["return"] = dt.Array(held)
+    return ibis.udf.agg.builtin(arg_min)

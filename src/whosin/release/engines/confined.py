@@ -1,0 +1,213 @@
+"""One DuckDB database for one source, which can reach nothing else.
+
+Contract: once a source is open, the database reads its files and writes to its spill folder, and
+nothing else: no other file, no network, no environment; no extension is ever fetched or loaded, and
+no setting can be changed. Views of a database can hold any query, and so can columns that it
+computes: they are opened only where the curator says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import warnings
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from whosin.errors import InvalidInput, UnknownName
+from whosin.release.engines.base import Schema, listed_names, split_name, unreadable
+from whosin.release.engines.frames import holds_text
+from whosin.release.engines.lines import csv_query, identifier, literal
+from whosin.release.engines.schemas import one_schema
+from whosin.release.engines.texts import read_header
+
+DATABASE = "whosin_data"
+SETTINGS = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+    # Rows need no order, and keeping it would cost memory.
+    "preserve_insertion_order": False,
+    # Moments with a zone are read as they are in UTC.
+    "TimeZone": "UTC",
+}
+NAMES = count()
+
+
+class Confined:
+    """A database of its own.
+
+    Args:
+        settings: (field, accepted, setting, value) of what the caller chose.
+    """
+
+    def __init__(self, folder: Path, settings: Sequence[tuple[str, str, str, object]]) -> None:
+        import ibis
+
+        self.backend = ibis.duckdb.connect()
+        self.connection = self.backend.con
+        self.schema: Schema | None = None
+        self._lists: set[str] = set()
+        try:
+            for name, value in SETTINGS.items():
+                self.connection.execute(f"SET {name} = {literal(value)}")
+            self.connection.execute(f"SET temp_directory = {literal(folder)}")
+            for field, accepted, name, value in settings:
+                self._set(field, accepted, name, value)
+        except BaseException:
+            self.close()
+            raise
+        with contextlib.suppress(Exception):
+            # The bar is how DuckDB keeps count of its progress; it is never printed, and nothing
+            # depends on it. (In some notebooks it cannot be had.)
+            self.connection.execute("SET enable_progress_bar = true")
+            self.connection.execute("SET enable_progress_bar_print = false")
+
+    def _set(self, field: str, accepted: str, name: str, value: object) -> None:
+        try:
+            self.connection.execute(f"SET {name} = {literal(value)}")
+        except Exception:
+            raise InvalidInput(field, accepted, value) from None
+
+    def confine(self, files: Sequence[str] = ()) -> None:
+        """Reach these files from now on, and nothing else; for good."""
+        # A pattern that means one file is checked as it stands.
+        paths = {*files, *map(glob.escape, files)}
+        listed = ", ".join(literal(path) for path in sorted(paths))
+        self.connection.execute(f"SET allowed_paths = [{listed}]")
+        self.connection.execute("SET enable_external_access = false")
+        self.connection.execute("SET lock_configuration = true")
+
+    def parquet(self, files: Sequence[str], *, folders: bool) -> Any:
+        """Parquet files, which must have one schema.
+
+        Args:
+            folders: whether folders may be named column=value.
+        """
+        paths = f"[{', '.join(literal(glob.escape(file)) for file in files)}]"
+        named = f"hive_partitioning = {literal(folders)}, hive_types_autocast = false"
+
+        def schema() -> object:
+            kinds = "name, type, repetition_type = 'REPEATED', converted_type, logical_type"
+            kinds += ", scale, precision, num_children"
+            listed = f"SELECT file_name, {kinds} FROM parquet_schema({paths})"
+            # A cursor, since a scan may be running.
+            found: dict[str, list[Any]] = {}
+            for file, *column in self.connection.cursor().execute(listed).fetchall():
+                found.setdefault(file, []).append(column)
+            return one_schema({file: found[file] for file in sorted(found)})
+
+        self.schema = Schema(schema)
+        # A text that is not UTF-8 must not raise: it is repaired.
+        repaired = "utf8_validation = 'replace'"
+        return self.view(f"SELECT * FROM read_parquet({paths}, {named}, {repaired})")
+
+    def csv(self, files: Sequence[str]) -> Any:
+        """The lines of CSV files."""
+        self.schema = Schema(lambda: read_header(files))
+        return self.view(csv_query(files))
+
+    def arrow_files(self, files: Sequence[str]) -> Any:
+        """Arrow files, read by pyarrow while they are scanned."""
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+
+        def schema() -> object:
+            found = {}
+            for file in files:
+                with pa.ipc.open_file(file) as reader:
+                    found[file] = [(each.name, each.type) for each in reader.schema]
+            return one_schema(found)
+
+        self.schema = Schema(schema)
+        given = ds.dataset(list(files), format="ipc").schema
+        plain = [pa.field(each.name, _readable(pa, each.type)) for each in given]
+        data = ds.dataset(list(files), format="ipc", schema=pa.schema(plain))
+        texts = {each.name for each in given if holds_text(each.type)}
+        name = self.register(data)
+        # DuckDB fails on texts that are not UTF-8, so they are decoded here: those are missing.
+        columns = (
+            f"try(decode({identifier(each.name)})) AS {identifier(each.name)}"
+            if each.name in texts
+            else identifier(each.name)
+            for each in plain
+        )
+        return self.view(f"SELECT {', '.join(columns)} FROM {name}")
+
+    def tables(self, path: Path, *, views: bool) -> list[str]:
+        """The tables of a DuckDB database; those outside its main schema as schema.table."""
+        try:
+            command = f"ATTACH {literal(path)} AS {DATABASE} (TYPE duckdb, READ_ONLY)"
+            self.connection.execute(command)
+        except Exception:
+            raise unreadable(str(path), "DuckDB database") from None
+        computed = (
+            "SELECT table_schema, table_name FROM information_schema.columns "
+            f"WHERE table_catalog = '{DATABASE}' AND is_generated = 'ALWAYS'"
+        )
+        listed = (
+            "SELECT table_schema, table_name FROM information_schema.tables "
+            f"WHERE table_catalog = '{DATABASE}'"
+        )
+        if not views:
+            listed += f" AND table_type = 'BASE TABLE' EXCEPT {computed}"
+        rows = self.connection.execute(f"{listed} ORDER BY ALL").fetchall()
+        return listed_names(rows)
+
+    def database(self, path: Path, name: str, *, views: bool) -> Any:
+        """A table of a DuckDB database, which is never written."""
+        known = self.tables(path, views=views)
+        if name not in known:
+            raise UnknownName("table", name, known)
+        home = (DATABASE, *split_name(name))
+        return self.view("SELECT * FROM " + ".".join(map(identifier, home)))
+
+    def view(self, sql: str) -> Any:
+        """A query as an Ibis table, by a view with a name of its own."""
+        name = f"whosin_{next(NAMES)}"
+        self.connection.execute(f"CREATE VIEW {name} AS {sql}")
+        found = self.table(name)
+        zoned = [
+            each
+            for each, kind in found.schema().items()
+            if kind.is_timestamp() and kind.timezone is not None
+        ]
+        if not zoned:
+            return found
+        plain = (
+            f"try_cast({column} AS TIMESTAMP) AS {column}" for column in map(identifier, zoned)
+        )
+        return self.view(f"SELECT * REPLACE ({', '.join(plain)}) FROM {name}")
+
+    def register(self, source: Any) -> str:
+        """Something of Arrow's that can be scanned again and again, by a new name."""
+        name = f"whosin_{next(NAMES)}"
+        self.connection.register(name, source)
+        return name
+
+    def table(self, name: str) -> Any:
+        with warnings.catch_warnings():
+            # Ibis 12 reads schemas by a method that DuckDB is going to drop.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return self.backend.table(name)
+
+    def bring(self, listed: Sequence[Any]) -> None:
+        """Make the lists known that an expression brings along."""
+        for table in listed:
+            if table.name not in self._lists:
+                self.connection.register(table.name, table.data.to_pyarrow(table.schema))
+                self._lists.add(table.name)
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self.backend.disconnect()
+
+
+def _readable(pa: Any, kind: Any) -> Any:
+    """Texts as bytes, which are decoded later, and moments in UTC; other types as they are."""
+    if holds_text(kind):
+        return pa.large_binary()
+    return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind

@@ -1,0 +1,37 @@
+"""Whether several files are one table, by what they say about their columns and never by rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from whosin.errors import InvalidInput
+
+
+def one_schema(found: Mapping[str, object]) -> object:
+    """The schema that all files have.
+
+    Raises:
+        InvalidInput: two have different ones; whatever the rows are.
+    """
+    first = next(iter(found))
+    for file, schema in found.items():
+        if schema != found[first]:
+            accepted = f"made of files with the columns and types of {Path(first).name}"
+            raise InvalidInput("table", accepted, Path(file).name)
+    return found[first]
+
+
+def parquet_schema(files: Sequence[str]) -> object:
+    """The columns and types that all files have."""
+    import pyarrow.parquet as pq
+
+    found = {}
+    for file in files:
+        with pq.ParquetFile(file) as opened:
+            columns = [opened.schema.column(place) for place in range(len(opened.schema.names))]
+            found[file] = [
+                (each.path, each.physical_type, str(each.logical_type), each.max_repetition_level)
+                for each in columns
+            ]
+    return one_schema(found)

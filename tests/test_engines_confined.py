@@ -1,0 +1,332 @@
+"""What an engine may reach and leaves behind; sources that change or cannot be one table."""
+
+from __future__ import annotations
+
+import decimal
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import ibis
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+import whosin as wi
+from whosin.errors import InvalidInput, ScanFailed, SourceChanged, UnknownName
+from whosin.release import Count, DuckDB, Rows, Session, Table
+from whosin.release.predicate import condition
+
+PLAN = wi.calibrate(wi.Gamma(2), wi.families.Independent("0.05", "0.5"))
+FRAME = pa.table({"who": ["a", "b", "c"], "n": [1, 2, 3]})
+
+
+@pytest.fixture
+def engine() -> Any:
+    with DuckDB() as opened:
+        yield opened
+
+
+def sources(folder: Path) -> list[object]:
+    pq.write_table(FRAME, folder / "t.parquet")
+    feather.write_feather(FRAME, folder / "t.arrow")
+    (folder / "t.csv").write_text("who,n\na,1\nb,2\nc,3\n", encoding="utf-8")
+    with duckdb.connect(folder / "t.duckdb") as connection:
+        connection.execute("CREATE TABLE t AS SELECT 'a' AS who, 1 AS n FROM range(3)")
+    names = ("t.parquet", "t.arrow", "t.csv", "t.duckdb::t")
+    return [*(str(folder / name) for name in names), FRAME, FRAME.to_pandas()]
+
+
+def test_an_open_source_reaches_nothing_else(tmp_path: Path, engine: DuckDB) -> None:
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a,b\n1,2\n", encoding="utf-8")
+    for source in sources(tmp_path):
+        data = engine.open(source)
+        assert len(engine.run(data)) == 3
+        home = engine._opened[-1].connection
+        for attempt in (
+            f"SELECT * FROM read_text('{secret}')",
+            "SELECT * FROM read_text('/proc/self/environ')",
+            f"SELECT * FROM read_csv('{secret}')",
+            f"SELECT * FROM '{secret}'",
+            f"SELECT * FROM glob('{tmp_path}/*')",
+            f"ATTACH '{tmp_path / 'other.duckdb'}'",
+            f"COPY (SELECT 1) TO '{tmp_path / 'out.csv'}'",
+            "INSTALL httpfs",
+            "LOAD httpfs",
+            "SET enable_external_access = true",
+            "SET autoinstall_known_extensions = true",
+            "SET memory_limit = '1GB'",
+            "SELECT * FROM read_csv('https://localhost/x.csv')",
+        ):
+            with pytest.raises(duckdb.Error):
+                home.execute(attempt).fetchall()
+        assert not (tmp_path / "out.csv").exists()
+        settings = "SELECT name, value FROM duckdb_settings() WHERE name LIKE 'auto%known%'"
+        assert {value for _, value in home.execute(settings).fetchall()} == {"false"}
+
+
+def test_views_are_opened_only_where_the_curator_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "d.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE t(who INT, s VARCHAR)")
+        connection.execute("CREATE TABLE g(who INT, h INT GENERATED ALWAYS AS (who + 1))")
+        connection.execute("INSERT INTO t VALUES (1, '1'), (2, 'x')")
+        connection.execute("CREATE VIEW v AS SELECT who, CAST(s AS INT) AS n FROM t")
+        connection.execute("CREATE VIEW w AS SELECT content AS who FROM read_text('/etc/passwd')")
+    with DuckDB() as engine:
+        assert engine.tables(path) == ["t"]
+        for name in "vwg":
+            with pytest.raises(UnknownName):
+                engine.open(f"{path}::{name}")
+    with DuckDB(views=True) as engine:
+        assert engine.tables(path) == ["g", "t", "v", "w"]
+        assert len(engine.run(engine.open(f"{path}::g"))) == 0
+        with pytest.raises(duckdb.Error):  # allowed, and confined all the same
+            engine.run(engine.open(f"{path}::w"))
+
+
+def other_schemas(folder: Path, kind: str) -> None:
+    write = pq.write_table if kind == "parquet" else feather.write_feather
+    for place, columns in enumerate(
+        (
+            {"who": ["a"], "n": [1]},
+            {"who": ["a"], "n": ["x"]},
+            {"n": [1], "who": ["a"]},
+            {"who": ["a"]},
+            {"who": ["a"], "n": [1], "m": [1]},
+            {"who": ["a"], "N": [1]},
+            {"who": ["a"], "n": pa.array([1], pa.int32())},
+        )
+    ):
+        (folder / str(place)).mkdir(parents=True)
+        write(FRAME, folder / str(place) / f"a.{kind}")
+        write(pa.table(columns), folder / str(place) / f"b.{kind}")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_files_with_other_columns_are_refused_on_opening(
+    tmp_path: Path, engine: DuckDB, kind: str
+) -> None:
+    other_schemas(tmp_path, kind)
+    assert len(engine.run(engine.open(tmp_path / "0"))) == 4
+    for place in range(1, 7):
+        with pytest.raises(InvalidInput, match=rf"columns and types of a\.{kind}; got b"):
+            engine.open(tmp_path / str(place))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "csv"])
+def test_a_source_that_is_replaced_is_noticed(tmp_path: Path, kind: str) -> None:
+    def write(columns: dict[str, Any]) -> None:
+        path, table = tmp_path / f"t.{kind}", pa.table(columns)
+        if kind == "csv":
+            rows = zip(*(map(str, column) for column in columns.values()), strict=True)
+            lines = [",".join(columns), *map(",".join, rows)]
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        else:
+            (pq.write_table if kind == "parquet" else feather.write_feather)(table, path)
+
+    rooms, people = [n % 10 for n in range(1000)], list(range(1000))
+    write({"who": rooms, "room": people})
+    with DuckDB() as engine:
+        table = Table(tmp_path / f"t.{kind}", "who", engine=engine)
+        session = Session(table, PLAN, tmp_path / "l.db")
+        session.ask(Count(), share="1/3")
+        write({"who": rooms[:500], "room": people[:500]})
+        session.ask(Count(), share="1/3")  # other rows are a matter of the ledger
+        write({"room": people, "who": rooms})
+        with pytest.raises(SourceChanged):
+            engine.run(table.data)
+        with pytest.raises(ScanFailed):
+            session.ask(Count(), share="1/3")
+
+
+KILLED = """
+import sys, time
+from whosin.release import DuckDB
+engine = DuckDB(memory="60MB", threads=1, spill=sys.argv[1])
+data = engine._new().view("SELECT range AS n, 'x' || hash(range) AS t FROM range(20000000)")
+print("ready", flush=True)
+engine.run(data.aggregate(n=data.t.nunique()))
+"""
+
+
+def test_what_a_kill_leaves_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        deadline = time.monotonic() + 60
+        while not _spilled(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.02)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    assert _spilled(tmp_path) > 0
+    [left] = tmp_path.iterdir()
+    assert left.stat().st_mode & 0o777 == 0o700
+    with DuckDB(spill=tmp_path):
+        [own] = tmp_path.iterdir()
+        assert own != left and own.stat().st_mode & 0o777 == 0o700
+        with DuckDB(spill=tmp_path):  # one that is in use stays
+            assert own.exists() and len(list(tmp_path.iterdir())) == 2
+    assert not list(tmp_path.iterdir())
+
+
+def _spilled(folder: Path) -> int:
+    found = 0
+    for file in folder.glob("whosin-spill-*/*"):
+        try:
+            found += file.stat().st_size
+        except FileNotFoundError:
+            continue
+    return found
+
+
+def test_pandas_columns_without_a_type_are_texts(engine: DuckDB) -> None:
+    """What pandas calls object is guessed from values, and a guess that fails quotes one."""
+    objects = ["HIV positive", 1, 2.5, None, float("nan"), b"x", [1], "\ud800", True]
+    frame = pd.DataFrame({"who": range(9), "x": pd.Series(objects, dtype=object)})
+    data = engine.open(frame)
+    assert data.columns == ("who", "x") and data.schema()["x"].is_string()
+    found = engine.run(data).sort_by("who").column("x").to_pylist()
+    assert found == ["HIV positive", "1", "2.5", None, None, None, None, None, "True"]
+    whole = pd.DataFrame({"who": [1], "x": pd.Series([decimal.Decimal(3)], dtype=object)})
+    assert engine.open(whole).schema()["x"].is_string()
+    mixed = pd.DataFrame({"who": [1, 2], "x": pd.Categorical(["HIV positive", 2])})
+    assert engine.run(engine.open(mixed)).sort_by("who").column("x").to_pylist() == [
+        "HIV positive",
+        "2",
+    ]
+    with pytest.raises(InvalidInput, match="types that Arrow knows") as caught:
+        engine.open(pd.DataFrame({"who": [1, 2], "x": pd.Series([1 + 2j, 2j])}))
+    assert caught.value.__context__ is None
+    twice = pd.DataFrame([[1, 2]], columns=["who", "who"])
+    with pytest.raises(InvalidInput, match="names that differ"):
+        engine.open(twice)
+
+
+def bad_texts() -> pa.Array:
+    raw = pa.array([b"a", b"\xff\xfe", None, b"\xc3", b"B "], pa.binary())
+    return pa.Array.from_buffers(pa.string(), 5, raw.buffers())
+
+
+def test_arrow_texts_that_are_not_utf8_are_missing(tmp_path: Path, engine: DuckDB) -> None:
+    """lower, upper, trim and ilike killed the engine."""
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, 4]), bad_texts())
+    frame = pa.table({"who": range(5), "t": bad_texts(), "c": coded, "l": bad_texts()})
+    feather.write_feather(frame, tmp_path / "t.arrow", compression="uncompressed")
+    texts = ["lower(t) = 'a'", "upper(t) = 'A'", "trim(t) = 'B'", "t ilike '%b%'", "c is null"]
+    for source in (frame, tmp_path / "t.arrow", frame.to_batches()[0]):
+        data = engine.open(source)
+        marks = {f"m{place}": condition(text, data) for place, text in enumerate(texts)}
+        found = engine.run(data.select("who", "t", "c", **marks)).sort_by("who")
+        assert found.column("t").to_pylist() == ["a", None, None, None, "B "]
+        assert found.column("c").to_pylist() == ["a", None, None, None, "B "]
+        kept = [found.column(f"m{place}").to_pylist().count(True) for place in range(len(texts))]
+        assert kept == [1, 1, 1, 1, 3]
+
+
+@pytest.mark.filterwarnings("ignore")  # pandas warns of how Ibis asks it
+def test_ibis_expressions_are_refused(engine: DuckDB, tmp_path: Path) -> None:
+    """They can hold anything, such as a cast that fails on one row."""
+    data = engine.open(FRAME)
+    assert engine.open(data) is data
+    foreign = ibis.duckdb.connect()
+    foreign.create_table("t", FRAME)
+    with sqlite3.connect(tmp_path / "t.sqlite") as connection:
+        connection.execute("CREATE TABLE t (who INTEGER)")
+    connection.close()
+    lite = ibis.sqlite.connect(tmp_path / "t.sqlite").table("t")
+    for other in (
+        data.mutate(n=data["who"].cast("int64")),
+        data.filter(data["n"] > 1),
+        ibis.memtable({"who": [1]}),
+        foreign.table("t"),
+        lite,
+        data["n"],
+    ):
+        with pytest.raises(InvalidInput, match="to_pyarrow"):
+            engine.open(other)
+    lite.get_backend().disconnect()
+    foreign.disconnect()
+
+
+EXTREMES = [0, 1, -1, 2**31 - 1, -(2**31), 2**62, 2**63 - 1, -(2**63)]
+KINDS = [
+    *(pa.int8(), pa.int64(), pa.uint8(), pa.uint64(), pa.float32(), pa.float64(), pa.bool_()),
+    *(pa.decimal128(38, 10), pa.decimal128(18, 0), pa.date32(), pa.date64(), pa.time64("us")),
+    *(pa.timestamp(unit) for unit in ("s", "ms", "us", "ns")),
+    *(pa.timestamp(unit, "UTC") for unit in ("s", "us", "ns")),
+    *(pa.duration(unit) for unit in ("s", "ms", "us", "ns")),
+    *(pa.string(), pa.large_string(), pa.binary(), pa.list_(pa.int64())),
+]
+CONDITIONS = [
+    "x is null", "x = 1", "x > '2020-01-01'", "year(x) = 2020", "x = x", "cast(x as int) = 1",
+    "cast(x as varchar) = '1'", "cast(x as timestamp) > '2020-01-01'", "abs(x) > 1",
+    "lower(x) = 'a'",
+    "x in (1, 2)", "cast(x as double) > 1", "cast(x as date) = '2020-01-01'", "x is not true",
+]  # fmt: skip
+
+
+def extremes(kind: pa.DataType) -> pa.Array:
+    """Arrow values at the ends of a type, made from their bits."""
+    try:
+        width = {8: "int8", 16: "int16", 32: "int32", 64: "int64"}.get(kind.bit_width)
+    except ValueError:
+        width = None
+    if pa.types.is_floating(kind):
+        return pa.array([0.0, -0.0, float("nan"), float("inf"), -float("inf"), 1e30], kind)
+    if pa.types.is_decimal(kind):
+        most = decimal.Decimal(10) ** (kind.precision - kind.scale) - 1
+        return pa.array([most, -most, decimal.Decimal(0)], kind)
+    if width is None:
+        return pa.nulls(3, kind)
+    bits = np.array(EXTREMES, np.int64).astype(width)
+    return pa.Array.from_buffers(kind, len(bits), [None, pa.py_buffer(bits.tobytes())])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_the_ends_of_a_type_change_no_outcome(engine: DuckDB, kind: pa.DataType) -> None:
+    """Whatever can be asked of a column of some type can be asked of its extreme values."""
+    values = extremes(kind)
+    outcomes = []
+    for column in (pa.nulls(0, kind), values):
+        seen: list[object] = []
+        frame = pa.table({"who": pa.array(range(len(column)), pa.int64()), "x": column})
+        for entity in ("who", "x"):
+            try:
+                table = Table(frame, entity, {}, name="t", engine=engine)
+                seen += _asked(table, [Count(), Rows(rows=2)])
+                if entity == "who":
+                    seen += _asked(table, [Count(where=text) for text in CONDITIONS])
+            except InvalidInput as error:
+                seen.append(str(error))
+        outcomes.append(seen)
+    assert outcomes[0] == outcomes[1]
+
+
+def _asked(table: Table, queries: list[Any]) -> list[object]:
+    seen: list[object] = []
+    for query in queries:
+        try:
+            expression = table.check(query.exact(table, query.cells(table)))
+            seen.append(table.engine.run(expression).num_rows)
+        except InvalidInput as error:
+            seen.append(str(error))
+    return seen
+
+
+def test_wrong_flags() -> None:
+    with pytest.raises(InvalidInput, match="views"):
+        DuckDB(views="yes")  # type: ignore[arg-type]

@@ -1,0 +1,60 @@
+"""How much memory work may take: what is available, within the limits of control groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from whosin.spaces import memory
+
+GIB = 1 << 30
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with 1 GiB free, and 10 GiB more in caches."""
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/meminfo").write_text("MemFree: 1048576 kB\nMemAvailable: 11534336 kB\n")
+    (tmp_path / "proc/self/cgroup").write_text("0::/team/job\n")
+    (tmp_path / "groups/team/job").mkdir(parents=True)
+    monkeypatch.setattr(memory, "PROC", tmp_path / "proc")
+    monkeypatch.setattr(memory, "GROUPS", tmp_path / "groups")
+    return tmp_path
+
+
+def limit(folder: Path, most: object, used: int, cache: int, version: int = 2) -> None:
+    names = {2: ("memory.max", "memory.current", "inactive_file")}.get(
+        version, ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / names[0]).write_text(f"{most}\n")
+    (folder / names[1]).write_text(f"{used}\n")
+    (folder / "memory.stat").write_text(f"anon 5\n{names[2]} {cache}\nfile 7\n")
+
+
+def test_caches_can_be_had(machine: Path) -> None:
+    assert memory.available() == 11 * GIB * 4 // 5
+
+
+def test_the_narrowest_group_decides(machine: Path) -> None:
+    limit(machine / "groups/team/job", "max", GIB, 0)
+    assert memory.available() == 11 * GIB * 4 // 5
+    limit(machine / "groups/team", 4 * GIB, 3 * GIB, GIB)
+    assert memory.available() == 2 * GIB * 4 // 5
+    limit(machine / "groups/team/job", 3 * GIB, 2 * GIB, 0)
+    assert memory.available() == GIB * 4 // 5
+
+
+def test_version_1(machine: Path) -> None:
+    (machine / "proc/self/cgroup").write_text("4:cpu,memory:/job\n2:pids:/\n")
+    limit(machine / "groups/memory/job", 5 * GIB, 4 * GIB, GIB, version=1)
+    assert memory.available() == 2 * GIB * 4 // 5
+
+
+def test_without_any_of_it_the_system_is_asked(machine: Path) -> None:
+    for file in (machine / "proc/meminfo", machine / "proc/self/cgroup"):
+        file.unlink()
+    assert memory.available() >= 256 << 20
+    limit(machine / "groups/team/job", "nonsense", 0, 0)
+    assert memory.available() >= 256 << 20
