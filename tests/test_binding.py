@@ -423,6 +423,8 @@ def test_a_table_that_was_not_stored_is_not_there(visits, ledger, tmp_path, monk
     assert not list(out.iterdir())
     answer = session.ask(query)
     assert pq.read_table(out / "s.parquet").num_rows == answer.rows[0][1] == 7
+    # What a killed process leaves is a table that nobody paid for: it is for its owner only.
+    assert (out / "s.parquet").stat().st_mode & 0o077 == 0
     # A crash between storing and publishing: the draft is still there, and is what is published.
     whole = (out / "s.parquet").read_bytes()
     draft = out / release.engines.base.draft_name("s.parquet", answer.rows[0][2])
