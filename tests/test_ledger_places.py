@@ -16,7 +16,7 @@ import pytest
 
 import whosin as wi
 from test_ledger_faults import UNPRIVILEGED, open_folder, python
-from whosin.errors import InvalidInput, BrokenHistory, StoreFailed
+from whosin.errors import BrokenHistory, InvalidInput, StoreFailed
 from whosin.ledger import Charge, Cost, place, verify
 
 __all__ = ["open_folder"]
