@@ -148,6 +148,8 @@ def observed(source, folder, capfd, caplog, queries=QUERIES, plan=None, domains=
                 if "binding" in body:  # of which the source is a digest under a random key
                     assert len(body["binding"]["source"]) == 64
                     body["binding"] = body["binding"] | {"source": ""}
+                if "terms" in body:  # a digest of the dataset's terms, that source among them
+                    assert len(body.pop("terms")) == 64
                 seen["answers"].append((entry.kind, entry.request, repr(body)))
     seen["warnings"] = sorted({str(each.message) for each in caught})
     seen["log"] = sorted({(record.name, record.levelname) for record in caplog.records})

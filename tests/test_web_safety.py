@@ -297,3 +297,41 @@ def test_idle_connections_do_not_stop_a_server(hospital):
         finally:
             process.terminate()
             process.wait(30)
+
+
+# What can be seen
+
+
+def test_users_see_registered_tables_only(hospital):
+    """Any text file has a first line; only what has a budget can be looked at."""
+    (hospital.folder / "notes.csv").write_text("Ann is patient 4711,surgery\nBob,medicine\n")
+    token = add_user(hospital.users, "Ann")
+    curator = add_user(hospital.users, "Cyd", curator=True)
+    other = {"table": {"source": "notes.csv", "entity": "x"}}
+    with running(hospital) as url, program(url) as client:
+
+        def seen(headers: dict[str, str]) -> list[str]:
+            files = client.get("/api/files", headers=headers).json()["tables"]
+            return [file["name"] for file in files]
+
+        assert seen(bearer(token)) == []
+        assert seen(bearer(curator)) == ["hospital.parquet", "notes.csv"]
+        release = {"scenario": ONE, "request": "by-a-curator"}
+        made = client.post("/api/release", json=release, headers=bearer(curator))
+        assert made.status_code == 200, made.text
+        assert seen(bearer(token)) == ["hospital.parquet"]
+        hidden = client.get("/api/columns", params={"file": "notes.csv"}, headers=bearer(token))
+        absent = client.get("/api/columns", params={"file": "nope.csv"}, headers=bearer(token))
+        assert problem(hidden, 422, "table.source").replace("notes", "nope") == problem(
+            absent, 422, "table.source"
+        )
+        for path, body in (
+            ("/api/price", ONE | other),
+            ("/api/release", release | {"scenario": ONE | other}),
+            ("/api/scenario/script", release | {"scenario": ONE | other}),
+        ):
+            answer = client.post(path, json=body, headers=bearer(token))
+            words = problem(answer, 422, "table.source")
+            assert "one of hospital.parquet" in words and "4711" not in answer.text
+        known = client.get("/api/columns", params={"file": "notes.csv"}, headers=bearer(curator))
+        assert known.status_code == 200

@@ -11,7 +11,7 @@ import contextlib
 import os
 import re
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from pathlib import Path
 from unicodedata import normalize
 
@@ -20,6 +20,7 @@ from whosin.errors import InvalidInput, UnknownName, WhosinError
 from whosin.isolation import readers
 from whosin.release import DuckDB
 from whosin.release.engines.base import ARROW, KINDS
+from whosin.release.table import dataset_name
 
 TABLES = tuple(KINDS | ARROW)
 DATABASES = (".duckdb",)
@@ -46,12 +47,17 @@ def databases(folder: Path) -> dict[str, Path]:
     return listed
 
 
-def find_table(folder: Path, name: str) -> str:
-    """A table of the folder as an engine takes it: a file, or a table of a database."""
+def find_table(folder: Path, name: str, seen: Collection[str] | None = None) -> str:
+    """A table of the folder as an engine takes it: a file, or a table of a database.
+
+    Args:
+        seen: the datasets whose tables may be seen; by default all. Others look as if they were
+            not there.
+    """
     known = databases(folder) if "::" in name else {}
-    if name in known:
+    if name in known and is_seen(name, seen):
         return str(folder / name)
-    path = find(folder, name)
+    path = find(folder, name, seen=seen)
     check_content(path, path.name)
     return str(path)
 
@@ -61,9 +67,17 @@ def scenarios(folder: Path) -> list[Path]:
     return sorted(path for path in _files(folder) if path.suffix.lower() == ".toml")
 
 
-def find(folder: Path, name: str, scenario: bool = False) -> Path:
+def is_seen(name: str, seen: Collection[str] | None) -> bool:
+    """Whether a table may be seen, by the name of its dataset."""
+    return seen is None or dataset_name(name) in seen
+
+
+def find(
+    folder: Path, name: str, scenario: bool = False, seen: Collection[str] | None = None
+) -> Path:
     """A file of the folder."""
     known = scenarios(folder) if scenario else tables(folder)
+    known = [path for path in known if scenario or is_seen(path.name, seen)]
     for path in known:
         if path.name == name:
             return path

@@ -101,11 +101,13 @@ def full_data(settings: Settings, body: ScenarioBody) -> dict[str, Any]:
 
 
 @contextmanager
-def opened(settings: Settings, body: ScenarioBody) -> Iterator[tuple[Scenario, Table]]:
+def opened(
+    settings: Settings, body: ScenarioBody, visitor: Visitor
+) -> Iterator[tuple[Scenario, Table]]:
     """A scenario and its table, checked by its schema."""
     given = data(body)
     with at("table.source"):
-        folder.find_table(settings.folder, body.table.source)
+        folder.find_table(settings.folder, body.table.source, visitor.tables(settings))
     plan_of(given.get("adversary", {}), given["target"])
     letters = 0
     for place, query in enumerate(given["queries"]):
@@ -231,7 +233,7 @@ def release(
     settings: Settings, body: ScenarioBody, request: str, visitor: Visitor
 ) -> tuple[Scenario, Release]:
     """Answer a scenario; every debit is on disk before its noise is drawn."""
-    with opened(settings, body) as (scenario, table):
+    with opened(settings, body, visitor) as (scenario, table):
         if standing_of(settings, table.name) is None:
             decide(settings, table.name, visitor)
         with visitor.ledger(settings) as ledger:

@@ -9,6 +9,7 @@ only: those of others look as if there were none.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from fastapi import Request
 
@@ -31,6 +32,15 @@ class Visitor:
     def ledger(self, settings: Settings, *, create: bool = True) -> Ledger:
         """The server's ledger in this name; it answers a user's own requests only."""
         return Ledger(settings.ledger, who=self.name, create=create, own=not self.curator)
+
+    def tables(self, settings: Settings) -> set[str] | None:
+        """The datasets whose tables may be seen: all for a curator, else those with a budget."""
+        if self.curator:
+            return None
+        if "://" not in settings.ledger and not Path(settings.ledger).exists():
+            return set()
+        with self.ledger(settings, create=False) as ledger:
+            return set(ledger.datasets())
 
     def sees(self, entry: Entry) -> bool:
         """Whether an entry may be shown: what is about nobody's request, or about one's own."""

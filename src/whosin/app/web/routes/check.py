@@ -16,7 +16,7 @@ from whosin.app.web.failures import Refused
 from whosin.app.web.models import LookBody, ScenarioBody, Target
 from whosin.app.web.routes.files import settings_of
 from whosin.app.web.settings import Settings
-from whosin.app.web.visitors import visitor_of
+from whosin.app.web.visitors import Visitor, visitor_of
 from whosin.release.checking import PRIVATE, check_table
 
 router = APIRouter(tags=["files"], route_class=BoundedRoute)
@@ -58,6 +58,6 @@ def looked(settings: Settings, body: LookBody) -> Look:
         domains=body.domains,
         queries=[{"kind": "count"}],
     )
-    with scenarios.opened(settings, asked) as (_, table):
+    with scenarios.opened(settings, asked, Visitor()) as (_, table):
         found = check_table(table)
     return Look(warning=PRIVATE, figures=[Figure(what=f.what, rows=f.rows) for f in found])

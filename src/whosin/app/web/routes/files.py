@@ -12,7 +12,7 @@ from whosin.app.web import folder, work
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import Refused, at
 from whosin.app.web.settings import Settings
-from whosin.app.web.visitors import visitor_of
+from whosin.app.web.visitors import Visitor, visitor_of
 from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong
 from whosin.release import DuckDB
 
@@ -59,13 +59,16 @@ def settings_of(request: Request) -> Settings:
 @router.get("/api/files")
 def list_files(request: Request) -> Files:
     """The tables and scenarios in the served folder."""
-    return work.quick(request, listed, settings_of(request))  # type: ignore[no-any-return]
+    settings = settings_of(request)
+    visitor = visitor_of(request, settings)
+    return work.quick(request, listed, settings, visitor)  # type: ignore[no-any-return]
 
 
-def listed(settings: Settings) -> Files:
-    """The task."""
-    home = settings.folder
+def listed(settings: Settings, visitor: Visitor) -> Files:
+    """The task. Who is no curator sees the tables that have a budget."""
+    home, seen = settings.folder, visitor.tables(settings)
     found = {path.name: path for path in folder.tables(home)} | folder.databases(home)
+    found = {name: path for name, path in found.items() if folder.is_seen(name, seen)}
     return Files(
         tables=[File(name=name, bytes=path.stat().st_size) for name, path in found.items()],
         scenarios=[path.name for path in folder.scenarios(home)],
@@ -75,13 +78,15 @@ def listed(settings: Settings) -> Files:
 @router.get("/api/columns")
 def list_columns(request: Request, file: FileName) -> Columns:
     """The columns of a table, from its schema alone."""
-    return work.quick(request, columns_of, settings_of(request), file)  # type: ignore[no-any-return]
+    settings = settings_of(request)
+    visitor = visitor_of(request, settings)
+    return work.quick(request, columns_of, settings, file, visitor)  # type: ignore[no-any-return]
 
 
-def columns_of(settings: Settings, file: str) -> Columns:
+def columns_of(settings: Settings, file: str, visitor: Visitor) -> Columns:
     """The task."""
     with at("table.source"):
-        source = folder.find_table(settings.folder, file)
+        source = folder.find_table(settings.folder, file, visitor.tables(settings))
         with DuckDB() as engine:
             schema = engine.open(source).schema()
     return Columns(

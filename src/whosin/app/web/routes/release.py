@@ -81,7 +81,7 @@ def price_scenario(request: Request, body: ScenarioBody) -> Price:
 
 def priced(settings: Settings, body: ScenarioBody, visitor: Visitor) -> Price:
     """The task."""
-    with scenarios.opened(settings, body) as (scenario, table):
+    with scenarios.opened(settings, body, visitor) as (scenario, table):
         outputs.check(settings.folder, body)
         offers = scenarios.offers_for(scenario, table)
         standing = scenarios.standing_of(settings, table.name)
@@ -108,7 +108,7 @@ def make_release(request: Request, body: ReleaseBody) -> Made:
     """Answer a scenario: debited first, stored, then shown. Retry under the same id."""
     settings = settings_of(request)
     visitor = visitor_of(request, settings)
-    work.quick(request, checked, settings, body)
+    work.quick(request, checked, settings, body, visitor)
     with outputs.reserved(settings.folder, body.scenario), _continued():
         return work.scan(request, released, settings, body, visitor)  # type: ignore[no-any-return]
 
@@ -125,9 +125,9 @@ def _continued() -> Iterator[None]:
         raise
 
 
-def checked(settings: Settings, body: ReleaseBody) -> None:
+def checked(settings: Settings, body: ReleaseBody, visitor: Visitor) -> None:
     """The task: everything that comes before a debit."""
-    with scenarios.opened(settings, body.scenario) as (scenario, table):
+    with scenarios.opened(settings, body.scenario, visitor) as (scenario, table):
         scenarios.offers_for(scenario, table)
 
 
@@ -216,13 +216,15 @@ def as_toml(settings: Settings, body: ScenarioBody) -> str:
 @router.post("/api/scenario/script", response_class=Response, responses=TEXT)
 def write_script(request: Request, body: ReleaseBody) -> Response:
     """A Python script that makes the same run."""
-    return PlainTextResponse(work.quick(request, as_script, settings_of(request), body))
+    settings = settings_of(request)
+    visitor = visitor_of(request, settings)
+    return PlainTextResponse(work.quick(request, as_script, settings, body, visitor))
 
 
-def as_script(settings: Settings, body: ReleaseBody) -> str:
+def as_script(settings: Settings, body: ReleaseBody, visitor: Visitor) -> str:
     """The task."""
     given = scenarios.full_data(settings, body.scenario)
-    with scenarios.opened(settings, body.scenario) as (scenario, _):
+    with scenarios.opened(settings, body.scenario, visitor) as (scenario, _):
         return writing.script_text(given, scenario.plan, body.request)
 
 
