@@ -327,6 +327,13 @@ def test_what_is_no_row_expression_is_refused(text) -> None:
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 
+@pytest.mark.parametrize("text", ["s = 'a\x0b'", "s like 'a\x0c%'", "s in ('\x01', 'b')"])
+def test_control_characters_are_refused(text) -> None:
+    """Spark reads a vertical tab in SQL as the letter v."""
+    with pytest.raises(InvalidInput, match="control characters"):
+        condition(text, DATA.data)
+
+
 def test_unknown_columns_are_refused_by_name() -> None:
     with pytest.raises(UnknownName, match="did you mean 'who'"):
         condition("whoo = 'a'", DATA.data)

@@ -226,7 +226,7 @@ class Drawn:
 
     def texts(self) -> tuple[str, Meaning]:
         a, f = self.text()
-        other = self.random.choice([each for each in TEXTS if each])
+        other = self.random.choice([each for each in TEXTS if each and "\x0b" not in each])
         kind = self.random.randrange(4)
         if kind == 0:
             sign = self.sign()

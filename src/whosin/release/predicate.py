@@ -225,7 +225,7 @@ def _column(node: Any, table: Any) -> Any:
 
 def _literal(node: Any, table: Any) -> Any:
     if node.is_string:
-        return _ibis().literal(node.this)
+        return _ibis().literal(_plain(node.this))
     if node.this.isascii() and node.this.isdigit():
         if len(node.this) > 19 or int(node.this) >= 2**63:
             raise _refused("free of whole numbers of more than 64 bits", _short(node.this))
@@ -372,7 +372,15 @@ def _pattern(node: Any) -> str:
     pattern = node.expression
     if not pattern.is_string or "\\" in pattern.this:
         raise _refused("like with a plain pattern such as 'A%'", _describe(pattern))
-    return str(pattern.this)
+    return _plain(str(pattern.this))
+
+
+def _plain(text: str) -> str:
+    """A text of a condition. Engines read some control characters in SQL as letters."""
+    if any((ord(letter) < 32 and letter not in "\t\n\r") or letter == "\x7f" for letter in text):
+        accepted = "free of control characters other than tabs and line breaks"
+        raise _refused(accepted, _short(text))
+    return text
 
 
 def _cast(node: Any, table: Any) -> Any:
