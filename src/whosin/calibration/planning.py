@@ -66,6 +66,8 @@ def calibrate(
     if ratio == math.inf:
         raise InvalidInput("target", "one that rules something out", "one met without any noise")
     epsilon, dp_delta, noise = _pure(target, adversary, ratio), 0.0, None
+    if not epsilon:  # it is rounded down
+        raise InvalidInput("target", "one that leaves an ε that a float can hold", "a smaller one")
     theorems = (*adversary.theorems, *target.theorems)
     failing_at = _down(failing)
     private = isinstance(target, Epsilon) and bool(failing)  # (ε, δ)-DP, which needs no T18
