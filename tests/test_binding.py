@@ -52,6 +52,24 @@ def entries(ledger, kind, dataset="visits"):
 # One entity, domains, bounds, columns
 
 
+def test_a_column_called_row_is_not_each_row(tmp_path, ledger) -> None:
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    first.write_text("row,days\np1,3\np2,4\n")
+    second.write_text("days,who\n3,p1\n4,p1\n")
+    options = {"dataset": "visits", "share": "1/10"}
+    Session(table(first, "column:row"), PLAN, ledger, **options)
+    with pytest.raises(BudgetRefused, match="set once and for all"):
+        Session(table(second, "row"), PLAN, ledger, amend=True, **options)
+
+
+def test_a_name_in_two_spellings_is_one_dataset(tmp_path, ledger) -> None:
+    path = tmp_path / "Zoe\u0308.csv"
+    path.write_text(ROWS)
+    Session(table(path), PLAN, ledger, share="1/10").ask(Count())
+    again = Session(table(path), PLAN, ledger, share="1/10", curator=False)
+    assert again.dataset == "Zo\u00eb" and again.standing.debits == 1
+
+
 def test_the_privacy_unit_is_fixed(visits, ledger) -> None:
     Session(table(visits), PLAN, ledger).ask(Count(), share="1/10")
     for amend in (False, True):
@@ -405,6 +423,8 @@ def test_a_table_that_was_not_stored_is_not_there(visits, ledger, tmp_path, monk
     assert not list(out.iterdir())
     answer = session.ask(query)
     assert pq.read_table(out / "s.parquet").num_rows == answer.rows[0][1] == 7
+    # What a killed process leaves is a table that nobody paid for: it is for its owner only.
+    assert (out / "s.parquet").stat().st_mode & 0o077 == 0
     # A crash between storing and publishing: the draft is still there, and is what is published.
     whole = (out / "s.parquet").read_bytes()
     draft = out / release.engines.base.draft_name("s.parquet", answer.rows[0][2])

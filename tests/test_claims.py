@@ -6,10 +6,12 @@ import json
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import whosin as wi
-from whosin import beliefs
+from whosin import beliefs, notions
+from whosin.exact import log_up, quarter_tanh_up
 from whosin.notions import BayesianDifferentialPrivacy, Level, PositiveMembership, chains
 from whosin.report.notebook import html
 
@@ -66,6 +68,56 @@ def test_a_refuting_case_is_above_the_claim_where_the_level_is_a_limit():
                 assert max(after / before, (1 - before) / (1 - after)) > claim
                 belief = case.distribution.belief(wi.Subsets(2), case.entity)
                 assert belief == case.prior
+
+
+PRIOR = wi.priors.Independent((Fraction(1, 3), Fraction(2, 3)))
+ON_RECORDS = [
+    notions.SemanticPrivacy(),
+    notions.BayesianSemanticPrivacy(PRIOR),
+    BayesianDifferentialPrivacy(PRIOR),
+    notions.Identifiability(wi.priors.Uniform()),
+    notions.RecordMembership(PRIOR),
+]
+
+
+@pytest.mark.parametrize("notion", ON_RECORDS, ids=lambda notion: type(notion).__name__)
+def test_a_true_claim_is_not_refuted_where_many_cases_tie(notion):
+    """More ties than are recomputed: the search's rounding is no case against a claim."""
+    space = wi.Records(7, 2)
+    nothing = wi.Channel(space, [[Fraction(1, 20)] * 20] * space.worlds)
+    level = notion.measure(nothing)
+    truth = 1 if notion.unit == "γ" else 0
+    assert level.holds(truth) is not False and level.refutation(truth) is None
+    assert level.value <= truth + 1e-11 and level.holds(truth + 1e-11) is True
+    assert level.value > truth or level.exact
+    # e^ε = 1.002: there is no case above it, and one above a little less.
+    little = wi.mechanisms.RandomizedResponse(keep=Fraction(501, 1000))
+    found = notion.measure(little, wi.Records(5, 2))
+    ratio = Fraction(501, 499)
+    if notion.unit == "level":
+        truth = quarter_tanh_up(ratio)  # 1 at the default, e^±ε at the other value
+    else:
+        truth = ratio if notion.unit == "γ" else log_up(ratio)
+    assert found.holds(truth) is not False and found.value >= truth * (1 - 1e-16)
+    assert found.holds(truth * (1 - 1e-6)) is False
+
+
+def test_information_in_floats_is_a_bracket():
+    """Nothing is said about the table: a sum in floats must not refute that."""
+    space = wi.Records(10, 2)
+    nothing = wi.Channel(space, np.full((space.worlds, 70), 1 / 70))
+    level = notions.MutualInformation(PRIOR).measure(nothing)
+    assert 0 < level.value < 1e-9 and level.lower == 0 and level.holds(0) is None
+
+
+def test_a_refuting_case_on_records_is_above_the_claim():
+    """D_* is approached as the prior belief goes to 0, as D_I is."""
+    level = notions.RecordMembership(PRIOR).measure(RESPONSE, wi.Records(2, 2))
+    assert level.value == 3 and not level.witness.attained
+    for claim in (Fraction(2), 3 - Fraction(1, 10**9), 3 - Fraction(1, 10**15)):
+        case = level.refutation(claim)
+        assert case.posterior / case.prior > claim
+        assert case.posterior == beliefs.posterior(case.ratio, case.prior)
 
 
 def test_the_command_has_an_exit_code_and_words_for_each(run):

@@ -131,6 +131,28 @@ def test_turns_are_fair():
     assert not turns._running and not turns._queues
 
 
+def test_nobody_has_all_turns():
+    """Another's request does not wait for the end of one person's long ones."""
+    turns, done, order = Turns(at_once=2), threading.Event(), []
+
+    def go() -> None:
+        with turns.turn("ann"):
+            order.append("ann")
+            done.wait(20)
+
+    started = [threading.Thread(target=go) for _ in range(3)]
+    for thread in started:
+        thread.start()
+    _until(lambda: len(order) + sum(map(len, turns._queues.values())) == 3)
+    turns.patience = 5
+    with turns.turn("bob"):
+        assert order == ["ann"]
+    done.set()
+    for thread in started:
+        thread.join()
+    assert order == ["ann"] * 3
+
+
 def test_more_than_can_wait_are_told_so():
     turns = Turns(at_once=1, each=2, waiting=1, patience=0.05)
     with turns.turn("ann"):

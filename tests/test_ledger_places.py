@@ -16,7 +16,7 @@ import pytest
 
 import whosin as wi
 from test_ledger_faults import UNPRIVILEGED, open_folder, python
-from whosin.errors import BrokenHistory, StoreFailed
+from whosin.errors import BrokenHistory, InvalidInput, StoreFailed
 from whosin.ledger import Charge, Cost, place, verify
 
 __all__ = ["open_folder"]
@@ -187,6 +187,16 @@ def test_entries_that_were_lost_show_by_what_was_noted(path, tmp_path):
     with wi.Ledger(path) as ledger:
         assert ledger.answer("d", PRICE, lambda: 1, "third") == 1
         assert verify(ledger, "d").noted
+
+
+def test_a_name_fits_its_note(path):
+    """Some letters are stored as three, and the note of a longer name would run over another's."""
+    with wi.Ledger(path) as ledger:
+        with pytest.raises(InvalidInput, match="at most 200 letters"):
+            ledger.register("\U0001d160" * 200, PLAN)
+        ledger.register("\U0001f600" * 200, PLAN)
+        assert len(ledger._store.heads.read()) == len(ledger.datasets()) == 2
+        assert ledger._store.heads.path.stat().st_size == 2 * 1024
 
 
 def test_notes_never_go_back_and_survive_damage(path, tmp_path):

@@ -118,7 +118,13 @@ def test_noise_of_the_planned_scale():
 
 
 @pytest.mark.parametrize(
-    "query", [release.Count(where="who = 'p1'"), release.Rows(), release.Count(by="ward")]
+    "query",
+    [
+        release.Count(where="who = 'p1'"),
+        release.Rows(),
+        release.Count(by="ward"),
+        release.Histogram(column="ward"),
+    ],
 )
 def test_other_questions_pay_by_differential_privacy(query):
     """A condition may leave few people, of whom much is known: only a count of all is planned."""

@@ -170,3 +170,13 @@ def test_what_takes_long_is_stopped_and_others_go_on(server, monkeypatch):
     assert "takes longer" in problem(answer, 413) and "command" in answer.text
     monkeypatch.undo()
     assert server.post("/api/plan", json=PLAN).status_code == 200
+
+
+def test_edges_beyond_any_float(server):
+    body = SCENARIO | {"domains": {"age": {"lower": 0, "upper": 120, "edges": [0, 10**999]}}}
+    assert "1e100" in problem(post(server, "/api/price", body), 422, "domains.age")
+
+
+def test_an_epsilon_that_is_rounded_down_to_nothing(server):
+    body = {"adversary": {"linked": 3}, "target": {"epsilon": 5e-324}}
+    assert "a float can hold" in problem(post(server, "/api/plan", body), 422, "target.epsilon")

@@ -18,7 +18,8 @@ from whosin.app.web import access, connections
 from whosin.app.web.access import Access
 from whosin.app.web.failures import Refused
 from whosin.app.web.server import running
-from whosin.app.web.users import add_user, read_users, remove_user
+from whosin.app.web.users import add_user, read_users, remove_user, user_of
+from whosin.errors import InvalidInput
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def bearer(token: str) -> dict[str, str]:
 # Who is let in
 
 
-@pytest.mark.parametrize("damage", ["deleted", "emptied", "nobody", "damaged"])
+@pytest.mark.parametrize("damage", ["deleted", "emptied", "nobody", "damaged", "deep"])
 def test_a_lost_file_of_users_lets_nobody_in(hospital, damage):
     token = add_user(hospital.users, "Ann")
     with running(hospital) as url, program(url) as client:
@@ -50,6 +51,7 @@ def test_a_lost_file_of_users_lets_nobody_in(hospital, damage):
             hospital.users.unlink()
         else:
             texts = {"emptied": "", "nobody": '{"users": {}}', "damaged": "[1"}
+            texts["deep"] = "[" * 100_000
             hospital.users.write_text(texts[damage])
         for headers in ({}, bearer(token)):
             for path in ("/api/files", "/api/ledger", "/api/openapi.json"):
@@ -57,6 +59,20 @@ def test_a_lost_file_of_users_lets_nobody_in(hospital, damage):
                 assert answer.status_code in (401, 503), (path, answer.text)
             body = {"scenario": ONE, "request": "nobody-there"}
             assert client.post("/api/release", json=body, headers=headers).status_code in (401, 503)
+
+
+def test_one_name_is_one_person(hospital):
+    """The ledger spells names in one way; two users whom it cannot tell apart would see each
+    other's requests."""
+    composed, apart = "Zo\u00eb", "Zoe\u0308"
+    first, second = add_user(hospital.users, composed), add_user(hospital.users, apart)
+    assert user_of(read_users(hospital.users), first) is None
+    assert user_of(read_users(hospital.users), second) == composed
+    for name in (" Ann", "Ann ", "", "a\nb"):
+        with pytest.raises(InvalidInput):
+            add_user(hospital.users, name)
+    remove_user(hospital.users, apart)
+    assert not read_users(hospital.users)
 
 
 def test_a_first_user_closes_the_door_behind_everyone_else(hospital):

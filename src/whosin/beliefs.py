@@ -87,6 +87,7 @@ def worst_belief(ratio: Fraction | float, low: Fraction, high: Fraction) -> Wors
     return WorstBelief(at_high, prior, high < 1)
 
 
+@of_numbers
 def closer(ratio: Fraction | float, prior: Fraction, claim: Fraction) -> Fraction:
     """A prior belief further out than `prior`, at which γ is above a claim that is below its limit.
 

@@ -66,6 +66,8 @@ def calibrate(
     if ratio == math.inf:
         raise InvalidInput("target", "one that rules something out", "one met without any noise")
     epsilon, dp_delta, noise = _pure(target, adversary, ratio), 0.0, None
+    if not epsilon:  # it is rounded down
+        raise InvalidInput("target", "one that leaves an ε that a float can hold", "a smaller one")
     theorems = (*adversary.theorems, *target.theorems)
     failing_at = _down(failing)
     private = isinstance(target, Epsilon) and bool(failing)  # (ε, δ)-DP, which needs no T18
@@ -78,9 +80,10 @@ def calibrate(
         if adversary.group > 1:
             raise InvalidInput("delta", "0 for groups", delta)
         if private:
-            multiplier, dp_delta = hockey_stick_multiplier(rational(epsilon), failing), failing_at
+            dp_delta = failing_at
+            multiplier = hockey_stick_multiplier(rational(epsilon), rational(dp_delta))
         else:
-            gaussian = gaussian_plan(float(ratio), failing_at)
+            gaussian = gaussian_plan(_down(rational(ratio)), failing_at)
             multiplier, epsilon, dp_delta = gaussian.multiplier, gaussian.epsilon, gaussian.delta
             theorems = (*theorems, "T18")
         if query is not None:
@@ -136,7 +139,8 @@ def _uncertain(
     if isinstance(target, Epsilon):
         scale, epsilon, dp_delta = least_scale(entities, family, _log(target, ratio), delta)
     else:
-        scale, _, epsilon, dp_delta = smallest_scale(entities, family, float(ratio), delta)
+        most = _down(rational(ratio))
+        scale, _, epsilon, dp_delta = smallest_scale(entities, family, most, delta)
     if scale == 0:
         return epsilon, dp_delta, Noise("none", 0.0, 0.0, 0.0)
     alpha = math.exp(-1 / scale)

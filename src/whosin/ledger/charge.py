@@ -13,6 +13,8 @@ from whosin.ledger import chain, units
 from whosin.ledger.binding import Binding, read_binding
 
 RELATIONS = ("add-remove", "replace")
+COUNTED = "counted"
+"""The key of a question that says what of the table's rows counts."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Charge:
     """A question and its price.
 
     Attributes:
-        what: the question, as plain JSON data; a retry must ask the same.
+        what: the question, as plain JSON data; a retry must ask the same, except for `COUNTED`.
         costs: the cost under each relation; one that is missing means: no finite cost.
         guarantee: what kind of promise the answer has, such as "pure" or "k-max".
         alone: a promise that does not add (THEORY 9): nothing else may be asked of the data. Where

@@ -9,7 +9,7 @@ from whosin.calibration import Plan
 from whosin.errors import BudgetRefused
 from whosin.ledger import chain, units
 from whosin.ledger.budget import Budget
-from whosin.ledger.charge import Charge, Cost, promise_of
+from whosin.ledger.charge import COUNTED, Charge, Cost, promise_of
 from whosin.ledger.entries import Entry
 from whosin.ledger.standing import Standing, without_dust
 
@@ -124,12 +124,21 @@ def bound(standing: Standing, charge: Charge) -> dict[str, Any]:
 
 
 def other_question(before: Entry, charge: Charge, only: str | None = None) -> None:
-    """A request id stands for one question, and for one person where only that person's count."""
+    """A request id stands for one question, and for one person where only that person's count.
+
+    What of a table's rows counts follows from the table: an answer that is stored is shown with
+    what was true of it, and `other_table` sees to one that is not.
+    """
     asked = charge.to_dict()
+    paid = {key: before.body.get(key) for key in asked}
     others = only is not None and before.body.get("who") != only
-    same = chain.canonical({key: before.body.get(key) for key in asked}) == chain.canonical(asked)
-    if others or not same:
+    if others or _question(paid) != _question(asked):
         raise BudgetRefused(f"request {before.request!r} was made for another question")
+
+
+def _question(data: dict[str, Any]) -> str:
+    what = {key: value for key, value in data["what"].items() if key != COUNTED}
+    return chain.canonical({**data, "what": what})
 
 
 def other_table(before: Entry, charge: Charge, standing: Standing) -> None:

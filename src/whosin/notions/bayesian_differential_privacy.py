@@ -17,7 +17,7 @@ from whosin.exact import Number, flint_rational, is_exact, log_up
 from whosin.mechanisms import Channel, as_channel
 from whosin.notions import chains, known_rows
 from whosin.notions.base import Notion, shown
-from whosin.notions.certain import Certain, Nearest, quotient
+from whosin.notions.certain import Certain, Nearest, bracket, quotient
 from whosin.notions.level import Level, Witness
 from whosin.priors import MarkovChain, Prior
 from whosin.spaces import Records, Space
@@ -117,7 +117,9 @@ def _by_table(prior: Prior, channel: Channel) -> Level:
         known=known,
         values=(high, low),
     )
-    return Level(log_up(ratio_at), case, True, ("T14",))
+    value = log_up(ratio_at)
+    tight, lower = bracket(value, log_up(attained))
+    return Level(value, case, tight, ("T14",), lower)
 
 
 def _case(

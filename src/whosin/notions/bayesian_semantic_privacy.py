@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -18,7 +17,7 @@ from whosin.notions import known_rows
 from whosin.notions.base import Notion
 from whosin.notions.bayesian_differential_privacy import on_records
 from whosin.notions.between import Sides, between_centres
-from whosin.notions.certain import NEAR, Certain, Nearest
+from whosin.notions.certain import Certain, Nearest, bracket
 from whosin.notions.level import Level
 from whosin.notions.semantic_privacy import (
     check_default,
@@ -62,7 +61,7 @@ class BayesianSemanticPrivacy(Notion):
         upper, (row, pattern, output, reached), _ = near.certified(
             partial(_spread, certain, self.default), lambda _case: records.worlds, certain.budget
         )
-        name, exact = channel.outputs[output], True
+        name = channel.outputs[output]
         if channel.is_density:
             found = between_centres(
                 channel, mass, self.default, sides, upper, partial(pattern_rows, records)
@@ -70,21 +69,17 @@ class BayesianSemanticPrivacy(Notion):
             upper = found.upper
             if found.attained > reached:
                 reached, row, pattern, name = found.attained, found.row, found.pattern, found.output
-            exact = _same(upper, reached)
+        value = quarter_tanh_up(upper)
+        exact, lower = bracket(value, quarter_tanh_up(reached))
         return Level(
-            quarter_tanh_up(upper),
+            value,
             semantic_witness(reached, row, name, pattern_rows(records, pattern, row)),
             exact,
             () if note else ("T15",),
-            lower=None if exact else math.nextafter(quarter_tanh_up(reached), 0.0),
+            lower=lower,
             notion=self,
             note=note,
         )
-
-
-def _same(upper: Fraction | float, reached: Fraction | float) -> bool:
-    """Whether a bound and what is reached differ by no more than a certificate's rounding."""
-    return bool(upper == reached) or Fraction(upper) <= Fraction(reached) * (1 + 2 * Fraction(NEAR))
 
 
 def _search(channel: Channel, mass: Array, default: int) -> tuple[Nearest, list[Sides]]:

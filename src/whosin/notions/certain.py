@@ -2,7 +2,8 @@
 
 Numbers are FLINT rationals, or Arb balls where e^x enters. A search in floats hands over every case
 within `NEAR` of the best; the level is the largest of them. Where there are too many to recompute,
-the best is enlarged by `NEAR` instead, more than the rounding of the search.
+the best is enlarged by `NEAR` instead, more than the rounding of the search; where that shows, the
+level is a bracket.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from whosin.exact import BALL_BITS, Array, ball_ratio_upper, flint_rational, rational
 from whosin.mechanisms import Channel
+from whosin.notions.level import TOLERANCE
 from whosin.spaces import Records
 
 NEAR = 2.0**-40
@@ -86,6 +88,14 @@ def quotient(top: Any, bottom: Any) -> Fraction | float:
     if bottom == 0:
         return math.inf if top != 0 else Fraction(1)
     return rational(top / bottom)
+
+
+def bracket(value: float, attained: float) -> tuple[bool, float | None]:
+    """(whether a level is exact, its lower end where it is not), from the level and from what its
+    case attains, both rounded up: exact where no claim can tell them apart."""
+    if value <= attained * (1 + TOLERANCE):
+        return True, None
+    return False, max(0.0, math.nextafter(attained, 0.0))
 
 
 class Nearest:

@@ -14,7 +14,7 @@ from whosin.exact import flint_rational, is_exact, log_up, rational
 from whosin.mechanisms import as_channel
 from whosin.notions.base import Notion, shown
 from whosin.notions.bayesian_differential_privacy import on_records
-from whosin.notions.certain import Certain, Nearest, precisely, quotient
+from whosin.notions.certain import Certain, Nearest, bracket, precisely, quotient
 from whosin.notions.level import Level, Witness
 from whosin.priors import Prior
 from whosin.spaces import Records, Space
@@ -68,7 +68,9 @@ class Identifiability(Notion):
             known=known,
             values=values,
         )
-        return Level(max(log_up(ratio_at), 0.0), case, True, (), notion=self)
+        value, shown_by = max(log_up(ratio_at), 0.0), max(log_up(attained), 0.0)
+        tight, lower = bracket(value, shown_by)
+        return Level(value, case, tight, (), lower, notion=self)
 
 
 Found = tuple[int, tuple[int, int], tuple[int, int], int, Fraction | float]

@@ -59,7 +59,7 @@ class Level(Shown):
             is a bound and no prior of the family was found.
         exact: whether `value` is the tight level; otherwise it is an upper bound.
         theorems: the numbers of the theorems it rests on.
-        lower: for a bound, the level that the witness does attain.
+        lower: for a bound, the level that the witness does attain; for averages a lower bound.
         notion: what was measured.
         note: what the level leaves out, in a sentence; empty where nothing.
         nearer: where the level is a limit, the case of the same kind that is above a given claim.

@@ -12,6 +12,7 @@ from whosin.exact import BALL_BITS, Array, ball_up, flint_array, flint_rational
 from whosin.mechanisms import Channel, as_channel
 from whosin.notions.base import Notion
 from whosin.notions.bayesian_differential_privacy import on_records
+from whosin.notions.certain import bracket
 from whosin.notions.level import Level
 from whosin.priors import Prior
 from whosin.spaces import Records, Space
@@ -43,8 +44,11 @@ class MutualInformation(Notion):
         assert isinstance(channel.space, Records)
         mass = self.prior.on_records(channel.space, flint_rational)
         few = channel.likelihoods.size <= FEW
-        value = _in_balls(mass, channel) if few else _in_floats(mass, channel)
-        return Level(value, None, True, (), notion=self)
+        if few:
+            return Level(_in_balls(mass, channel), None, True, (), notion=self)
+        value, least = _in_floats(mass, channel)
+        exact, lower = bracket(value, least)
+        return Level(value, None, exact, (), lower, notion=self)
 
 
 def _in_balls(mass: Array, channel: Channel) -> float:
@@ -71,8 +75,8 @@ def _in_balls(mass: Array, channel: Channel) -> float:
     return max(ball_up(total), 0.0)
 
 
-def _in_floats(mass: Array, channel: Channel) -> float:
-    """The same sum in floats, plus more than its rounding.
+def _in_floats(mass: Array, channel: Channel) -> tuple[float, float]:
+    """The same sum in floats, plus and minus more than its rounding.
 
     Every input is within 2^−52 of the truth, a sum over N worlds within N times that, and a
     logarithm errs by as much more as it is large; fsum adds without error.
@@ -87,4 +91,5 @@ def _in_floats(mass: Array, channel: Channel) -> float:
     possible = joint > 0
     value = math.fsum(np.where(possible, terms, 0.0).ravel().tolist())
     rounding = float(np.where(possible, size, 0.0).sum()) * (len(mass) + 16) * 2.0**-52
-    return max(math.nextafter(value + rounding, math.inf), 0.0)
+    above, below = math.nextafter(value + rounding, math.inf), value - rounding
+    return max(above, 0.0), max(math.nextafter(below, -math.inf), 0.0)

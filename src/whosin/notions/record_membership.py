@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import ClassVar
 
 from whosin import beliefs
-from whosin.exact import Number, exp_up, is_exact, rational
+from whosin.exact import Number, exp_up, is_exact, log_up, rational
 from whosin.notions.base import Notion, shown
 from whosin.notions.bayesian_differential_privacy import BayesianDifferentialPrivacy
-from whosin.notions.level import Level
+from whosin.notions.level import Level, Witness
 from whosin.priors import Prior
 from whosin.spaces import Space
 
@@ -44,23 +44,36 @@ class RecordMembership(Notion):
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         found = BayesianDifferentialPrivacy(self.prior).measure(mechanism, space)
-        case = found.witness
-        if case is not None:
-            exact = is_exact(case.ratio)
-            ratio = case.ratio if case.ratio == math.inf else max(rational(case.ratio), Fraction(1))
-            worst = beliefs.worst_belief(ratio, Fraction(0), Fraction(1))
-            after = beliefs.posterior(ratio, worst.prior)
-            case = replace(
-                case,
-                prior=shown(worst.prior, exact),
+        most = found.witness
+        if most is None:
+            return Level(_gamma(found.value), None, found.exact, found.theorems, notion=self)
+        exact = is_exact(most.ratio)
+        ratio = most.ratio if most.ratio == math.inf else max(rational(most.ratio), Fraction(1))
+        worst = beliefs.worst_belief(ratio, Fraction(0), Fraction(1))
+
+        def case_at(belief: Fraction) -> Witness:
+            after = beliefs.posterior(ratio, belief)
+            return replace(
+                most,
+                prior=shown(belief, exact),
                 posterior=shown(after, exact),
                 attained=worst.attained,
             )
-            if found.exact:
-                value = shown(worst.gamma, exact)
-                return Level(value, case, True, found.theorems, notion=self)
-        lower = None if found.lower is None else _gamma(found.lower)
-        return Level(_gamma(found.value), case, found.exact, found.theorems, lower, notion=self)
+
+        value, lower = _gamma(found.value), None
+        if found.lower is not None:
+            lower = _gamma(found.lower)
+        elif log_up(ratio) >= found.value:
+            value = shown(worst.gamma, exact)
+        return Level(
+            value,
+            case_at(worst.prior),
+            found.exact,
+            found.theorems,
+            lower,
+            notion=self,
+            nearer=lambda claim: case_at(beliefs.closer(ratio, worst.prior, claim)),
+        )
 
 
 def _gamma(epsilon: Number) -> Number:

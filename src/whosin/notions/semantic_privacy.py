@@ -23,7 +23,7 @@ from whosin.exact import (
 from whosin.mechanisms import as_channel
 from whosin.notions.base import Notion
 from whosin.notions.bayesian_differential_privacy import on_records
-from whosin.notions.certain import Certain, Nearest, precisely
+from whosin.notions.certain import Certain, Nearest, bracket, precisely
 from whosin.notions.level import Level, Witness
 from whosin.spaces import Records, Space
 
@@ -62,7 +62,9 @@ class SemanticPrivacy(Notion):
             partial(_spread, certain, self.default), lambda _case: records.worlds, certain.budget
         )
         case = semantic_witness(attained, row, channel.outputs[output], None)
-        return Level(quarter_tanh_up(spread_at), case, True, ("T15",), notion=self)
+        value = quarter_tanh_up(spread_at)
+        tight, lower = bracket(value, quarter_tanh_up(attained))
+        return Level(value, case, tight, ("T15",), lower, notion=self)
 
 
 def _spread(

@@ -90,7 +90,10 @@ class Range:
         if not isinstance(self.edges, list | tuple):
             raise InvalidInput("edges", "a list of numbers", repr(self.edges))
         object.__setattr__(self, "edges", tuple(self.edges))
-        edges = [float(rational(edge, "edges")) for edge in self.edges]
+        exact = [rational(edge, "edges") for edge in self.edges]
+        if any(abs(edge) > LARGEST for edge in exact):
+            raise InvalidInput("edges", "numbers between -1e100 and 1e100", "a larger one")
+        edges = list(map(float, exact))
         if edges and (len(edges) < 2 or edges != sorted(set(edges))):
             raise InvalidInput("edges", "at least two numbers, rising", list(self.edges))
         if len(edges) > MOST_VALUES:

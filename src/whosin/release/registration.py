@@ -14,7 +14,7 @@ from whosin.ledger.binding import Binding
 from whosin.release.domains import Domain, Range
 from whosin.release.fingerprint import fingerprint
 from whosin.release.queries import Maximum, Query
-from whosin.release.table import Table
+from whosin.release.table import COLUMN, EACH_ROW, ROW, Table
 
 KINDS = ("boolean", "integer", "numeric", "string", "temporal", "nested")
 NUMBERS = ("lower", "upper", "step", "edges")
@@ -31,7 +31,7 @@ def binding_of(table: Table, queries: Iterable[Query] = (), *, rows: bool = Fals
     if len(universes) > 1:
         raise InvalidInput("universe", "the same for every maximum", f"{len(universes)} of them")
     return Binding(
-        entity=table.entity,
+        entity=_entity(table),
         rows=table.rows,
         groups=table.groups,
         domains={name: _plain(domain) for name, domain in table.domains.items()},
@@ -55,6 +55,12 @@ def universe_of(query: Query) -> str | None:
     if not isinstance(query, Maximum):
         return None
     return chain.digest(chain.canonical([[str(who), str(value)] for who, value in query.ranked()]))
+
+
+def _entity(table: Table) -> str:
+    """Whose rows they are: a column that is called like "each row" is not each row."""
+    mistakable = not table.by_row and table.entity in (ROW, EACH_ROW)
+    return COLUMN + table.entity if mistakable else table.entity
 
 
 def _kind(column_type: Any) -> str:

@@ -21,6 +21,7 @@ from whosin.errors import BudgetRefused, InvalidInput, ScanFailed, WhosinError
 from whosin.ledger import Debit, Ledger, Standing, refusal, units
 from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Charge, Cost
+from whosin.ledger.names import read_name
 from whosin.ledger.registration import copied
 from whosin.release.answer import Answer, Release
 from whosin.release.batch import asked_of, price
@@ -85,7 +86,7 @@ class Session:
             raise InvalidInput("plan", "a Plan, such as calibrate(…) makes", type(plan).__name__)
         self.table, self.plan, self.share, self.curator = table, plan, share, curator
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, who=who)
-        self.dataset = dataset if dataset is not None else table.name
+        self.dataset = read_name(dataset if dataset is not None else table.name, "dataset")
         self.request = uuid.uuid4().hex if request is None else _request(request)
         self.notes: tuple[str, ...] = ()
         self._spent, self._asked = Cost(0, 0), 0

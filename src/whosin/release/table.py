@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from whosin.errors import InvalidInput
 from whosin.release.casts import usable
@@ -179,10 +180,10 @@ def positive(value: object, field: str) -> int:
 
 def dataset_name(source: object) -> str:
     """What a ledger calls a table that has no name of its own: its file, or its name in a database,
-    without folder and ending."""
+    without folder and ending, as a ledger spells names."""
     if not isinstance(source, str | Path):
         raise InvalidInput("name", "given for a table in memory: the dataset's name", "nothing")
-    text = str(source)
+    text = normalize("NFC", str(source))
     if "::" in text:
         return text.rpartition("::")[2]
     parts = [part for part in Path(text).parts if not any(letter in part for letter in "*?[")]

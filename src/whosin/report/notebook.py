@@ -43,7 +43,8 @@ def _(level: Level) -> str:
         f"<h3>{unit} {'=' if level.exact else '≤'} {escape(short(level.value))}</h3>",
     ]
     if level.lower is not None:
-        parts.append(f"<p>and at least {escape(short(level.lower))}, by this case</p>")
+        by = "" if level.witness is None else ", by this case"
+        parts.append(f"<p>and at least {escape(short(level.lower))}{by}</p>")
     if level.note:
         parts.append(f"<p>{escape(level.note)}</p>")
     case = level.witness

@@ -46,7 +46,8 @@ def print_level(level: Level, notion: Notion, *, claim: Fraction | None = None) 
     console.print(f"[bold]{escape(title(notion))}[/bold]")
     console.print(f"{notion.unit} is {_value(level)}", soft_wrap=True)
     if level.lower is not None:
-        console.print(f"and at least {short(level.lower)}, by the case below")
+        by = "" if level.witness is None else ", by the case below"
+        console.print(f"and at least {short(level.lower)}{by}")
     case = level.witness if claim is None else level.refutation(claim) or level.witness
     if case is not None:
         console.print(_witness(case))

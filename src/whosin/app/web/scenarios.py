@@ -19,7 +19,7 @@ from whosin.app.web import folder, outputs
 from whosin.app.web.failures import Refused, at
 from whosin.app.web.models import ScenarioBody, data
 from whosin.app.web.settings import Settings
-from whosin.app.web.visitors import Visitor
+from whosin.app.web.visitors import Visitor, has_ledger
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError
 from whosin.ledger import Ledger, Standing, refusal
@@ -188,7 +188,7 @@ def _query_field(place: int) -> Iterator[None]:
 
 def standing_of(settings: Settings, dataset: str) -> Standing | None:
     """Where a dataset stands, if its ledger knows it; nothing is made."""
-    if "://" not in settings.ledger and not Path(settings.ledger).exists():
+    if not has_ledger(settings):
         return None
     with Ledger(settings.ledger, create=False) as ledger:
         return ledger.standing(dataset) if dataset in ledger.datasets() else None

@@ -1,9 +1,10 @@
 """Turns: at most so many at a time, and fairly between people.
 
 Contract: whoever has the fewest tasks running goes first, and among those whoever was served
-longest ago, so that one person's many requests do not hold up another's one. Everyone may have a
-number of requests under way, and all together a number waiting; beyond that, and after waiting for
-long, a request is refused at once.
+longest ago, so that one person's many requests do not hold up another's one. Where there are
+several turns, one person never has all of them: the last is kept for somebody else. Everyone may
+have a number of requests under way, and all together a number waiting; beyond that, and after
+waiting for long, a request is refused at once.
 """
 
 from __future__ import annotations
@@ -87,7 +88,10 @@ class Turns:
         """The ticket whose turn it is, if there is room."""
         if self._free() <= 0:
             return None
-        asking = [who for who, queue in self._queues.items() if queue]
+        most = max(1, self.at_once - 1)
+        asking = [
+            who for who, queue in self._queues.items() if queue and self._running.get(who, 0) < most
+        ]
         if not asking:
             return None
         first = min(asking, key=lambda who: (self._running.get(who, 0), self._served.get(who, -1)))

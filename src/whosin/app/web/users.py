@@ -12,8 +12,11 @@ import json
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
+from whosin import documents
 from whosin.errors import InvalidInput, StoreFailed
+from whosin.ledger.names import read_name
 
 LONGEST_NAME = 100
 
@@ -25,7 +28,8 @@ def add_user(path: Path, name: str, curator: bool = False) -> str:
         curator: whether they see everyone's requests, and open budgets and bring files where the
             server lets them.
     """
-    if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+    name = read_name(name, "--add-user")  # as the ledger spells it: one name, one person
+    if len(name) > LONGEST_NAME:
         raise InvalidInput("--add-user", f"a name of at most {LONGEST_NAME} letters", repr(name))
     if not path.resolve().parent.is_dir():
         raise InvalidInput("--users", "a file in an existing folder", path.name)
@@ -40,6 +44,7 @@ def add_user(path: Path, name: str, curator: bool = False) -> str:
 def remove_user(path: Path, name: str) -> None:
     """Take a user's token back; sessions that it began end with it."""
     known = read_users(path)
+    name = name if name in known else read_name(name, "--remove-user")
     if name not in known:
         raise InvalidInput("--remove-user", "a user of this server", repr(name[:LONGEST_NAME]))
     del known[name]
@@ -48,24 +53,31 @@ def remove_user(path: Path, name: str) -> None:
 
 def read_users(path: Path) -> dict[str, str]:
     """Names and digests; nobody if there is no file."""
+    data = _read(path)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
         return {str(name): str(digest) for name, digest in data["users"].items()}
-    except FileNotFoundError:
-        return {}
-    except (ValueError, KeyError, AttributeError, TypeError):
-        raise StoreFailed(f"{path.name} is not a file of users") from None
+    except (KeyError, AttributeError, TypeError):
+        raise _damaged(path) from None
 
 
 def read_curators(path: Path) -> set[str]:
     """The users who may decide; nobody if the file does not say."""
+    data = _read(path)
+    listed = data.get("curators", []) if isinstance(data, dict) else []
+    return {str(name) for name in listed} if isinstance(listed, list) else set()
+
+
+def _read(path: Path) -> Any:
     try:
-        listed = json.loads(path.read_text(encoding="utf-8")).get("curators", [])
-        return {str(name) for name in listed} if isinstance(listed, list) else set()
+        return documents.read_json(path, path.name)
     except FileNotFoundError:
-        return set()
-    except (ValueError, AttributeError):
-        raise StoreFailed(f"{path.name} is not a file of users") from None
+        return {"users": {}}
+    except InvalidInput:
+        raise _damaged(path) from None
+
+
+def _damaged(path: Path) -> StoreFailed:
+    return StoreFailed(f"{path.name} is not a file of users")
 
 
 def user_of(users: dict[str, str], token: str | None) -> str | None:

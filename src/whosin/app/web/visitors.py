@@ -15,6 +15,7 @@ from fastapi import Request
 
 from whosin.app.web.settings import Settings
 from whosin.app.web.users import read_curators
+from whosin.errors import InvalidInput
 from whosin.ledger import Entry, Ledger
 
 
@@ -37,7 +38,7 @@ class Visitor:
         """The datasets whose tables may be seen: all for a curator, else those with a budget."""
         if self.curator:
             return None
-        if "://" not in settings.ledger and not Path(settings.ledger).exists():
+        if not has_ledger(settings):
             return set()
         with self.ledger(settings, create=False) as ledger:
             return set(ledger.datasets())
@@ -45,6 +46,22 @@ class Visitor:
     def sees(self, entry: Entry) -> bool:
         """Whether an entry may be shown: what is about nobody's request, or about one's own."""
         return self.curator or entry.request is None or entry.body.get("who") == self.name
+
+
+def has_ledger(settings: Settings) -> bool:
+    """Whether the server's ledger is there. A file is made with the first release, and is empty for
+    as long as another process is making it."""
+    if "://" in settings.ledger:
+        return True
+    if not Path(settings.ledger).exists():
+        return False
+    try:
+        with Ledger(settings.ledger, create=False):
+            return True
+    except InvalidInput as error:
+        if error.got == "an empty database":
+            return False
+        raise
 
 
 def visitor_of(request: Request, settings: Settings) -> Visitor:

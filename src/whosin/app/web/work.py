@@ -46,7 +46,7 @@ class Work:
 
     def __init__(self, settings: Settings, nursery: Nursery = SHARED) -> None:
         self.nursery = nursery
-        self.quick_turns = Turns(max(2, min(8, os.cpu_count() or 2)))
+        self.quick_turns = Turns(max(3, min(8, os.cpu_count() or 2)))
         self.scan_turns = Turns(SCANS)
         hint = "whoever runs the server can allow more"
         self.scan_limits = Limits(settings.scan_seconds, settings.scan_memory, hint)

@@ -2,7 +2,7 @@
 
 Contract: a draft is whole, and its digest names it. It gets the public name after the ledger has
 stored that digest: a table that was drawn and not stored is never published, and one that was
-stored is still there after a crash.
+stored is still there after a crash. What a killed process leaves is for its owner only.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any
 
 from whosin.release.engines.base import Written, draft_name
 
+PRIVATE = 0o600
+
 
 def write_draft(batches: Iterable[Any], schema: Any, path: Path) -> Written:
     """Write RecordBatches beside the file's place."""
@@ -24,7 +26,9 @@ def write_draft(batches: Iterable[Any], schema: Any, path: Path) -> Written:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     rows = 0
     try:
-        with pq.ParquetWriter(partial, schema) as writer:
+        partial.unlink(missing_ok=True)
+        made = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+        with os.fdopen(made, "wb") as out, pq.ParquetWriter(out, schema) as writer:
             for batch in batches:
                 writer.write_batch(batch)
                 rows += batch.num_rows

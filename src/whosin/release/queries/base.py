@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
+from whosin.ledger.charge import COUNTED
 from whosin.release.counted import Caution, Counted
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer, Share
@@ -92,7 +93,7 @@ class Query(ABC):
 
     def asked(self, table: Table) -> dict[str, Any]:
         """The question to a table, with what counts in its answer: what the ledger keeps."""
-        return self.question() | {"counted": self.counted(table).to_dict()}
+        return self.question() | {COUNTED: self.counted(table).to_dict()}
 
     def question(self) -> dict[str, Any]:
         """The query as JSON data: what was asked."""

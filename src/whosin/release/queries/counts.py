@@ -26,7 +26,7 @@ class Count(Linear):
 
     def offer(self, table: Table, share: Share) -> Offer:
         planned = planned_count(share.plan)
-        if planned is None or self.where is not None or self.by:
+        if planned is None or self.where is not None or self.cells(table).columns:
             return super().offer(table, share)
         return self._as_planned(table, share, planned)
 

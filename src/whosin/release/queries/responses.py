@@ -67,7 +67,7 @@ def uniform_response(cells: int, epsilon: Fraction) -> Response:
     """E_d (Wang14 eq. 30)."""
     if cells < 2:
         raise InvalidInput("columns", "at least two cells together", cells)
-    g = exp_down(_below(epsilon))
+    g = max(exp_down(_below(epsilon)), Fraction(1))
     kept = g / (g + cells - 1)
     return Response("E_d", cells, log_up(g), kept, 1 - kept)
 
@@ -82,7 +82,7 @@ def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Re
     total = sum(read, Fraction(0))
     if abs(total - 1) > Fraction(1, 10**9):
         raise InvalidInput("prior", "probabilities that add up to 1", float(total))
-    g = exp_down(_below(epsilon))
+    g = max(exp_down(_below(epsilon)), Fraction(1))
     shown, changed = kept_values(tuple(p / total for p in read), g)
     level = log_up(g) if len(shown) > 1 else 0.0
     kept = g / (g + len(shown) - 1)

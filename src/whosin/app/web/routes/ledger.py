@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -14,7 +13,7 @@ from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.routes.files import settings_of
 from whosin.app.web.routes.plan import Section, sections
 from whosin.app.web.settings import Settings
-from whosin.app.web.visitors import Visitor, visitor_of
+from whosin.app.web.visitors import Visitor, has_ledger, visitor_of
 from whosin.errors import BrokenHistory, InvalidInput
 from whosin.ledger import Ledger, verify
 from whosin.report.budget import entry_row, standing_card
@@ -55,7 +54,7 @@ def list_datasets(request: Request) -> Datasets:
 def datasets(settings: Settings) -> Datasets:
     """The task."""
     where = settings.ledger
-    if "://" not in where and not Path(where).exists():
+    if not has_ledger(settings):
         return Datasets(datasets=[])
     with Ledger(where, create=False) as ledger:
         standings = [ledger.standing(name) for name in ledger.datasets()]
@@ -82,7 +81,7 @@ def show_history(request: Request, dataset: Annotated[str, Query(max_length=200)
 def history(settings: Settings, dataset: str, visitor: Visitor) -> History:
     """The task. A user sees own requests, and of others' only what they add up to."""
     where = settings.ledger
-    if "://" not in where and not Path(where).exists():
+    if not has_ledger(settings):
         raise InvalidInput("dataset", "one that the ledger knows; it is empty", repr(dataset))
     with Ledger(where, create=False) as ledger:
         standing, entries, _ = ledger.record(dataset)
