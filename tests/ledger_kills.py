@@ -134,7 +134,7 @@ def main() -> None:
     dataset = given.folder.name
     with wi.Ledger(given.url) as ledger:  # closed before the first child is made
         # Three quarters of all requests can be paid for.
-        most = WORKERS * given.debits * 9 // 16 / 1000
+        most = (WORKERS * given.debits * 9 // 16 + 0.5) / 1000  # half a price for rounding
         ledger.register(dataset, wi.calibrate(wi.Epsilon(str(most))))
     began = time.perf_counter()
     killed = run(given.url, given.folder, dataset, given.debits, given.kills, given.seed)

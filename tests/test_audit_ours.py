@@ -238,11 +238,33 @@ def top_level(offer, worlds):
 
 
 def median_level(offer, worlds):
-    scores = [
-        [-abs(2 * sum(x < point for _, x, _ in rows) - len(rows)) for point in (0, 5, 10)]
-        for rows in worlds
-    ]
-    return oracle.level(*scores, 1, float(offer.details["scale"]))
+    """The three selections of a median, by the definition of their scores: the value, and an end
+    on each side, for which `shift` rows that nobody owns lie beyond the range."""
+    points, shift = (0, 5, 10), offer.details["shift"]
+
+    def scores(rows, rounded, shifted, side=1):
+        values = [side * rounded(x) for _, x, _ in rows]
+        ends = sorted(side * point for point in points)
+        below = [(sum(v < c for v in values), sum(v <= c for v in values)) for c in ends]
+        wanted = len(rows) - shifted
+        found = [-max(2 * less - wanted, wanted - 2 * most, 0) for less, most in below]
+        return found if not shifted else [-max(wanted, 0), *found]
+
+    def down(x):
+        return max(point for point in points if point <= x)
+
+    def up(x):
+        return min(point for point in points if point >= x)
+
+    def nearest(x):
+        return min(points, key=lambda point: (abs(point - x), -point))
+
+    parts = (
+        ([scores(rows, nearest, 0) for rows in worlds], "value"),
+        ([scores(rows, down, shift) for rows in worlds], "end"),
+        ([scores(rows, up, shift, -1) for rows in worlds], "end"),
+    )
+    return sum(oracle.level(*pair, 1, float(offer.details[scale])) for pair, scale in parts)
 
 
 def table_level(offer, worlds):
@@ -264,6 +286,7 @@ def table_level(offer, worlds):
 FEW = [(1, 2, "A"), (2, 5, "A"), (3, 7, "B")]
 MORE = [*FEW, (4, 10, "A")]
 SWAPPED = [*FEW, (4, 10, "B")]
+HIGH = [(1, 0, "A"), (2, 10, "A"), (3, 10, "A")]
 CROWD = [(who, 5, "A") for who in range(9)]
 FREE, FIXED = wi.families.Independent(), wi.families.FixedSize()
 UNINFORMED = wi.families.Uninformed()
@@ -273,7 +296,7 @@ QUERIES = {
     "mean": (release.Mean(column="x"), FREE, MORE, FEW, shifted(5, 1)),
     "histogram": (release.Histogram(column="w"), FIXED, MORE, SWAPPED, shifted(2)),
     "top": (release.Top(by="w", k=1), FIXED, MORE, SWAPPED, top_level),
-    "quantile": (release.Quantile(column="x", points=3), FREE, MORE, FEW, median_level),
+    "quantile": (release.Quantile(column="x", points=3), FREE, HIGH, HIGH[:2], median_level),
     "keys": (release.Keys(column="w"), FREE, CROWD, CROWD[1:], shifted(1)),
     "synthetic": (
         release.Synthetic(columns=["w"], path="table.parquet"),
@@ -314,11 +337,12 @@ def written(monkeypatch):
 @pytest.mark.parametrize("kind", QUERIES)
 def test_queries_of_a_release(kind, written):
     """Answers as a session gives them, with a person more or less, or with another in their place;
-    and the same under a plan of four times the ε, which the attack refutes."""
+    and the same under a plan of many times the ε, which the attack refutes. (A selection's noise
+    is for scores that move against each other; these move one way, and show half of it.)"""
     found, exact, promised = audited_query(kind, 1, SURE, written)
     shown(f"{kind} of a release", found.epsilon, exact, promised)
     assert found.epsilon <= exact <= promised
-    loose, more, _ = audited_query(kind, 4, "0.95", written)
+    loose, more, _ = audited_query(kind, 8 if kind == "quantile" else 4, "0.95", written)
     assert loose.refutes(promised) and more > 3
 
 

@@ -197,7 +197,19 @@ def test_chains_of_unlikely_steps_are_refused():
         [1 - Fraction(1, 10**200), Fraction(1, 10**200)],
         [[1 - Fraction(1, 10**200), Fraction(1, 10**200)], ["1/2", "1/2"]],
     )
-    with pytest.raises(Unsupported, match="smallest"):
+    with pytest.raises(Unsupported, match="too small for its leakage"):
         BayesianDifferentialPrivacy(chain).measure(
             wi.mechanisms.Laplace("sum", 1), wi.Records(6, 2)
         )
+
+
+@pytest.mark.parametrize("homogeneous", [True, False])
+def test_chains_of_many_values_with_rare_steps_are_measured(homogeneous):
+    """Rare steps are no reason to refuse: only what gets too small for floats is."""
+    rare = Fraction(1, 1000)
+    matrix = [[1 - 9 * rare if x == y else rare for y in range(10)] for x in range(10)]
+    chain = priors.MarkovChain([Fraction(1, 10)] * 10, matrix if homogeneous else [matrix] * 3)
+    level = BayesianDifferentialPrivacy(chain).measure(
+        wi.mechanisms.Laplace("sum", 5), wi.Records(4, 10)
+    )
+    assert 0 < level.value < math.inf

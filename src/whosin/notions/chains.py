@@ -38,6 +38,10 @@ WORK = 6e9
 """Element operations that a sweep may take."""
 CLOSED = 1e-11
 """A bracket as narrow as this is closed: it is of the order of rounding."""
+UNLIKELY = 1e-140
+"""Products of two probabilities above it are far above the smallest float."""
+FARTHEST = 1000
+"""How many steps of one matrix are looked at; a chain that mixes has long done so."""
 TINY = 1e-290
 """Densities below this have lost digits to underflow."""
 WINDOWS = (16, 24, 32, 48, 64, 96, 128, 160, 200, 256, 360, 512, 1024)
@@ -58,9 +62,9 @@ def leakage(prior: MarkovChain, space: Records, query: Query) -> Level:
     """The Bayesian-DP leakage of the query under the chain, in nats, with its window."""
     prior.check_records(space)
     rows = space.rows
-    _refuse_unlikely_steps(prior, rows)
     marginals = prior.marginals(rows)
     if prior.homogeneous:
+        _refuse_unlikely_steps(prior, rows)
         reach, (left, right) = _choose(prior, rows, query, marginals)
         found = _sweep(prior, rows, query, marginals, reach, None)
     else:
@@ -70,6 +74,7 @@ def leakage(prior: MarkovChain, space: Records, query: Query) -> Level:
                 f"a chain with a matrix a step over {rows} rows is beyond reach; "
                 "one matrix for all steps reaches thousands of rows"
             )
+        _refuse_unlikely_steps(prior, rows)
         found = Found()
         for row in range(rows):
             _merge(found, _sweep(prior, rows, query, marginals, reach, row))
@@ -81,18 +86,24 @@ def leakage(prior: MarkovChain, space: Records, query: Query) -> Level:
 
 
 def _refuse_unlikely_steps(prior: MarkovChain, rows: int) -> None:
-    """Steps so unlikely that what needs a few of them would underflow, and pass for impossible.
-
-    Every row of a matrix has a likely step, so between any two values that can follow each other a
-    path needs at most about m² unlikely ones; with a matrix a step it may need one at each.
-    """
-    steps = (p for matrix in prior.steps for line in matrix for p in line)
-    least = min(p for p in (*prior.start, *steps) if p > 0)
-    times = prior.values**2 if prior.homogeneous else rows
-    if math.log(least.numerator) - math.log(least.denominator) < math.log(TINY) / (2 * times):
+    """Refuse a chain that gets from one value to another with a probability too small for floats,
+    which would pass for impossible: every distance is compared with what is possible."""
+    ends = [1] if prior.homogeneous else list(range(rows - 1, 0, -1))
+    floats = [np.array(matrix, dtype=float) for matrix in prior.steps]
+    possible = [np.array([[p > 0 for p in line] for line in matrix]) for matrix in prior.steps]
+    unlikely = min(p for p in prior.start if p > 0) < UNLIKELY
+    for last in ends:
+        table, reachable = np.eye(prior.values), np.eye(prior.values, dtype=bool)
+        distances = min(rows - 1, FARTHEST) if prior.homogeneous else last
+        for distance in range(distances):
+            step = 0 if prior.homogeneous else last - 1 - distance
+            table, reachable = floats[step] @ table, possible[step] @ reachable
+            unlikely = unlikely or bool(table[reachable].min() < UNLIKELY)
+    if unlikely:
         raise Unsupported(
-            f"a step of the chain has a probability of {float(least):.3g}, and several of those "
-            "are below the smallest number there is; give it more probability, or none"
+            "the chain begins somewhere, or gets from one value to another, with a probability of "
+            f"less than {UNLIKELY:g}, too small for its leakage to be computed; give it more "
+            "probability, or none"
         )
 
 
