@@ -236,7 +236,8 @@ def table_leak(people: int, tmp_path, epsilon: int = 1) -> float:
     found = []
     for ward in "AB":
         data = oracle.table({"who": list(range(people)), "w": [ward] * people}, {"w": ["A", "B"]})
-        query.answer(data, query.offer(data, oracle.share(epsilon, relation="replace")))
+        drawn = query.answer(data, query.offer(data, oracle.share(epsilon, relation="replace")))
+        assert query.publish(data, drawn, drawn) is None
         column = pq.read_table(tmp_path / "o.parquet").column("w").to_pylist()
         places = np.array([["A", "B", "other"].index(each) for each in column])
         np.random.default_rng(1).shuffle(places)

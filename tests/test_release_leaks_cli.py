@@ -131,7 +131,7 @@ SAVED = {"parquet": ("--save", "a.csv"), "csv": ("--json", "--save", "a.json")}
 def compare(folder: Path, kind: str, names: list[str]) -> None:
     truth = seen(folder / "plain", TABLES["plain"], kind, *SAVED[kind])
     assert (truth["code"], truth["err"]) == (0, "")
-    assert len(truth["files"]) == (7 if kind == "parquet" else 3)
+    assert len(truth["files"]) == (8 if kind == "parquet" else 4)
     for name in names:
         assert seen(folder / name, TABLES[name], kind, *SAVED[kind]) == truth, name
 
