@@ -55,7 +55,7 @@ def by_case(data: Any, column: str, domain: Values) -> Any:
 def places(engine: Any, rows: dict[str, pa.Array], domains: dict[str, Values]) -> list[Any]:
     """(row, places by the join, places by CASE), sorted by row."""
     numbered = pa.table({"row": list(range(len(next(iter(rows.values()))))), **rows})
-    table = Table(numbered, "row", domains, name="t", engine=engine)
+    table = Table(numbered, "column:row", domains, name="t", engine=engine)
     cells = Cells.of(table, list(domains))
     cases = {f"case_{c}": by_case(table.data, c, domain) for c, domain in domains.items()}
     found = engine.run(cells.coded(table.data, row=table.data["row"], **cases))
