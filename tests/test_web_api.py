@@ -447,10 +447,12 @@ def test_a_killed_server_takes_its_processes_along(hospital):
         url = process.stdout.readline().split()[3]
         with program(url) as client:
             lost = pool.submit(client.post, "/api/release", json=body)
-            assert appears(hospital.folder / "scanning")
-            started = descendants(process.pid)
-            assert len(started) == 2  # what forks, and what was forked
-            process.kill()
+            try:
+                assert appears(hospital.folder / "scanning")
+                started = descendants(process.pid)
+                assert len(started) >= 2  # what forks, and what was forked
+            finally:
+                process.kill()
             with pytest.raises(httpx.TransportError):
                 lost.result()
     end = time.monotonic() + 20
