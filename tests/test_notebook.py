@@ -61,8 +61,6 @@ def test_a_table_opens_in_a_real_kernel(tmp_path, widgets):
     import nbclient
     import nbformat
 
-    if widgets:
-        pytest.importorskip("ipywidgets")
     people = "".join(f"p{n},{'xy'[n % 2]}\n" for n in range(50))
     (tmp_path / "wards.csv").write_text(f"who,ward\n{people}", encoding="utf-8")
     cells = [nbformat.v4.new_code_cell(each.format(blocked=not widgets)) for each in CELLS]
