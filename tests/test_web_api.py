@@ -427,6 +427,7 @@ def test_a_crash_leaves_the_debit_and_no_second_answer(server, hospital, monkeyp
 
 SERVER = """
 import sys
+sys.path.insert(0, sys.argv[2])
 from _pytest.monkeypatch import MonkeyPatch
 from web_faults import waiting_scan, with_fault
 from whosin.app.cli.main import main
@@ -438,7 +439,7 @@ main(["serve", "--folder", sys.argv[1], "--port", "0"])
 def test_a_killed_server_takes_its_processes_along(hospital):
     """The server is killed while a table is scanned; a new one goes on under the same id."""
     body = {"scenario": ONE, "request": "killed-midway"}
-    command = [sys.executable, "-c", SERVER, str(hospital.folder)]
+    command = [sys.executable, "-c", SERVER, str(hospital.folder), str(Path(__file__).parent)]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
         ThreadPoolExecutor(1) as pool,
