@@ -24,6 +24,9 @@ from whosin.audit.sampling import one_draw
 from whosin.audit.scores import Rate, Scores, scores
 from whosin.audit.search import search
 from whosin.audit.two_worlds import check_claim, two_worlds
+from whosin.extras import needs
+
+needs("audit")
 
 __all__ = [
     "Audit",

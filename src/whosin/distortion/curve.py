@@ -17,6 +17,7 @@ from whosin.distortion.optimum import NOTIONS, Optimum
 from whosin.distortion.structure import Structure
 from whosin.distortion.symmetry import structure
 from whosin.errors import UnknownName
+from whosin.extras import needs
 from whosin.priors import Prior
 from whosin.spaces import Space
 
@@ -48,6 +49,7 @@ def curves(
         points: how many to compute for each notion.
         progress: called with the notion, how many points are done and how many there are.
     """
+    needs("tradeoff")
     whole(points, "points", 2)
     for notion in listed(notions, "notions", f"a list of {', '.join(NOTIONS)}"):
         if notion not in NOTIONS:

@@ -9,6 +9,8 @@ Names are imported when they are first used, so that counting a file starts at o
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from whosin.extras import needs
+
 if TYPE_CHECKING:
     from whosin.gwas.counting import count_bed as count_bed
     from whosin.gwas.distance import distance_scores as distance_scores
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from whosin.gwas.statistics import p_values as p_values
     from whosin.gwas.study import Study as Study
     from whosin.gwas.study import read_study as read_study
+
+needs("gwas")
 
 _NAMES = {
     "Offer": "offer",

@@ -24,6 +24,7 @@ from whosin.isolation.messages import place
 STATUS: tuple[tuple[type[errors.WhosinError], int], ...] = (
     (errors.BudgetRefused, 409),
     (errors.BrokenHistory, 409),
+    (errors.MissingExtra, 501),
     (errors.ScanFailed, 503),
     (errors.StoreFailed, 503),
     (errors.TooLarge, 413),

@@ -20,24 +20,21 @@ from pydantic import BaseModel
 from whosin.app.web.failures import Refused
 from whosin.app.web.settings import Settings
 from whosin.app.web.turns import Turns
+from whosin.extras import installed
 from whosin.isolation import Limits, Nursery
 
 QUICK = Limits(30.0, 1 << 30, "the command takes more than the page", processor=8.0)
 SCANS = 2
-MODULES = (
-    "whosin.app.web.server",
-    "altair",
-    "flint",
-    "highspy",
-    "ibis.backends.duckdb",
-    "pyarrow.dataset",
-    "pyarrow.csv",
-    "vl_convert",
-    "whosin.report.html",
-)
-"""Not opendp: it starts threads, and a process with threads cannot fork safely."""
+MODULES = {
+    "web": ("whosin.app.web.server", "flint", "whosin.report.html"),
+    "charts": ("altair", "vl_convert"),
+    "release": ("ibis.backends.duckdb", "pyarrow.dataset", "pyarrow.csv"),
+    "tradeoff": ("highspy",),
+}
+"""What tasks begin with, by extra. Not opendp: it starts threads, and a process with threads cannot
+fork safely."""
 
-SHARED = Nursery(MODULES)
+SHARED = Nursery([each for extra in MODULES if installed(extra) for each in MODULES[extra]])
 """One for all servers of this process: a task carries its settings."""
 
 

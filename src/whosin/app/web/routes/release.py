@@ -23,6 +23,7 @@ from whosin.app.web.routes.plan import Section, sections
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, visitor_of
 from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong
+from whosin.extras import needs
 from whosin.ledger import units
 from whosin.ledger.charge import Cost
 from whosin.release import Answer, Release
@@ -148,6 +149,7 @@ def report_release(request: Request, body: ReleaseBody) -> Response:
 
 def reported(settings: Settings, body: ReleaseBody, visitor: Visitor) -> str:
     """The task."""
+    needs("charts")
     with_plan, made = scenarios.stored(settings, body.scenario, body.request, visitor)
     return release_report(with_plan.title, with_plan.plan, made)
 
@@ -167,9 +169,9 @@ def csv_release(
 
 def answer_csv(settings: Settings, body: ReleaseBody, visitor: Visitor, answer: int) -> bytes:
     """The task."""
+    _, made = scenarios.stored(settings, body.scenario, body.request, visitor)
     from pyarrow import csv
 
-    _, made = scenarios.stored(settings, body.scenario, body.request, visitor)
     out = io.BytesIO()
     csv.write_csv(_answer(made, answer).to_arrow(), out)
     return out.getvalue()
