@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from whosin.arguments import of_kind, real, whole
 from whosin.distortion.by_type import ByType
 from whosin.distortion.per_row import Matrix, PerRow, identity
 from whosin.distortion.structure import Structure
 from whosin.errors import ImpossibleTarget, InvalidInput, Unsupported
 from whosin.exact import Array, ball_exp, flint_rational, log_up, rational
 from whosin.mechanisms import Mechanism
+from whosin.validation import of_kind, real, whole
 
 BITS = 64
 MOST_WRITTEN = 1024
