@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from whosin.distortion.by_type import ByType
-from whosin.distortion.per_row import Matrix, PerRow, identity
-from whosin.distortion.structure import Structure
+from whosin.distortion.mechanisms.by_type import ByType
+from whosin.distortion.mechanisms.per_row import Matrix, PerRow, identity
+from whosin.distortion.symmetry.parts import Structure
 from whosin.errors import ImpossibleTarget, InvalidInput, Unsupported
 from whosin.exact import Array, ball_exp, flint_rational, log_up, rational
 from whosin.mechanisms import Mechanism

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from whosin.distortion.program import Program
+from whosin.distortion.program.solver import Program
 from whosin.exact import Array
 
 SMALLEST = 1e-280

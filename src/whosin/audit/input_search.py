@@ -19,7 +19,7 @@ from whosin.audit.outputs import join
 from whosin.audit.result import Audit
 from whosin.audit.sampling import World, vectorised
 from whosin.audit.terms import FEWEST, Progress, Terms
-from whosin.audit.two_worlds import Seen, conclude, explore, open_worlds
+from whosin.audit.world_pairs import Seen, conclude, explore, open_worlds
 from whosin.errors import InvalidInput
 
 COMPETING = 0.4

@@ -14,9 +14,9 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import accumulate
 
-from whosin.distortion.answer import Answer
-from whosin.distortion.optimal_forms import exp_down
-from whosin.distortion.per_row import Matrix, PerRow
+from whosin.distortion.closed.optimal_forms import exp_down
+from whosin.distortion.mechanisms.per_row import Matrix, PerRow
+from whosin.distortion.program.solution import Answer
 from whosin.exact import exp_up
 
 

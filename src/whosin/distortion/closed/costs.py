@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from whosin.distortion.structure import Structure
+from whosin.distortion.symmetry.parts import Structure
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.spaces import Records

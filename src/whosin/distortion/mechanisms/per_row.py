@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from whosin.distortion.drawing import choices
+from whosin.distortion.mechanisms.drawing import choices
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_array, probability
 from whosin.mechanisms import Channel, Mechanism

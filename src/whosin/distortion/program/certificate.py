@@ -19,8 +19,8 @@ from functools import cached_property
 
 import numpy as np
 
-from whosin.distortion.optimal_forms import exp_down
-from whosin.distortion.types import Types
+from whosin.distortion.closed.optimal_forms import exp_down
+from whosin.distortion.symmetry.joint_types import Types
 from whosin.exact import Array, exp_up
 
 PLACES = 128

@@ -121,7 +121,7 @@ def possible_rates(coins: Array, error: float) -> Rates:
 
 
 def _read(included: object, scores: object) -> tuple[Array, Array]:
-    from whosin.audit.scores import read_scores
+    from whosin.audit.attack_scores import read_scores
 
     values = read_scores(scores, "scores")
     coins = np.asarray(included)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whosin.distortion.types import Types
+from whosin.distortion.symmetry.joint_types import Types
 from whosin.exact import Array
 
 MOST_COMPONENTS = 2048

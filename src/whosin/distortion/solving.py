@@ -6,9 +6,9 @@ import math
 
 from whosin.distortion.at_distortion import at_distortion
 from whosin.distortion.at_epsilon import at_epsilon
-from whosin.distortion.costs import check_cost
+from whosin.distortion.closed.costs import check_cost
 from whosin.distortion.optimum import NOTIONS, Optimum
-from whosin.distortion.symmetry import structure
+from whosin.distortion.symmetry.detection import structure
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
 from whosin.priors import Prior

@@ -20,7 +20,12 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from whosin.distortion.compositions import compositions, log_factorials, multinomial, places
+from whosin.distortion.symmetry.compositions import (
+    compositions,
+    log_factorials,
+    multinomial,
+    places,
+)
 from whosin.exact import Array
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from whosin.distortion.answer import Answer
-from whosin.distortion.problem import Problem
+from whosin.distortion.program.independent_parts import Problem
+from whosin.distortion.program.solution import Answer
 
 COARSE, FINE = 1e-9, 4e-15
 """How close in ε to come where programs are solved, and where closed forms are evaluated."""

@@ -6,12 +6,17 @@ import math
 
 import numpy as np
 
-from whosin.distortion.bounds import distortion_bounds, epsilon_bounds, known_threshold
-from whosin.distortion.by_type import ByType
-from whosin.distortion.certificate import shares_of
-from whosin.distortion.closed_forms import h, h_inverse
-from whosin.distortion.costs import best_constant, is_hamming
-from whosin.distortion.letters import (
+from whosin.distortion.closed.bounds import distortion_bounds, epsilon_bounds, known_threshold
+from whosin.distortion.closed.costs import best_constant, is_hamming
+from whosin.distortion.closed.hamming import h, h_inverse
+from whosin.distortion.mechanisms.by_type import ByType
+from whosin.distortion.mechanisms.per_block import PerBlock
+from whosin.distortion.mechanisms.per_row import PerRow, as_matrix
+from whosin.distortion.optimum import Optimum
+from whosin.distortion.program.certificate import shares_of
+from whosin.distortion.program.independent_parts import combined
+from whosin.distortion.rate.least_information import at_distortion, at_information
+from whosin.distortion.rate.letters import (
     MOST_COMPONENTS,
     Letter,
     row_information,
@@ -19,13 +24,8 @@ from whosin.distortion.letters import (
     table_letter,
     type_information,
 )
-from whosin.distortion.optimum import Optimum
-from whosin.distortion.per_block import PerBlock
-from whosin.distortion.per_row import PerRow, as_matrix
-from whosin.distortion.problem import combined
-from whosin.distortion.rate import at_distortion, at_information
-from whosin.distortion.structure import Block, Structure
-from whosin.distortion.symmetry import blocks
+from whosin.distortion.symmetry.detection import blocks
+from whosin.distortion.symmetry.parts import Block, Structure
 from whosin.errors import Unsupported
 from whosin.exact import Array
 from whosin.mechanisms import Mechanism

@@ -12,8 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from whosin.distortion.reach import need_worlds
-from whosin.distortion.structure import Block, Structure
+from whosin.distortion.symmetry.parts import Block, Structure
+from whosin.distortion.symmetry.size_limits import need_worlds
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, rational
 from whosin.priors import Blocks, Exchangeable, Independent, Prior, Table, Uniform

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from whosin.distortion.letters import Letter
-from whosin.distortion.mixture import Saddle, saddle
+from whosin.distortion.rate.letters import Letter
+from whosin.distortion.rate.saddle_point import Saddle, saddle
 from whosin.exact import Array
 
 TOLERANCE = 1e-12

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whosin.distortion.letters import Letter
+from whosin.distortion.rate.letters import Letter
 from whosin.exact import Array
 
 STEPS = 200

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whosin.distortion.compositions import number_of_moves, number_of_types
+from whosin.distortion.symmetry.compositions import number_of_moves, number_of_types
 from whosin.errors import Unsupported
 
 if TYPE_CHECKING:
-    from whosin.distortion.structure import Structure
+    from whosin.distortion.symmetry.parts import Structure
 
 MOST_TYPES = 20_000
 """Of a linear program."""

@@ -9,8 +9,8 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from whosin.distortion.drawing import place
-from whosin.distortion.types import Types
+from whosin.distortion.mechanisms.drawing import place
+from whosin.distortion.symmetry.joint_types import Types
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.mechanisms import Channel, Mechanism

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from whosin.distortion.types import Types, types
+from whosin.distortion.symmetry.joint_types import Types, types
 from whosin.exact import Array, log_up, rational
 from whosin.priors import Exchangeable, Prior
 from whosin.spaces import Records
@@ -54,7 +54,7 @@ class Structure:
     @cached_property
     def types(self) -> Types:
         """The joint types."""
-        from whosin.distortion.reach import need_types
+        from whosin.distortion.symmetry.size_limits import need_types
 
         need_types(self, MOST_KINDS)
         return types(tuple(len(group) for group in self.groups), self.space.values)

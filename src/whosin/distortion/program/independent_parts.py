@@ -15,22 +15,22 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from whosin.distortion.answer import Answer
-from whosin.distortion.bounds import known_threshold
-from whosin.distortion.by_type import ByType
-from whosin.distortion.costs import is_hamming
-from whosin.distortion.linear import Linear
-from whosin.distortion.one_row import likeliest
-from whosin.distortion.optimal_forms import (
+from whosin.distortion.closed.bounds import known_threshold
+from whosin.distortion.closed.costs import is_hamming
+from whosin.distortion.closed.one_row import likeliest
+from whosin.distortion.closed.optimal_forms import (
     MOST_WRITTEN,
     exp_down,
     identifiable,
     randomized_response,
 )
-from whosin.distortion.per_block import PerBlock
-from whosin.distortion.per_row import Matrix, PerRow
-from whosin.distortion.structure import Block, Structure
-from whosin.distortion.symmetry import blocks
+from whosin.distortion.mechanisms.by_type import ByType
+from whosin.distortion.mechanisms.per_block import PerBlock
+from whosin.distortion.mechanisms.per_row import Matrix, PerRow
+from whosin.distortion.program.linear import Linear
+from whosin.distortion.program.solution import Answer
+from whosin.distortion.symmetry.detection import blocks
+from whosin.distortion.symmetry.parts import Block, Structure
 from whosin.errors import ImpossibleTarget
 from whosin.exact import Array, exp_up
 from whosin.mechanisms import Mechanism

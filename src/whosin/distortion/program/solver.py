@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from whosin.distortion.polish import polished
-from whosin.distortion.types import Types
+from whosin.distortion.program.polish import polished
+from whosin.distortion.symmetry.joint_types import Types
 from whosin.exact import Array
 
 TOLERANCE = 1e-10

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from whosin.distortion.answer import Answer
-from whosin.distortion.by_type import ByType
-from whosin.distortion.certificate import Certificate, shares_of
-from whosin.distortion.costs import best_constant, exact_cost, expected_cost
-from whosin.distortion.optimal_forms import randomized_response
-from whosin.distortion.per_row import constant
-from whosin.distortion.program import Program
-from whosin.distortion.reach import MOST_TYPES, need_moves, need_types
-from whosin.distortion.repair import closed
-from whosin.distortion.structure import Structure
+from whosin.distortion.closed.costs import best_constant, exact_cost, expected_cost
+from whosin.distortion.closed.optimal_forms import randomized_response
+from whosin.distortion.mechanisms.by_type import ByType
+from whosin.distortion.mechanisms.per_row import constant
+from whosin.distortion.program.certificate import Certificate, shares_of
+from whosin.distortion.program.repair import closed
+from whosin.distortion.program.solution import Answer
+from whosin.distortion.program.solver import Program
+from whosin.distortion.symmetry.parts import Structure
+from whosin.distortion.symmetry.size_limits import MOST_TYPES, need_moves, need_types
 from whosin.exact import Array
 
 ENOUGH = Fraction(1, 10**11)
