@@ -14,8 +14,8 @@ import numpy as np
 
 from whosin import isolation
 from whosin.errors import Crashed, InvalidInput, OutOfMemory
-from whosin.extras import needs
 from whosin.exact import Array
+from whosin.extras import needs
 from whosin.gwas.people import sample_groups
 from whosin.gwas.snps import Snps
 from whosin.isolation import Limits, readers

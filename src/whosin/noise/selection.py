@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whosin.errors import InvalidInput
-from whosin.extras import needs
 from whosin.exact import Array, rational, round_up
+from whosin.extras import needs
 
 
 def noisy_max(scores: npt.ArrayLike, scale: object, *, negate: bool = False) -> int:

@@ -170,4 +170,3 @@ def _listen(host: str, port: int) -> socket.socket:
 def _other(port: int) -> int:
     """A port to try instead of one that others have."""
     return port + 1 if 1024 <= port < 65535 else 8321
-
