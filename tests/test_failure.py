@@ -12,6 +12,7 @@ import time
 from fractions import Fraction
 from itertools import combinations, product
 
+import flint
 import numpy as np
 import pytest
 
@@ -20,6 +21,7 @@ import whosin as wi
 from whosin.calibration import Process, calibrate, calibrate_process, counts
 from whosin.calibration.accounting import _losses
 from whosin.calibration.failure import failure_bound, gaussian_plan, gaussian_profile
+from whosin.calibration.normal import log_normal
 from whosin.errors import InvalidInput, Unsupported, WhosinError
 from whosin.families import AtMostKnown, Cliques, FixedSize, Independent, OneOf
 
@@ -553,3 +555,20 @@ def test_errors_are_whosin_errors():
     """So that the command can show them in one line."""
     with pytest.raises(WhosinError):
         failure_bound(gaussian_profile(1.0), 1.0)
+
+
+def test_the_normal_distribution_far_out_is_that_of_balls():
+    places = np.concatenate(
+        [np.linspace(-45, 9, 400), [-1e6, -1e3, -30.0, -30.0001, -29.9999, 0.0]]
+    )
+    found = log_normal(places)
+    with flint.ctx.workprec(300):
+        half = flint.arb(1) / 2
+        true = [
+            float(((flint.arb(-x) / flint.arb(2).sqrt()).erfc() * half).log())
+            if x > -100
+            else -x * x / 2 - math.log(-x) - math.log(2 * math.pi) / 2
+            for x in places.tolist()
+        ]
+    np.testing.assert_allclose(found, true, rtol=1e-13)
+    assert log_normal(np.array([-np.inf, np.inf])).tolist() == [-np.inf, 0.0]

@@ -52,10 +52,8 @@ def release(
     for each.
     """
     from whosin.app.cli.output import print_json
-    from whosin.extras import needs
     from whosin.report import answers, html, releases
 
-    needs("release")
     answers.check_path(save)
     html.check_path(report)
     found = _load(scenario)

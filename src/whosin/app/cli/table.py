@@ -26,11 +26,9 @@ def check(
     from rich.table import Table
 
     from whosin.app.cli.output import print_json
-    from whosin.extras import needs
     from whosin.release.checking import PRIVATE, check_table
     from whosin.release.scenario import load_scenario
 
-    needs("release")
     loaded = load_scenario(scenario)
     asked = [query.where for query in loaded.queries if query.where is not None]
     findings = check_table(loaded.open_table(), list(dict.fromkeys(asked)))
