@@ -1,9 +1,10 @@
 """Chance in tests: the same draws in every run, so that nothing fails by bad luck.
 
-Contract: `start(name)` makes `random`, NumPy's global generator and the package's secure source repeat
-themselves from that name on, in this process; a process that is forked draws from the system again.
-`fresh()` gives everything back to chance. Tests start from their node id and fixtures from their own
-name, so neither depends on what ran before; soak tests, and all when `WHOSIN_FRESH` is set, draw afresh.
+Contract: after `start(name)` the generators of `random` and NumPy and the package's secure source
+give what follows from the name, in this process; a forked process draws from the system again.
+`fresh()` gives all three back to chance. A test starts from its node id and a fixture from its own
+name, so that neither depends on what ran before; soak tests draw afresh, and so do all tests when
+`WHOSIN_FRESH` is set.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What several files of tests share: the command, run in this process, and the same chance in every run."""
+"""What several files of tests share: the command in this process, the same draws in every run."""
 
 from __future__ import annotations
 
