@@ -558,17 +558,10 @@ def test_errors_are_whosin_errors():
 
 
 def test_the_normal_distribution_far_out_is_that_of_balls():
-    places = np.concatenate(
-        [np.linspace(-45, 9, 400), [-1e6, -1e3, -30.0, -30.0001, -29.9999, 0.0]]
-    )
-    found = log_normal(places)
+    near = np.linspace(-45, 9, 400)
+    places = np.concatenate([near, [-1e4, -1e3, -30.0, -30.0001, -29.9999, 0.0]])
     with flint.ctx.workprec(300):
-        half = flint.arb(1) / 2
-        true = [
-            float(((flint.arb(-x) / flint.arb(2).sqrt()).erfc() * half).log())
-            if x > -100
-            else -x * x / 2 - math.log(-x) - math.log(2 * math.pi) / 2
-            for x in places.tolist()
-        ]
-    np.testing.assert_allclose(found, true, rtol=1e-13)
+        root = flint.arb(2).sqrt()
+        true = [float(((flint.arb(-x) / root).erfc() / 2).log()) for x in places.tolist()]
+    np.testing.assert_allclose(log_normal(places), true, rtol=1e-13)
     assert log_normal(np.array([-np.inf, np.inf])).tolist() == [-np.inf, 0.0]

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from whosin.errors import TooLarge
 
 MEMBERSHIPS = Path("/proc/self/cgroup")
 GROUPS = Path("/sys/fs/cgroup")
+ALWAYS = 256 << 20  # what work may take on any machine: nobody is asked about less
 
 
 def available() -> int:
-    """Bytes of memory that work may take: what the system can give without swapping, and
-    the limits of this process's control groups leave, less a fifth for everything else."""
+    """Bytes of memory that work may take: what the system can give without swapping, and the limits
+    of this process's control groups leave, less a fifth for everything else."""
     import psutil
 
     free = min([int(psutil.virtual_memory().available), *_groups()])
-    return max(free * 4 // 5, 256 << 20)
+    return max(free * 4 // 5, ALWAYS)
 
 
 def _groups() -> list[int]:
@@ -52,17 +54,26 @@ def _left(folder: Path, limit: str, used: str, cache: str) -> list[int]:
     return [max(0, most - now + sum(caches))]
 
 
-def require(what: str, needed: int, fits: str | None = None) -> None:
-    """Raise `TooLarge`, with the size and the largest that fits, unless `needed` bytes are free."""
-    limit = available()
-    if needed > limit:
-        raise TooLarge(what, needed, limit, fits or "use a structured mechanism or fewer worlds")
+def require(what: str, needed: int, fits: str | Callable[[int], str] | None = None) -> None:
+    """Raise `TooLarge`, with the size and the largest that fits, unless `needed` bytes are free.
+
+    Args:
+        fits: what would fit, or what says so when it is told the bytes that are free.
+    """
+    if needed <= ALWAYS or needed <= (limit := available()):
+        return
+    said = fits(limit) if callable(fits) else fits
+    raise TooLarge(what, needed, limit, said or "use a structured mechanism or fewer worlds")
 
 
 def require_table(what: str, worlds: int, outputs: int, base: int = 2) -> None:
     """Check an array of likelihoods; the message says how many entities (or rows) would fit."""
-    limit, fit = available(), 0
-    while base ** (fit + 1) * outputs * 8 <= limit:
-        fit += 1
-    entities = "entities" if base == 2 else f"rows of {base} values"
-    require(what, worlds * outputs * 8, f"with {outputs} outputs {fit} {entities} fit")
+
+    def fits(limit: int) -> str:
+        fit = 0
+        while base ** (fit + 1) * outputs * 8 <= limit:
+            fit += 1
+        entities = "entities" if base == 2 else f"rows of {base} values"
+        return f"with {outputs} outputs {fit} {entities} fit"
+
+    require(what, worlds * outputs * 8, fits)
