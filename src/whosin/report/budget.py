@@ -108,7 +108,9 @@ def history_line(standing: Standing) -> str:
 
 def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
     """(number, when, who, what, cost) of an entry."""
-    what = entry.kind if entry.kind in ("registered", "amended", "halted", "resumed", "closed") else ""
+    what = (
+        entry.kind if entry.kind in ("registered", "amended", "halted", "resumed", "closed") else ""
+    )
     cost = ""
     if entry.kind == "debit":
         what = _question(entry)
