@@ -1,6 +1,6 @@
-"""An engine that fails after a debit halts its dataset: counted, the same refusal for everything that
-is not stored, until the curator lets it go on. Whether it fails can depend on one person's rows, so
-nobody may try it twice."""
+"""An engine that fails after a debit halts its dataset: it counts, and everything that is not stored
+gets the same refusal until the curator lets it go on. Whether it fails can depend on one person's
+rows, so nobody may try it twice."""
 
 from __future__ import annotations
 
@@ -328,7 +328,7 @@ def test_a_ledger_that_cannot_be_told_is_said(people, ledger, monkeypatch):
         raise StoreFailed("the disk is full")
 
     monkeypatch.setattr(wi.Ledger, "halt", full)
-    with pytest.raises(ScanFailed, match="request r continues .*; the ledger could not be told"):
+    with pytest.raises(ScanFailed, match=r"request r continues .*; the ledger could not be told"):
         session.ask(Failing())
 
 

@@ -1,4 +1,4 @@
-"""A release's process that fails after its debit, on a server: one refusal, until a curator looks."""
+"""A process that fails after its debit, on a server: one refusal, until a curator looks."""
 
 from __future__ import annotations
 
@@ -103,7 +103,8 @@ def test_the_words_do_not_say_why(server, hospital, monkeypatch, capfd, fault):
         words = problem(server.post("/api/release", json=BODY), 503)
     assert words == (
         "the engine failed: the debit stands; dataset 'hospital' is halted until its curator lets "
-        "it go on with whosin ledger resume, and request will-fail then continues without paying again"
+        "it go on with whosin ledger resume, and request will-fail then continues without paying "
+        "again"
     )
     if fault is crashed:
         is_halted(server, hospital)

@@ -16,6 +16,8 @@ STATES = {
     "closed": "closed: no further answers",
     "complete": "complete: it had a release that allows no other",
 }
+NAMED = ("registered", "amended", "halted", "resumed", "closed")
+"""Kinds of entries that say what they are."""
 
 
 def standing_card(standing: Standing) -> list[Section]:
@@ -108,9 +110,7 @@ def history_line(standing: Standing) -> str:
 
 def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
     """(number, when, who, what, cost) of an entry."""
-    what = (
-        entry.kind if entry.kind in ("registered", "amended", "halted", "resumed", "closed") else ""
-    )
+    what = entry.kind if entry.kind in NAMED else ""
     cost = ""
     if entry.kind == "debit":
         what = _question(entry)

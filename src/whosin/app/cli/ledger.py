@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from whosin.release.scenario import Scenario
 
 app = typer.Typer(
-    help="Keep a durable budget for datasets: create, amend, show, verify, export, upgrade, resume, close.",
+    help="Keep a durable budget: create, amend, show, verify, export, upgrade, resume, close.",
     no_args_is_help=True,
 )
 
