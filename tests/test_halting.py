@@ -1,4 +1,4 @@
-"""An engine that fails after a debit halts its dataset: it counts, and everything that is not stored
+"""An engine that fails after a debit halts its dataset: it counts, and what is not stored yet
 gets the same refusal until the curator lets it go on. Whether it fails can depend on one person's
 rows, so nobody may try it twice."""
 
