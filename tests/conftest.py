@@ -3,10 +3,14 @@ wheel."""
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 import os
 import shutil
 import subprocess
 import sys
+=======
+import signal
+>>>>>>> main
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -57,7 +61,10 @@ def pytest_fixture_setup(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """With Ctrl-C heard: shells start background jobs deaf, and PySpark leaves a handler."""
     _begin(item, item.nodeid)
+    if item.get_closest_marker("xdist_group") is None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     return (yield)
 
 

@@ -56,13 +56,20 @@ class Work:
         """A task that scans a table."""
         return self._run(self.scan_turns, self.scan_limits, who, task, given)
 
+    def always(self, task: Callable[..., Any], *given: Any) -> Any:
+        """A quick task that has to be done whoever waits, and however many do."""
+        return self._done(QUICK, task, given)
+
     def _run(
         self, turns: FairQueue, limits: Limits, who: str, task: Callable[..., Any], given: Any
     ) -> Any:
         with turns.turn(who):
-            kind, *found = self.nursery.run(
-                perform, task.__module__, task.__qualname__, given, limits=limits
-            )
+            return self._done(limits, task, given)
+
+    def _done(self, limits: Limits, task: Callable[..., Any], given: Any) -> Any:
+        kind, *found = self.nursery.run(
+            perform, task.__module__, task.__qualname__, given, limits=limits
+        )
         if kind == "refused":
             raise Refused(*found)
         return found[0]
@@ -76,6 +83,11 @@ def quick(request: Request, task: Callable[..., Any], *given: Any) -> Any:
 def scan(request: Request, task: Callable[..., Any], *given: Any) -> Any:
     """A task that scans, for a request."""
     return _work(request).scan(person(request), task, *given)
+
+
+def always(request: Request, task: Callable[..., Any], *given: Any) -> Any:
+    """A quick task that nobody can keep from being done."""
+    return _work(request).always(task, *given)
 
 
 def person(request: Request) -> str:
