@@ -3,14 +3,11 @@ wheel."""
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 import os
 import shutil
+import signal
 import subprocess
 import sys
-=======
-import signal
->>>>>>> main
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -20,12 +20,8 @@ from whosin.app.web.routes.files import FileName, settings_of
 from whosin.app.web.routes.plan import Section, sections
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, visitor_of
-<<<<<<< HEAD
-from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong
-from whosin.extras import needs
-=======
 from whosin.errors import Crashed, InvalidInput, OutOfMemory, ScanFailed, TookTooLong
->>>>>>> main
+from whosin.extras import needs
 from whosin.ledger import units
 from whosin.ledger.charge import Cost
 from whosin.ledger.halting import halted_by
