@@ -12,9 +12,10 @@ import pytest
 
 import record_oracle as records
 import whosin as wi
+from whosin.calibration import chain_plans
 from whosin.errors import InvalidInput, Unsupported
 from whosin.mechanisms import Composed, Geometric, Laplace
-from whosin.notions import BayesianDifferentialPrivacy, DifferentialPrivacy, chain_plans, chains
+from whosin.notions import BayesianDifferentialPrivacy, DifferentialPrivacy, chains
 from whosin.priors import MarkovChain, Table
 
 HALF = Fraction(1, 2)

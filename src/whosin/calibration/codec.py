@@ -8,6 +8,7 @@ from typing import Any
 
 from whosin.calibration.queries import Query
 from whosin.calibration.targets import TARGETS, Target
+from whosin.documents import check_keys
 from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.families import FAMILIES, Family
 
@@ -44,9 +45,7 @@ def _decode(data: object, what: str, known: dict[str, Any]) -> Any:
     kind = known[data["name"]]
     allowed = {each.name for each in fields(kind)}
     given = {key: value for key, value in data.items() if key != "name"}
-    for key in given:
-        if key not in allowed:
-            raise UnknownName(f"key of the {what}", key, allowed)
+    check_keys(given, allowed, what)
     try:
         return kind(**given)
     except TypeError:

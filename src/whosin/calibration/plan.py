@@ -11,8 +11,8 @@ from whosin.arguments import path_of
 from whosin.calibration import codec
 from whosin.calibration.queries import Query
 from whosin.calibration.targets import Target
-from whosin.documents import read_json
-from whosin.errors import InvalidInput, UnknownName
+from whosin.documents import check_keys, read_json
+from whosin.errors import InvalidInput
 from whosin.families import Family
 from whosin.showing import Shown
 
@@ -136,9 +136,7 @@ class Plan(Shown):
         for key in ("target", "family", "epsilon", "relation"):
             if key not in data:
                 raise InvalidInput("plan", f"an object with {key!r}", "none")
-        for key in data:
-            if key not in KEYS:
-                raise UnknownName("key of the plan", str(key), KEYS)
+        check_keys(data, KEYS, "plan")
         query = data.get("query")
         plan = calibrate(
             codec.decode_target(data["target"]),

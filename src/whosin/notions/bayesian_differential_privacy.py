@@ -13,11 +13,11 @@ import numpy as np
 
 from whosin.arguments import listed
 from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import Number, flint_rational, is_exact, log_up
+from whosin.exact import Number, flint_rational, is_exact, log_up, quotient
 from whosin.mechanisms import Channel, as_channel
 from whosin.notions import chains, known_rows
 from whosin.notions.base import Notion, shown
-from whosin.notions.certain import Certain, Nearest, bracket, quotient
+from whosin.notions.certain import Certain, Nearest, bracket
 from whosin.notions.level import Level, Witness
 from whosin.priors import MarkovChain, Prior
 from whosin.spaces import Records, Space

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.exact import BALL_BITS, Array, ball_ratio_upper, flint_rational, rational
+from whosin.exact import Array, precisely, rational
 from whosin.mechanisms import Channel
 from whosin.notions.level import TOLERANCE
 from whosin.spaces import Records
@@ -41,8 +41,8 @@ class Certain:
         self.channel, self.space, self.mass = channel, channel.space, mass
         shape = (self.space.values,) * self.space.rows
         self._worlds = np.arange(self.space.worlds).reshape(shape)
-        self._balls: dict[tuple[int, int], Any] = {}
-        self.budget = BALLS if channel.exact is None and channel.balls is not None else ENTRIES
+        self._entries: dict[tuple[int, int], Any] = {}
+        self.budget = BALLS if channel.entries.in_balls else ENTRIES
 
     def worlds(self, known: Mapping[int, int]) -> list[int]:
         """The possible worlds in which these rows have these values."""
@@ -51,13 +51,9 @@ class Certain:
 
     def entry(self, world: int, output: int) -> Any:
         """Pr[y | world], up to a factor common to all worlds."""
-        if self.channel.exact is not None:
-            return self.channel.exact[world, output]
-        if self.channel.balls is not None:
-            if (world, output) not in self._balls:
-                self._balls[world, output] = self.channel.balls(world, output)
-            return self._balls[world, output]
-        return flint_rational(self.channel.likelihoods[world, output])
+        if (world, output) not in self._entries:
+            self._entries[world, output] = self.channel.entries.at(world, output)
+        return self._entries[world, output]
 
     def given(self, known: Mapping[int, int], entry: Callable[[int], Any]) -> Any | None:
         """Σ Pr[world | these rows] · entry(world); None where the rows are impossible."""
@@ -72,22 +68,6 @@ class Certain:
     def likelihood(self, known: Mapping[int, int], output: int) -> Any | None:
         """Pr[y | these rows]."""
         return self.given(known, lambda world: self.entry(world, output))
-
-
-def precisely() -> Any:
-    """Balls of the precision that certificates have."""
-    from flint import ctx
-
-    return ctx.workprec(BALL_BITS)
-
-
-def quotient(top: Any, bottom: Any) -> Fraction | float:
-    """top / bottom, exactly or just above; 0/0 is 1 and x/0 infinite."""
-    if not hasattr(top, "p") or not hasattr(bottom, "p"):
-        return ball_ratio_upper(top, bottom)
-    if bottom == 0:
-        return math.inf if top != 0 else Fraction(1)
-    return rational(top / bottom)
 
 
 def bracket(value: float, attained: float) -> tuple[bool, float | None]:

@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from whosin.exact import flint_rational, is_exact, log_up, rational
+from whosin.exact import flint_rational, is_exact, log_up, precisely, quotient, rational
 from whosin.mechanisms import as_channel
 from whosin.notions.base import Notion, shown
 from whosin.notions.bayesian_differential_privacy import on_records
-from whosin.notions.certain import Certain, Nearest, bracket, precisely, quotient
+from whosin.notions.certain import Certain, Nearest, bracket
 from whosin.notions.level import Level, Witness
 from whosin.priors import Prior
 from whosin.spaces import Records, Space

@@ -39,15 +39,13 @@ class MeanShift(Notion):
         channel.need_finite("the mean shift of beliefs")
         records = channel.space
         assert isinstance(records, Records)
-        array = channel.likelihoods if channel.exact is None else channel.exact
-        if array.size > EXACT_ENTRIES:
+        if channel.likelihoods.size > EXACT_ENTRIES:
             mass = self.prior.on_records(records, float)
             value = max(_shifts(mass[:, None] * channel.likelihoods, mass, records))
             slack = 1 + Fraction(8 * (records.worlds + records.rows + 8), 2**53)
             return Level(round_up(rational(value) * slack), None, False, (), notion=self)
         exact_mass = self.prior.on_records(records, flint_rational)
-        entries = np.array([flint_rational(each) for each in array.ravel()], dtype=object)
-        joint = exact_mass[:, None] * entries.reshape(array.shape)
+        joint = exact_mass[:, None] * channel.rationals
         found = rational(max(_shifts(joint, exact_mass, records)))
         exact = channel.exact is not None and is_exact(*self.prior.parameters)
         return Level(Rational(found) if exact else round_up(found), None, True, (), notion=self)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.exact import BALL_BITS, Array, ball_up, flint_array, flint_rational
+from whosin.exact import BALL_BITS, Array, ball_up, flint_rational
 from whosin.mechanisms import Channel, as_channel
 from whosin.notions.base import Notion
 from whosin.notions.bayesian_differential_privacy import on_records
@@ -55,11 +55,8 @@ def _in_balls(mass: Array, channel: Channel) -> float:
     """Σ Pr[x,y] ln(Pr[y|x]/Pr[y]), each ratio an exact fraction and its logarithm a ball."""
     from flint import arb, ctx
 
-    array = channel.exact
-    if array is None:
-        array = flint_array(channel.likelihoods.ravel(), channel.likelihoods.shape)
     weight: dict[Any, Any] = {}
-    for column in array.T:
+    for column in channel.rationals.T:
         joint = mass * column
         total = joint.sum()
         for both, likelihood in zip(joint, column, strict=True):

@@ -16,6 +16,7 @@ from whosin.exact import (
     Array,
     ball_ratio_upper,
     flint_rational,
+    precisely,
     quarter_tanh_up,
     rational,
     round_up,
@@ -23,7 +24,7 @@ from whosin.exact import (
 from whosin.mechanisms import as_channel
 from whosin.notions.base import Notion
 from whosin.notions.bayesian_differential_privacy import on_records
-from whosin.notions.certain import Certain, Nearest, bracket, precisely
+from whosin.notions.certain import Certain, Nearest, bracket
 from whosin.notions.level import Level, Witness
 from whosin.spaces import Records, Space
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from whosin.calibration.chain_plans import ChainPlan
 from whosin.errors import InvalidInput
-from whosin.notions.chain_plans import ChainPlan
 from whosin.references import THEOREMS
 from whosin.report.plot import Curve
 from whosin.report.policy import chart_page

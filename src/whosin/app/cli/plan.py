@@ -157,13 +157,13 @@ def _plan_chain(
 
     from rich.console import Console
 
-    from whosin.app.cli import files
     from whosin.app.cli.output import print_json
-    from whosin.calibration import calibrate
-    from whosin.notions import chain_plans
+    from whosin.calibration import calibrate, chain_plans
+    from whosin.documents import read_object
+    from whosin.notions.files import chain_file
     from whosin.report import charts, text
 
-    series = files.chain_file(files.load(path), query)
+    series = chain_file(read_object(path, "file"), query)
     epsilon = calibrate(target, family).epsilon
     console = Console(stderr=True)
     with console.status("measuring the leakage of the series …"):

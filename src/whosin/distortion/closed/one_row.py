@@ -14,10 +14,9 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import accumulate
 
-from whosin.distortion.closed.optimal_forms import exp_down
 from whosin.distortion.mechanisms.per_row import Matrix, PerRow
 from whosin.distortion.program.solution import Answer
-from whosin.exact import exp_up
+from whosin.exact import exp_down, exp_up
 
 
 def kept_values(row: tuple[Fraction, ...], g: Fraction) -> tuple[list[int], Fraction]:

@@ -20,7 +20,6 @@ from whosin.distortion.closed.costs import is_hamming
 from whosin.distortion.closed.one_row import likeliest
 from whosin.distortion.closed.optimal_forms import (
     MOST_WRITTEN,
-    exp_down,
     identifiable,
     randomized_response,
 )
@@ -32,7 +31,7 @@ from whosin.distortion.program.solution import Answer
 from whosin.distortion.symmetry.detection import blocks
 from whosin.distortion.symmetry.parts import Block, Structure
 from whosin.errors import ImpossibleTarget
-from whosin.exact import Array, exp_up
+from whosin.exact import Array, exp_down, exp_up
 from whosin.mechanisms import Mechanism
 
 
