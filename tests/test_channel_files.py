@@ -46,7 +46,9 @@ def test_what_no_file_holds(tmp_path):
 
 def test_a_sampler_draws_the_rows():
     """Counts of 30,000 draws within seven standard deviations; impossible outputs never."""
-    channel = wi.Channel(wi.Records(2, 2), [["1/2", "1/4", 0, "1/4"]] * 3 + [[0, 0, 1, 0]], list("abcd"))
+    channel = wi.Channel(
+        wi.Records(2, 2), [["1/2", "1/4", 0, "1/4"]] * 3 + [[0, 0, 1, 0]], list("abcd")
+    )
     draw, rng = channel.sampler(), np.random.default_rng(5)
     names, counts = np.unique(draw((0, 1), 30_000, rng), return_counts=True)
     assert list(names) == ["a", "b", "d"]

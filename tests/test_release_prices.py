@@ -17,10 +17,10 @@ from whosin.errors import InvalidInput
 from whosin.ledger import units
 from whosin.ledger.charge import RELATIONS
 from whosin.release.bounding import PEOPLE
+from whosin.release.budget_split import Purse, shares
 from whosin.release.pricing import NoisyPart, Share
 from whosin.release.queries.keys import _failing, _threshold
 from whosin.release.queries.responses import prior_response, uniform_response
-from whosin.release.splitting import Purse, shares
 
 DOMAINS = {"ward": ["A", "B", "C"], "x": release.Range(-2, 3, step="1/10", edges=(-2, 0, 3))}
 LINEAR = [

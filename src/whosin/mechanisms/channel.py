@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.arguments import listed, path_of, shown
 from whosin.documents import check_keys, read_json
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, flint_array
@@ -29,6 +28,7 @@ from whosin.mechanisms.stochastic import output_names, stochastic
 from whosin.spaces import Grid, Lattice, Records, Space, Subsets
 from whosin.spaces.memory import require_table
 from whosin.spaces.width import extended, is_narrow, smallest, widened
+from whosin.validation import listed, path_of, shown
 
 if TYPE_CHECKING:
     from whosin.mechanisms.noise import Axis

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from whosin.arguments import shown
 from whosin.documents import MOST_SPELLED, Spelled, check_keys
 from whosin.errors import InvalidInput
 from whosin.exact import rational
 from whosin.spaces import Records, Space, Subsets
+from whosin.validation import shown
 
 
 def space_from(data: dict[str, object]) -> Space:

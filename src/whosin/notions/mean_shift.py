@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.exact import Array, Rational, flint_rational, is_exact, rational, round_up
-from whosin.mechanisms import as_channel
 from whosin.notions.base import Notion
-from whosin.notions.bayesian_differential_privacy import on_records
+from whosin.notions.certain import on_records
 from whosin.notions.level import Level
 from whosin.priors import Prior
 from whosin.spaces import Records, Space
@@ -35,10 +34,8 @@ class MeanShift(Notion):
     unit: ClassVar[str] = "level"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
-        channel = on_records(as_channel(mechanism, space))
+        channel, records = on_records(mechanism, space)
         channel.need_finite("the mean shift of beliefs")
-        records = channel.space
-        assert isinstance(records, Records)
         if channel.likelihoods.size > EXACT_ENTRIES:
             mass = self.prior.on_records(records, float)
             value = max(_shifts(mass[:, None] * channel.likelihoods, mass, records))

@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.exact import BALL_BITS, Array, ball_up, flint_rational
-from whosin.mechanisms import Channel, as_channel
+from whosin.mechanisms import Channel
 from whosin.notions.base import Notion
-from whosin.notions.bayesian_differential_privacy import on_records
-from whosin.notions.certain import bracket
+from whosin.notions.certain import bracket, on_records
 from whosin.notions.level import Level
 from whosin.priors import Prior
-from whosin.spaces import Records, Space
+from whosin.spaces import Space
 from whosin.spaces.width import products
 
 FEW = 1 << 16
@@ -39,10 +38,9 @@ class MutualInformation(Notion):
     unit: ClassVar[str] = "nats"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
-        channel = on_records(as_channel(mechanism, space))
+        channel, records = on_records(mechanism, space)
         channel.need_finite("mutual information")
-        assert isinstance(channel.space, Records)
-        mass = self.prior.on_records(channel.space, flint_rational)
+        mass = self.prior.on_records(records, flint_rational)
         few = channel.likelihoods.size <= FEW
         if few:
             return Level(_in_balls(mass, channel), None, True, (), notion=self)

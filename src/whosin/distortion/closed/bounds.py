@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from whosin.arguments import of_kind
 from whosin.distortion.closed.costs import best_constant, is_hamming
 from whosin.distortion.closed.hamming import entropy_bound, h, h_inverse
 from whosin.distortion.closed.optimal_forms import threshold
 from whosin.distortion.symmetry.parts import Structure
 from whosin.distortion.symmetry.size_limits import MOST_WORLDS
 from whosin.exact import Array
+from whosin.validation import of_kind
 
 
 def distortion_bounds(

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
-from whosin.arguments import of_kind, real
 from whosin.errors import InvalidInput
 from whosin.spaces import Records
+from whosin.validation import of_kind, real
 
 
 def h(space: Records, epsilon: float) -> float:

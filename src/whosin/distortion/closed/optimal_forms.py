@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from whosin.arguments import of_kind, real, whole
 from whosin.distortion.mechanisms.by_type import ByType
 from whosin.distortion.mechanisms.per_row import Matrix, PerRow, identity
 from whosin.distortion.symmetry.parts import Structure
 from whosin.errors import ImpossibleTarget, InvalidInput, Unsupported
 from whosin.exact import Array, exp_down, flint_rational, log_up, rational
 from whosin.mechanisms import Mechanism
+from whosin.validation import of_kind, real, whole
 
 MOST_WRITTEN = 1024
 """Worlds of an E_i that does not factorise."""

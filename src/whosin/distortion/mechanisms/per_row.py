@@ -12,13 +12,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from whosin.arguments import listed
 from whosin.distortion.mechanisms.drawing import choices
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_array, probability
 from whosin.mechanisms import Channel, Mechanism
 from whosin.spaces import Records, Space
 from whosin.spaces.memory import require
+from whosin.validation import listed
 
 Matrix = tuple[tuple[Fraction, ...], ...]
 

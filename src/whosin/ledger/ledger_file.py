@@ -24,7 +24,7 @@ PRIVATE = 0o600
 MOUNTS = Path("/proc/self/mountinfo")
 
 
-class Place:
+class LedgerFile:
     """The file of a ledger."""
 
     def __init__(self, path: str) -> None:

@@ -80,7 +80,7 @@ _CALLED = {"debit": "debit", "answer": "answer", "closed": "close", "amended": "
 Statement = tuple[str, Mapping[str, object]]
 
 
-class Turn:
+class Transaction:
     """A transaction that holds a dataset.
 
     Attributes:

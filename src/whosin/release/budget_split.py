@@ -20,7 +20,7 @@ NOISES = ("laplace", "gaussian")
 
 
 @dataclass(frozen=True)
-class Purse:
+class Unspent:
     """What a batch may spend in all, in units."""
 
     plan: Plan
@@ -30,9 +30,9 @@ class Purse:
 
 
 def shares(
-    queries: Sequence[Query], table: Table, purse: Purse, split: str, noise: str
+    queries: Sequence[Query], table: Table, unspent: Unspent, split: str, noise: str
 ) -> list[Share]:
-    """The share of each query; together they are within the purse.
+    """The share of each query; together they are within the unspent.
 
     Args:
         split: "weights", by each query's weight; or "relative-error", so that the expected error
@@ -45,28 +45,28 @@ def shares(
     if noise not in NOISES:
         raise UnknownName("noise", str(noise), NOISES)
     gaussian = noise == "gaussian"
-    if gaussian and not purse.rho:
+    if gaussian and not unspent.rho:
         raise InvalidInput("noise", "laplace, under a plan without a delta", noise)
     # After Gaussian noise there is no pure ε left to spend, but ε that counts by its ρ.
-    pot = purse.rho if gaussian else purse.epsilon or units.pure(purse.rho)
+    pot = unspent.rho if gaussian else unspent.epsilon or units.pure(unspent.rho)
     if split == "weights":
         parts = [rational(query.weight) for query in queries]
     else:
-        parts = _equal_errors(queries, table, purse.plan, pot, gaussian)
+        parts = _equal_errors(queries, table, unspent.plan, pot, gaussian)
     whole = sum(parts, Fraction(0))
     failing = sum(isinstance(query, Keys) for query in queries)
     found = []
     for query, part in zip(queries, parts, strict=True):
         delta = Fraction(0)
         if isinstance(query, Keys):
-            delta = Fraction(purse.delta // failing, units.DELTA_UNITS)
+            delta = Fraction(unspent.delta // failing, units.DELTA_UNITS)
         amount = int(pot * part / whole)
         rho = amount if gaussian and query.sums else 0
         epsilon = 0 if rho else units.pure(amount) if gaussian else amount
         if not epsilon and not rho:
             raise InvalidInput("weight", "large enough to get any budget", query.title)
         scale = units.EPSILON_UNITS
-        found.append(Share(purse.plan, Fraction(epsilon, scale), Fraction(rho, scale), delta))
+        found.append(Share(unspent.plan, Fraction(epsilon, scale), Fraction(rho, scale), delta))
     return found
 
 

@@ -9,9 +9,9 @@ from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Cost
+from whosin.release.budget_split import Unspent, shares
 from whosin.release.pricing import Offer
 from whosin.release.queries import Query
-from whosin.release.splitting import Purse, shares
 from whosin.release.table import Table
 
 
@@ -34,8 +34,8 @@ def price(
         noise: "laplace" or "gaussian".
     """
     asked = asked_of(queries)
-    purse = _purse(plan, spent or Cost(0, 0), share)
-    found = shares(asked, table, purse, split, noise)
+    unspent = _unspent(plan, spent or Cost(0, 0), share)
+    found = shares(asked, table, unspent, split, noise)
     offers = [
         replace(query.offer(table, each), cautions=query.cautions(table))
         for query, each in zip(asked, found, strict=True)
@@ -54,7 +54,7 @@ def asked_of(queries: object) -> list[Query]:
     return found
 
 
-def _purse(plan: Plan, spent: Cost, share: object) -> Purse:
+def _unspent(plan: Plan, spent: Cost, share: object) -> Unspent:
     budget = Budget.of(plan)
     left = [
         max(0, budget.epsilon - spent.epsilon),
@@ -67,4 +67,4 @@ def _purse(plan: Plan, spent: Cost, share: object) -> Purse:
         left = [min(each, most) for each, most in zip(wanted, left, strict=True)]
     if not left[0] and not left[1]:
         raise BudgetRefused("this session has spent all of its plan's budget")
-    return Purse(plan, *left)
+    return Unspent(plan, *left)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 
 
-class Shown:
+class Displayed:
     """Something with a rich form in notebooks."""
 
     __slots__ = ()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import combinations
 
-from whosin.arguments import of_kind, shown
 from whosin.errors import InvalidInput
 from whosin.priors import FixedSize, Independent, Prior, Uniform
 from whosin.spaces.subsets import Subsets
+from whosin.validation import of_kind, shown
 
 
 def check_prior(prior: Prior, space: Subsets) -> None:

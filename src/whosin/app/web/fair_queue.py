@@ -1,4 +1,4 @@
-"""Turns: at most so many at a time, and fairly between people.
+"""Turns: a limited number at a time, and fairly between people.
 
 Contract: whoever has the fewest tasks running goes first, and among those whoever was served
 longest ago, so that one person's many requests do not hold up another's one. Where there are
@@ -20,7 +20,7 @@ from whosin.app.web.failures import Refused
 BUSY = "the server is busy; try again in a moment"
 
 
-class Turns:
+class FairQueue:
     """A queue before something that few can use at once.
 
     Args:
