@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from whosin.calibration import Gamma as Gamma
     from whosin.calibration import Plan as Plan
     from whosin.calibration import Posterior as Posterior
-    from whosin.calibration import Query as Query
     from whosin.calibration import Rho as Rho
     from whosin.calibration import calibrate as calibrate
     from whosin.ledger import Ledger as Ledger
@@ -90,7 +89,6 @@ _NAMES = {
     "Max": "spaces",
     "Plan": "calibration",
     "Posterior": "calibration",
-    "Query": "calibration",
     "Records": "spaces",
     "Rho": "calibration",
     "Session": "release",

@@ -20,16 +20,16 @@ from whosin.audit.attack_scores import Rate, Scores, scores
 from whosin.audit.events import Event
 from whosin.audit.input_search import search
 from whosin.audit.inputs import InputPair, neighbours
-from whosin.audit.result import Audit, Bounds, Count
+from whosin.audit.result import Audit, AuditBounds, EventCount
 from whosin.audit.sampling import one_draw
 from whosin.audit.single_run import OneRun, one_run
 from whosin.audit.world_pairs import check_claim, two_worlds
 
 __all__ = [
     "Audit",
-    "Bounds",
-    "Count",
+    "AuditBounds",
     "Event",
+    "EventCount",
     "InputPair",
     "OneRun",
     "Rate",

@@ -37,7 +37,7 @@ import numpy as np
 from whosin.audit import confidence as exact
 from whosin.audit.crossing import Rates, bound
 from whosin.audit.guesses import Guesses, guess
-from whosin.audit.result import Bounds
+from whosin.audit.result import AuditBounds
 from whosin.audit.terms import read_delta
 from whosin.errors import InvalidInput
 from whosin.exact import Array, rational
@@ -48,7 +48,7 @@ FEWEST = 10
 
 
 @dataclass(frozen=True)
-class OneRun(Bounds):
+class OneRun(AuditBounds):
     """The result of `one_run`.
 
     Attributes:

@@ -10,7 +10,7 @@ import numpy as np
 
 from whosin.errors import InvalidInput
 from whosin.mechanisms import Laplace
-from whosin.notions.chains import Query, leakage, queries
+from whosin.notions.chains import NoisySum, leakage, queries
 from whosin.notions.level import Level
 from whosin.priors import MarkovChain
 from whosin.spaces import Records
@@ -120,7 +120,7 @@ def smallest_scale(
     return plan(listed, space, statistic, epsilon, accuracy).scale
 
 
-def _sensitivity(query: Query) -> float:
+def _sensitivity(query: NoisySum) -> float:
     """How far one row can move the sums, in total."""
     steps = [float(step) for step in query.step]
     rows = query.weights * np.array(steps)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from whosin.calibration import codec
-from whosin.calibration.queries import Query
+from whosin.calibration.queries import PlannedQuery
 from whosin.calibration.targets import Target
 from whosin.documents import check_keys, read_json
 from whosin.errors import InvalidInput
@@ -92,7 +92,7 @@ class Plan(Displayed):
     composes: bool
     delta: float = 0.0
     dp_delta: float = 0.0
-    query: Query | None = None
+    query: PlannedQuery | None = None
     noise: Noise | None = None
     fallback: tuple[Fallback, ...] = field(default=())
     entities: int | None = None

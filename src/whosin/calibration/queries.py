@@ -13,7 +13,7 @@ KINDS = ("count", "rows", "sum", "histogram")
 
 
 @dataclass(frozen=True)
-class Query:
+class PlannedQuery:
     """A query whose noise is to be planned.
 
     Args:

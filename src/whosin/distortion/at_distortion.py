@@ -10,7 +10,7 @@ from whosin.distortion.closed.bounds import epsilon_bounds
 from whosin.distortion.closed.costs import best_constant, is_hamming
 from whosin.distortion.mechanisms.per_row import constant, identity
 from whosin.distortion.optimum import Optimum
-from whosin.distortion.program.independent_parts import Problem
+from whosin.distortion.program.independent_parts import PriorProblem
 from whosin.distortion.program.least_epsilon import smallest_epsilon
 from whosin.distortion.rate.information import information_of, rate_optimum
 from whosin.distortion.symmetry.parts import Structure
@@ -43,7 +43,7 @@ def at_distortion(known: Structure, cost: Array, notion: str, wanted: Fraction) 
         return ends(level, 0.0, exact, known.entropy, "no distortion: the data themselves")
     if notion == "mutual-information":
         return rate_optimum(known, cost, distortion=float(wanted))
-    problem = Problem(known, cost, notion)
+    problem = PriorProblem(known, cost, notion)
     low, high = max(bounds[0], problem.floor), bounds[1]
     if not math.isfinite(high):
         high = max(1.0, 2 * low)

@@ -8,8 +8,8 @@ from whosin.distortion.closed.bounds import distortion_bounds
 from whosin.distortion.closed.costs import best_constant, is_hamming
 from whosin.distortion.mechanisms.per_row import constant, identity
 from whosin.distortion.optimum import Optimum
-from whosin.distortion.program.independent_parts import Problem
-from whosin.distortion.program.solution import Answer
+from whosin.distortion.program.best_at_level import BestAtLevel
+from whosin.distortion.program.independent_parts import PriorProblem
 from whosin.distortion.rate.information import information_of, rate_optimum
 from whosin.distortion.symmetry.parts import Structure
 from whosin.errors import ImpossibleTarget
@@ -47,7 +47,7 @@ def at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) -> Op
             value, shown = best_constant(known, cost)
             return ends(round_up(value), constant(shown, space.values), 0.0)
         return rate_optimum(known, cost, epsilon=epsilon)
-    problem = Problem(known, cost, notion)
+    problem = PriorProblem(known, cost, notion)
     epsilon = max(epsilon, problem.floor)
     answer = problem.at(epsilon)
     theorems, note = describe(answer, plain)
@@ -68,7 +68,7 @@ def at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) -> Op
     )
 
 
-def describe(answer: Answer, plain: bool) -> tuple[tuple[str, ...], str]:
+def describe(answer: BestAtLevel, plain: bool) -> tuple[tuple[str, ...], str]:
     """The theorems that an answer rests on, and a note."""
     theorems, note = FORMS[answer.form]
     if answer.trouble:

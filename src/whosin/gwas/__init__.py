@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from whosin.gwas.counting import count_bed as count_bed
     from whosin.gwas.distance import distance_scores as distance_scores
-    from whosin.gwas.offer import Offer as Offer
     from whosin.gwas.offer import Question as Question
+    from whosin.gwas.offer import StudyOffer as StudyOffer
     from whosin.gwas.offer import price as price
-    from whosin.gwas.release import Release as Release
+    from whosin.gwas.release import StudyRelease as StudyRelease
     from whosin.gwas.release import publish as publish
     from whosin.gwas.sensitivities import RELATIONS as RELATIONS
     from whosin.gwas.sensitivities import STATISTICS as STATISTICS
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from whosin.gwas.study import read_study as read_study
 
 _NAMES = {
-    "Offer": "offer",
+    "StudyOffer": "offer",
     "Question": "offer",
     "RELATIONS": "sensitivities",
-    "Release": "release",
+    "StudyRelease": "release",
     "STATISTICS": "sensitivities",
     "Simulation": "simulation",
     "Snps": "snps",

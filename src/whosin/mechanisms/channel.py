@@ -25,7 +25,7 @@ from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel_file import decimals, named, space_data, space_from
 from whosin.mechanisms.entries import Entries, Floats, Rationals, Weighted
 from whosin.mechanisms.stochastic import output_names, stochastic
-from whosin.spaces import Grid, Lattice, Records, Space, Subsets
+from whosin.spaces import CountLattice, Lattice, Records, Space, Subsets
 from whosin.spaces.memory import require_table
 from whosin.spaces.width import extended, is_narrow, smallest, widened
 from whosin.validation import listed, path_of, shown
@@ -65,7 +65,9 @@ class Channel(Mechanism):
             probabilities, rows, _describe(space), _row_names(space, lattice)
         )
         self.space = space
-        self.lattice = lattice or (Grid.single(space) if isinstance(space, Subsets) else None)
+        self.lattice = lattice or (
+            CountLattice.single(space) if isinstance(space, Subsets) else None
+        )
         self.likelihoods = floats
         self.entries: Entries = Floats(floats) if exact is None else Rationals(exact)
         self.axes: tuple[Axis | int, ...] | None = None
@@ -244,7 +246,7 @@ class Channel(Mechanism):
             return self
         assert isinstance(self.space, Subsets)
         require_table("a table over all subsets", self.space.worlds, len(self.outputs))
-        return self.relabelled(self.lattice.labels(), Grid.single(self.space))
+        return self.relabelled(self.lattice.labels(), CountLattice.single(self.space))
 
     def relabelled(self, labels: Array, lattice: Lattice) -> Channel:
         """Rows taken by number, on another lattice."""

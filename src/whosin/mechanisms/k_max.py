@@ -14,7 +14,7 @@ import numpy as np
 from whosin.errors import InvalidInput, Unsupported
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
-from whosin.spaces import Ladder, Space, Subsets
+from whosin.spaces import MaximumLattice, Space, Subsets
 from whosin.spaces.memory import require_table
 
 
@@ -54,7 +54,7 @@ class KMax(Mechanism):
             start = min(self.lowest(maximum, size), size - self.k + 1)
             table[maximum, start - 1 : start - 1 + self.k] = share
         names = [f"c{rank}" for rank in range(1, size + 1)]
-        return Channel(space, table, names, lattice=Ladder(space, tuple(range(size))))
+        return Channel(space, table, names, lattice=MaximumLattice(space, tuple(range(size))))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from whosin.exact import Array, ball_sum, flint_rational, is_exact, probability
 from whosin.mechanisms.base import Mechanism, as_channel
 from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.entries import Balls, Entries, Rationals
-from whosin.spaces import Grid, Space, Subsets
+from whosin.spaces import CountLattice, Space, Subsets
 from whosin.spaces.sampling import sample
 from whosin.spaces.width import FLOOR
 
@@ -39,10 +39,10 @@ class Sampled(Mechanism):
         subsets = before.space
         if not isinstance(subsets, Subsets):
             raise Unsupported("sampling entities is defined on Subsets")
-        if not isinstance(before.lattice, Grid):
+        if not isinstance(before.lattice, CountLattice):
             before = before.on_worlds()
         grid = before.lattice
-        assert isinstance(grid, Grid)
+        assert isinstance(grid, CountLattice)
         exact: Array | None = None
         if before.exact is not None and is_exact(self.beta):
             exact = sample(grid, before.exact, flint_rational(self.beta))
@@ -63,7 +63,7 @@ class Sampled(Mechanism):
         table = floats if exact is None else exact
         return Channel(subsets, np.asarray(table), before.outputs, lattice=grid)
 
-    def _balls(self, grid: Grid, before: Entries) -> Balls:
+    def _balls(self, grid: CountLattice, before: Entries) -> Balls:
         """Σ over the samples of a class of Pr[sample] times the ball there."""
         beta = probability(self.beta, "beta")
 
@@ -81,7 +81,7 @@ class Sampled(Mechanism):
         return Balls(ball)
 
 
-def _lost(grid: Grid, before: Array, after: Array) -> bool:
+def _lost(grid: CountLattice, before: Array, after: Array) -> bool:
     """Whether an entry that is positive in truth came out too small for floats."""
     if not (after < FLOOR).any():
         return False

@@ -30,7 +30,7 @@ import numpy as np
 from whosin.errors import Unsupported
 from whosin.exact import Array
 from whosin.notions.level import Level, Witness
-from whosin.notions.sums import Densities, Query, queries
+from whosin.notions.sums import Densities, NoisySum, queries
 from whosin.priors import MarkovChain
 from whosin.spaces import Records
 
@@ -58,7 +58,7 @@ class Found:
     window: dict[str, Any] | None = None
 
 
-def leakage(prior: MarkovChain, space: Records, query: Query) -> Level:
+def leakage(prior: MarkovChain, space: Records, query: NoisySum) -> Level:
     """The Bayesian-DP leakage of the query under the chain, in nats, with its window."""
     prior.check_records(space)
     rows = space.rows
@@ -112,14 +112,14 @@ def _merge(best: Found, other: Found) -> None:
         best.value, best.window = other.value, other.window
 
 
-def _work(reach: int, query: Query, values: int) -> float:
+def _work(reach: int, query: NoisySum, values: int) -> float:
     """Element operations of one sweep."""
     outputs = math.prod((2 * reach + 1) * span + 1 for span in query.spans)
     return float(reach) * values**3 * (values + 1) * reach * outputs
 
 
 def _choose(
-    prior: MarkovChain, rows: int, query: Query, marginals: Array
+    prior: MarkovChain, rows: int, query: NoisySum, marginals: Array
 ) -> tuple[int, tuple[float, float]]:
     """(W, (η left, η right)): the shortest windows whose cut is negligible, or what is in reach."""
     longest = rows - 1
@@ -175,7 +175,7 @@ class _Right:
 
 
 def _sweep(
-    prior: MarkovChain, rows: int, query: Query, marginals: Array, reach: int, row: int | None
+    prior: MarkovChain, rows: int, query: NoisySum, marginals: Array, reach: int, row: int | None
 ) -> Found:
     """All windows of at most `reach` on either side; of one row, or of any where the chain is
     homogeneous (row None)."""
@@ -354,7 +354,7 @@ def _compare(found: Found, densities: Array, allowed: Array, mask: Array, window
 
 
 def _witness(
-    prior: MarkovChain, space: Records, query: Query, marginals: Array, found: Found
+    prior: MarkovChain, space: Records, query: NoisySum, marginals: Array, found: Found
 ) -> Witness:
     """Place the worst window in the series, with the rows outside it known."""
     window = found.window
@@ -399,4 +399,4 @@ def _witness(
     )
 
 
-__all__ = ["Query", "leakage", "queries"]
+__all__ = ["NoisySum", "leakage", "queries"]

@@ -7,7 +7,7 @@ from whosin.priors.fixed_size import FixedSize
 from whosin.priors.independent import Independent
 from whosin.priors.markov_chain import MarkovChain
 from whosin.priors.network import Network
-from whosin.priors.table import Table
+from whosin.priors.table import WorldTable as Table
 from whosin.priors.uniform import Uniform
 
 __all__ = [

@@ -19,7 +19,7 @@ from whosin.priors.blocks import Blocks
 from whosin.priors.exchangeable import Exchangeable
 from whosin.priors.independent import Independent
 from whosin.priors.markov_chain import MarkovChain
-from whosin.priors.table import Table
+from whosin.priors.table import WorldTable
 from whosin.priors.uniform import Uniform
 from whosin.spaces import Records
 
@@ -52,7 +52,7 @@ def prior_of(data: dict[str, Any]) -> Prior:
     if kind == "markov-chain":
         return _chain(data)
     if kind == "table":
-        return Table([rational(p, "probabilities") for p in data["probabilities"]])
+        return WorldTable([rational(p, "probabilities") for p in data["probabilities"]])
     return Uniform()
 
 
@@ -166,7 +166,7 @@ def _sizes(prior: Prior, rows: int | None, values: int | None) -> tuple[int, int
             count, m = len(listed), len(listed[0])
         else:
             m = len(listed)
-    elif isinstance(prior, Table) and rows is None and m > 1 and prior.length is not None:
+    elif isinstance(prior, WorldTable) and rows is None and m > 1 and prior.length is not None:
         count = next((n for n in range(1, 64) if m**n >= prior.length), 1)
     if count is None:
         raise InvalidInput("rows", "given: the file does not say how many rows", "nothing")

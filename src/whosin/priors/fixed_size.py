@@ -11,7 +11,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, rational
 from whosin.priors.base import AsNumber, Prior, scaling
 from whosin.priors.independent import Independent
-from whosin.spaces.grid import Grid
+from whosin.spaces.count_lattice import CountLattice
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.subsets import Subsets
 
@@ -51,7 +51,7 @@ class FixedSize(Prior):
         wanted = size - sum(p == 1 for p in beliefs)
         if not unsure or not 0 <= wanted <= len(unsure):
             return Fraction(wanted == 0)
-        counted = Grid(Subsets(len(unsure)), (tuple(range(len(unsure))),))
+        counted = CountLattice(Subsets(len(unsure)), (tuple(range(len(unsure))),))
         return rational(counted.independent(unsure)[wanted])
 
     def check(self, space: Subsets) -> None:

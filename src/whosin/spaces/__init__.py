@@ -1,8 +1,8 @@
 """Worlds: what the data might be, and what of it a mechanism can see (THEORY 1, F11)."""
 
-from whosin.spaces.grid import Grid
-from whosin.spaces.ladder import Ladder
+from whosin.spaces.count_lattice import CountLattice
 from whosin.spaces.lattice import Lattice
+from whosin.spaces.maximum_lattice import MaximumLattice
 from whosin.spaces.records import Records
 from whosin.spaces.statistics import (
     Count,
@@ -19,11 +19,11 @@ Space = Subsets | Records
 
 __all__ = [
     "Count",
-    "Grid",
+    "CountLattice",
     "Histogram",
-    "Ladder",
     "Lattice",
     "Max",
+    "MaximumLattice",
     "Records",
     "Space",
     "Statistic",

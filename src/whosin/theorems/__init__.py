@@ -5,7 +5,7 @@ brute-force enumeration in exact rationals.
 """
 
 from whosin.theorems.conversion import convert
-from whosin.theorems.coupling import coupling
+from whosin.theorems.coupling_proof import coupling
 from whosin.theorems.information import (
     divergence_from_information,
     information_from_dp,

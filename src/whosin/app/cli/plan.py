@@ -68,7 +68,7 @@ def plan(
     """
     from whosin.app.cli import adversary
     from whosin.app.cli.output import print_json, warn
-    from whosin.calibration import Query, calibrate
+    from whosin.calibration import PlannedQuery, calibrate
     from whosin.errors import InvalidInput
     from whosin.exact import rational
     from whosin.report import charts, text
@@ -85,7 +85,7 @@ def plan(
                 raise InvalidInput(option, "left out with --chain", value)
         _plan_chain(target, adversaries, chain, query, save, json=json)
         return
-    asked = Query(
+    asked = PlannedQuery(
         query or "count", rational(lower, "--lower"), rational(upper, "--upper"), rows, cells
     )
     failing = rational(delta, "--delta") if delta is not None else rational(0)

@@ -36,7 +36,7 @@ def shares_of(weights: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class ShareCertificate:
     """The exact data of a program.
 
     Args:
