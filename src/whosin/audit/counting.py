@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from whosin.audit.events import WITH, WITHOUT, Choice
-from whosin.audit.ratio import ratio_bound
+from whosin.audit.ratio import RatioTest
 from whosin.audit.result import EventCount
 
 WORTH = 1.1
@@ -37,7 +37,7 @@ def judge(
     for choice, (first, second) in zip(picked, hits, strict=True):
         pairs = ((first, trials[0]), (second, trials[1]))
         favoured, other = pairs if choice.event.above else pairs[::-1]
-        bound = ratio_bound(*favoured, *other, error / len(picked), choice.slope, delta)
+        bound = RatioTest(*favoured, *other, error / len(picked), choice.slope, delta).bound()
         counts.append(EventCount(choice.event, first, second, *trials, bound))
     return tuple(sorted(counts, key=lambda count: -count.log_ratio))
 

@@ -14,6 +14,7 @@ from typing import Any
 from whosin.errors import InvalidInput
 from whosin.release.engines.arrow_validation import require_sound
 from whosin.release.engines.base import (
+    Engine,
     Progress,
     files_of,
     in_memory,
@@ -26,7 +27,7 @@ from whosin.release.engines.interrupts import run_interruptibly
 from whosin.release.engines.spilling import SpillFolder
 
 
-class DuckDB:
+class DuckDB(Engine):
     """DuckDB, embedded.
 
     Args:
@@ -59,12 +60,6 @@ class DuckDB:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> DuckDB:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def open(self, source: object) -> Any:
         """A path, a pattern of paths, `database.duckdb::table`, or a frame in memory."""
