@@ -64,6 +64,7 @@ MAY_IMPORT = {
     },
     "distortion": {"validation", "errors", "exact", "spaces", "priors", "mechanisms", "notions"},
     "release": {
+        "validation",
         "documents",
         "errors",
         "isolation",
@@ -77,8 +78,9 @@ MAY_IMPORT = {
         "noise",
         "ledger",
     },
-    "audit": {"errors", "exact", "beliefs"},
+    "audit": {"validation", "errors", "exact", "beliefs"},
     "gwas": {
+        "validation",
         "beliefs",
         "calibration",
         "documents",

@@ -15,7 +15,7 @@ from whosin.calibration.targets import Advantage, Epsilon, Target
 from whosin.errors import InvalidInput, WhosinError
 from whosin.exact import Number, exp_up, log_down, rational, round_up
 from whosin.families import AtMostKnown, Family
-from whosin.validation import of_kind
+from whosin.validation import of_kind, whole
 
 TAIL_95 = math.log(20)
 ANYTHING = "any beliefs, everyone else known"
@@ -61,8 +61,8 @@ def calibrate(
     if failing and isinstance(target, Advantage):
         # r ≤ g but for a probability δ does not bound TPR − FPR, an average over all outputs.
         raise InvalidInput("delta", "0 for an advantage, which never fails", delta)
-    if entities is not None and (not _whole(entities) or entities < 1):
-        raise InvalidInput("entities", "a whole number of at least 1", repr(entities))
+    if entities is not None:
+        entities = whole(entities, "entities", 1)
     adversary = against(target, family)
     ratio = target.ratio(adversary.low, adversary.high)
     if ratio == math.inf:
@@ -154,10 +154,6 @@ def _down(value: Fraction) -> float:
     """The largest float that is at most the value."""
     nearest = float(value)
     return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _log(target: Target, ratio: Number) -> float:

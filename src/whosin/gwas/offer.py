@@ -15,12 +15,13 @@ from whosin import noise
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
-from whosin.gwas.reading import instance, whole
+from whosin.gwas.reading import instance
 from whosin.gwas.scoring import GENOME_WIDE, SCORES, score_sensitivity, selection_scale
 from whosin.gwas.sensitivities import check_relation, sensitivity
 from whosin.gwas.study import Study
 from whosin.gwas.threshold import read_threshold
 from whosin.ledger import Charge, Cost, units
+from whosin.validation import whole
 
 NUMBERS = ("counts", "chi2", "nothing")
 CHI2_STEP = Fraction(1, 100)

@@ -58,7 +58,8 @@ def measurement(data: dict[str, Any]) -> tuple[Notion, Mechanism, Space] | None:
     """What a chain or block file asks to be measured; nothing for other files."""
     if "chain" in data or "chains" in data:
         series = chain_file(data)
-        return BayesianDifferentialPrivacy(series.chains), series.mechanism(), series.space
+        one = series.chains[0] if len(series.chains) == 1 else series.chains
+        return BayesianDifferentialPrivacy(one), series.mechanism(), series.space
     if "blocks" in data:
         prior, people = blocks_of(data)
         if "scale" not in data:

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput
 from whosin.exact import (
     Array,
     ball_ratio_upper,
@@ -25,6 +24,7 @@ from whosin.notions.base import Notion
 from whosin.notions.certain import Certain, Nearest, level_of, on_records
 from whosin.notions.level import Level, Witness
 from whosin.spaces import Records, Space
+from whosin.validation import whole
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,7 @@ def _spread(
 
 def check_default(default: int, space: Records) -> None:
     """Refuse a default that is no value of a row."""
-    if isinstance(default, bool) or not isinstance(default, int) or not 0 <= default < space.values:
-        raise InvalidInput("default", f"a value from 0 to {space.values - 1}", repr(default))
+    whole(default, "default", 0, space.values - 1)
 
 
 def ratios(values: Array, default: Array) -> Array:

@@ -22,6 +22,7 @@ from whosin.priors.markov_chain import MarkovChain
 from whosin.priors.table import WorldTable
 from whosin.priors.uniform import Uniform
 from whosin.spaces import Records
+from whosin.validation import whole
 
 MOST_PEOPLE = 100_000
 """In the blocks of a file."""
@@ -67,10 +68,7 @@ def chains_of(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]:
     chains = tuple(_chain(each) for each in listed)
     if len({chain.values for chain in chains}) > 1:
         raise InvalidInput("chains", "of one number of values", "several")
-    rows = data.get("rows")
-    if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
-        accepted = f"a whole number from 1 to {MOST_ROWS:,}: how long the series is"
-        raise InvalidInput("rows", accepted, rows)
+    rows = whole(data.get("rows"), "rows", 1, MOST_ROWS, ": how long the series is")
     space = Records(rows, chains[0].values)
     for chain in chains:
         chain.check_records(space)
@@ -101,11 +99,8 @@ def blocks_of(data: dict[str, Any]) -> tuple[Blocks, int]:
         if not isinstance(block, dict):
             raise InvalidInput(f"block {number}", "an object", repr(block))
         check_keys(block, ("size", "copies", "sets"), "block")
-        size: Any = block.get("size")
-        copies: Any = block.get("copies", 1)
-        if not _count(size) or not _count(copies):
-            got = f"{size} and {copies}"
-            raise InvalidInput(f"size and copies of block {number}", "whole numbers", got)
+        size = whole(block.get("size"), f"size of block {number}", 1)
+        copies = whole(block.get("copies", 1), f"copies of block {number}", 1)
         if people + size * copies > MOST_PEOPLE:
             raise InvalidInput("blocks", f"of at most {MOST_PEOPLE:,} people together", "more")
         sets = block.get("sets")
@@ -171,7 +166,3 @@ def _sizes(prior: Prior, rows: int | None, values: int | None) -> tuple[int, int
     if count is None:
         raise InvalidInput("rows", "given: the file does not say how many rows", "nothing")
     return count, m
-
-
-def _count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
