@@ -331,7 +331,7 @@ def test_smallest_scale(stay, epsilon):
     """What is returned keeps ε; a thousandth less does not; and it is between plain and group
     privacy."""
     space = wi.Records(20, 2)
-    scale = chain_plans.smallest_scale(sticky(stay), space, wi.Sum(), epsilon)
+    scale = chain_plans.plan([sticky(stay)], space, wi.Sum(), epsilon).scale
     notion = BayesianDifferentialPrivacy(sticky(stay))
     assert notion.measure(Laplace(wi.Sum(), scale), space).value <= epsilon
     assert notion.measure(Laplace(wi.Sum(), scale * 0.999), space).value > epsilon
@@ -342,7 +342,7 @@ def test_smallest_scale_without_a_price():
     """Staying with probability 0.3 costs nothing: 1/ε, as plain differential privacy."""
     for epsilon in (0.5, 1.0, 3.0):
         for rows in (1, 6, 30):
-            scale = chain_plans.smallest_scale(sticky(0.3), wi.Records(rows, 2), wi.Sum(), epsilon)
+            scale = chain_plans.plan([sticky(0.3)], wi.Records(rows, 2), wi.Sum(), epsilon).scale
             assert scale == pytest.approx(1 / epsilon, rel=1e-9)
 
 
@@ -352,19 +352,19 @@ def test_smallest_scale_of_independent_rows_is_the_sensitivity():
     chain = MarkovChain((third,) * 3, ((third,) * 3,) * 3)
     space = wi.Records(3, 3)
     for statistic, span in ((wi.Histogram(), 2), (wi.Sum((-1, 0, 4)), 5), (wi.Count(), 1)):
-        scale = chain_plans.smallest_scale(chain, space, statistic, 0.5)
+        scale = chain_plans.plan([chain], space, statistic, 0.5).scale
         assert scale == pytest.approx(2 * span, rel=1e-6)
 
 
 def test_smallest_scale_for_a_list():
     """The largest of the chains' own scales."""
     space, listed = wi.Records(10, 2), [sticky(0.3), sticky(0.8), sticky(0.7)]
-    together = chain_plans.smallest_scale(listed, space, wi.Sum(), 1.0)
-    alone = [chain_plans.smallest_scale(chain, space, wi.Sum(), 1.0) for chain in listed]
+    together = chain_plans.plan(listed, space, wi.Sum(), 1.0).scale
+    alone = [chain_plans.plan([chain], space, wi.Sum(), 1.0).scale for chain in listed]
     assert together == pytest.approx(max(alone), rel=3e-6)
     for wrong in (0, -1, math.nan):
         with pytest.raises(InvalidInput, match="epsilon"):
-            chain_plans.smallest_scale(listed, space, wi.Sum(), wrong)
+            chain_plans.plan(listed, space, wi.Sum(), wrong)
 
 
 def test_a_list_of_chains_is_the_largest():

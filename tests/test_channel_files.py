@@ -37,7 +37,7 @@ def test_a_channel_file_holds_the_channel(tmp_path, channel):
 def test_what_no_file_holds(tmp_path):
     path = tmp_path / "channel.json"
     with pytest.raises(Unsupported, match="finitely many outputs"):
-        wi.mechanisms.Laplace(wi.Count(), 1).channel(wi.Subsets(2)).save(path)
+        wi.mechanisms.Laplace(wi.statistics.Count(), 1).channel(wi.Subsets(2)).save(path)
     odd = wi.Channel(wi.Subsets(1), [[1], [1]], [frozenset("a")])
     with pytest.raises(InvalidInput, match="outputs must be text"):
         odd.save(path)
@@ -64,8 +64,8 @@ def test_a_sampler_draws_the_rows():
 def test_a_joint_of_noise_and_a_table_is_certified(scale):
     """A table with zeros, rational noise and e^x: each level is at least the truth, by a unit."""
     table = wi.Channel(wi.Subsets(2), [["1/3", "2/3", 0]] * 3 + [["1/2", "1/2", 0]])
-    laplace = wi.mechanisms.Laplace(wi.Count(), scale)
-    geometric = wi.mechanisms.Geometric(wi.Count(), alpha="1/2")
+    laplace = wi.mechanisms.Laplace(wi.statistics.Count(), scale)
+    geometric = wi.mechanisms.Geometric(wi.statistics.Count(), alpha="1/2")
     dp = wi.notions.DifferentialPrivacy()
     for parts, expected in (
         ((table, laplace), math.log(1.5) + float(1 / scale)),
@@ -81,10 +81,10 @@ def test_a_joint_of_noise_and_a_table_is_certified(scale):
 
 
 def test_what_the_entries_of_mechanisms_are():
-    space, laplace = wi.Subsets(2), wi.mechanisms.Laplace(wi.Count(), 1)
+    space, laplace = wi.Subsets(2), wi.mechanisms.Laplace(wi.statistics.Count(), 1)
     kinds = {
         Floats: wi.Channel(space, [[0.5, 0.5]] * 4),
-        Rationals: wi.mechanisms.Geometric(wi.Count(), alpha="1/2"),
+        Rationals: wi.mechanisms.Geometric(wi.statistics.Count(), alpha="1/2"),
         Exponents: wi.mechanisms.Composed((laplace, laplace)),
         Balls: wi.mechanisms.Sampled(laplace, "1/2"),
     }

@@ -108,18 +108,6 @@ def _least(
     return high, at_high
 
 
-def smallest_scale(
-    prior: MarkovChain | Sequence[MarkovChain],
-    space: Records,
-    statistic: object,
-    epsilon: float,
-    accuracy: float = 1e-6,
-) -> float:
-    """The least scale of Laplace noise whose leakage is at most ε."""
-    listed = [prior] if isinstance(prior, MarkovChain) else list(prior)
-    return plan(listed, space, statistic, epsilon, accuracy).scale
-
-
 def _sensitivity(query: NoisySum) -> float:
     """How far one row can move the sums, in total."""
     steps = [float(step) for step in query.step]

@@ -28,33 +28,33 @@ MOST_PEOPLE = 100_000
 """In the blocks of a file."""
 MOST_ROWS = 100_000
 """Of a chain; ten thousand take some seconds."""
+KINDS: dict[str, tuple[Any, ...]] = {
+    "independent": (Independent, "p"),
+    "uniform": (Uniform,),
+    "exchangeable": (Exchangeable, "sizes"),
+    "markov-chain": (MarkovChain, "initial", "transition"),
+    "table": (
+        lambda given: WorldTable([rational(p, "probabilities") for p in given]),
+        "probabilities",
+    ),
+}
+"""How a prior is made, and from which lists of its file."""
 
 
 def prior_of(data: dict[str, Any]) -> Prior:
     """The prior on records in a prior file's data."""
-    kinds = {
-        "independent": {"kind", "p"},
-        "uniform": {"kind"},
-        "exchangeable": {"kind", "sizes"},
-        "markov-chain": {"kind", "initial", "transition"},
-        "table": {"kind", "probabilities"},
-    }
     kind = data.get("kind")
-    if not isinstance(kind, str) or kind not in kinds:
-        raise UnknownName("kind of the prior", str(kind), kinds)
-    check_keys(data, kinds[kind], "prior")
-    for key in kinds[kind] - {"kind"}:
-        if not isinstance(data.get(key), list):
-            raise InvalidInput(key, "a list", repr(data.get(key)))
-    if kind == "independent":
-        return Independent(data["p"])
-    if kind == "exchangeable":
-        return Exchangeable(data["sizes"])
-    if kind == "markov-chain":
-        return _chain(data)
-    if kind == "table":
-        return WorldTable([rational(p, "probabilities") for p in data["probabilities"]])
-    return Uniform()
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise UnknownName("kind of the prior", str(kind), KINDS)
+    made, *keys = KINDS[kind]
+    check_keys(data, ("kind", *keys), "prior")
+    return made(*(_listed(data, key) for key in keys))
+
+
+def _listed(data: dict[str, Any], key: str) -> list[Any]:
+    if not isinstance(data.get(key), list):
+        raise InvalidInput(key, "a list", repr(data.get(key)))
+    return data[key]
 
 
 def chains_of(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]:
@@ -79,10 +79,7 @@ def _chain(data: object) -> MarkovChain:
     if not isinstance(data, dict):
         raise InvalidInput("chain", "an object with initial and transition", repr(data))
     check_keys(data, ("initial", "transition", "kind"), "chain")
-    for key in ("initial", "transition"):
-        if not isinstance(data.get(key), list):
-            raise InvalidInput(key, "a list", repr(data.get(key)))
-    return MarkovChain(data["initial"], data["transition"])
+    return MarkovChain(_listed(data, "initial"), _listed(data, "transition"))
 
 
 def blocks_of(data: dict[str, Any]) -> tuple[Blocks, int]:
