@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -49,7 +50,10 @@ def pytest_fixture_setup(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """With Ctrl-C heard: shells start background jobs deaf, and PySpark leaves a handler."""
     _begin(item, item.nodeid)
+    if item.get_closest_marker("xdist_group") is None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     return (yield)
 
 

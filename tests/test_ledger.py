@@ -624,7 +624,7 @@ def test_the_pragmas_hold_on_every_connection(ledger):
 
     def look():
         with store.reading() as connection:
-            barrier.wait(10)
+            barrier.wait(300)
             names = ("journal_mode", "synchronous", "foreign_keys")
             seen.append([connection.exec_driver_sql(f"PRAGMA {n}").scalar() for n in names])
 

@@ -138,7 +138,7 @@ def test_first_users_at_once(url):
     barrier = threading.Barrier(8)
 
     def begin(worker):
-        barrier.wait(10)
+        barrier.wait(300)
         with wi.Ledger(url, who=f"{worker}") as ledger:
             try:
                 ledger.register("d", PLAN)
@@ -194,7 +194,7 @@ def test_a_retry_that_waited_for_the_first_sees_its_debit(ledger):
 
     def ask(worker):
         for number in range(8):
-            barrier.wait(30)
+            barrier.wait(300)
             shown.append((number, ledger.answer("d", PRICE, lambda: worker, f"{number}")))
 
     threads = [threading.Thread(target=ask, args=(worker,)) for worker in range(6)]

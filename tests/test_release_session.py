@@ -150,9 +150,13 @@ def test_an_interrupt_while_planning_is_an_interrupt(data, monkeypatch) -> None:
     """DuckDB in the main thread would hear it first, and call it a query that failed."""
     base = duckdb.connect()
     long = "SELECT sum(hash(a.range + b.range)) FROM range(10000000) a, range(10000000) b"
-    monkeypatch.setattr(type(data.engine), "check", lambda *_: base.execute(long).fetchall())
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
+
+    def plan(*_: object) -> object:
+        timer.start()
+        return base.execute(long).fetchall()
+
+    monkeypatch.setattr(type(data.engine), "check", plan)
     try:
         with pytest.raises(KeyboardInterrupt):
             data.check(data.data)

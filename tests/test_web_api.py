@@ -456,7 +456,7 @@ def test_a_killed_server_takes_its_processes_along(hospital):
                 process.kill()
             with pytest.raises(httpx.TransportError):
                 lost.result()
-    end = time.monotonic() + 20
+    end = time.monotonic() + 300
     while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < end:
         time.sleep(0.05)
     assert not any(Path(f"/proc/{pid}").exists() for pid in started)
@@ -576,7 +576,7 @@ schema = schemathesis.openapi.from_dict(_description())
     suppress_health_check=list(HealthCheck),
 )
 def test_anything_at_all(case, fuzzed):
-    answer = case.call(base_url=fuzzed, headers={"X-Whosin": "fuzz"}, timeout=30)
+    answer = case.call(base_url=fuzzed, headers={"X-Whosin": "fuzz"}, timeout=300)
     checks = [
         not_a_server_error,
         status_code_conformance,

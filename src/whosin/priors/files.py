@@ -48,13 +48,15 @@ def prior_of(data: dict[str, Any]) -> Prior:
         raise UnknownName("kind of the prior", str(kind), KINDS)
     made, *keys = KINDS[kind]
     check_keys(data, ("kind", *keys), "prior")
-    return made(*(_listed(data, key) for key in keys))
+    prior: Prior = made(*(_listed(data, key) for key in keys))
+    return prior
 
 
 def _listed(data: dict[str, Any], key: str) -> list[Any]:
-    if not isinstance(data.get(key), list):
-        raise InvalidInput(key, "a list", repr(data.get(key)))
-    return data[key]
+    found = data.get(key)
+    if not isinstance(found, list):
+        raise InvalidInput(key, "a list", repr(found))
+    return found
 
 
 def chains_of(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]:
