@@ -47,7 +47,7 @@ def test_no_function_hides_a_module(room):
     modules = {path.stem for path in (ROOT / room).iterdir() if path.stem != "__init__"}
     hidden = {
         name
-        for name in modules & set(getattr(public, "__all__", ()))
+        for name in modules & {*getattr(public, "__all__", ()), *vars(public)}
         if not isinstance(getattr(public, name), ModuleType)
     }
     assert not hidden
