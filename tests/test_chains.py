@@ -15,7 +15,8 @@ import whosin as wi
 from whosin.calibration import chain_plans
 from whosin.errors import InvalidInput, Unsupported
 from whosin.mechanisms import Composed, Geometric, Laplace
-from whosin.notions import BayesianDifferentialPrivacy, DifferentialPrivacy, chains
+from whosin.notions import BayesianDifferentialPrivacy, DifferentialPrivacy, chain_windows, chains
+from whosin.notions.sums import noisy_sum
 from whosin.priors import MarkovChain, Table
 
 HALF = Fraction(1, 2)
@@ -99,7 +100,7 @@ def test_every_set_of_known_rows(kind, steps):
         outputs, channel = records.noisy_sums(n, weights, bases)
         truth = records.log(records.bayesian_ratio(prior, channel, n))
         space = wi.Records(n, m)
-        level = chains.leakage(chain, space, chains.queries(mechanism, space))
+        level = chains.leakage(chain, space, noisy_sum(mechanism, space))
         assert level.exact
         assert level.value == pytest.approx(truth, abs=1e-9)
         check_witness(level.witness, prior, outputs, channel, truth)
@@ -179,7 +180,7 @@ def test_the_cut_is_certified(monkeypatch, reach):
     rng, brackets = random.Random(4), 0
     for n, m, chain in cut_chains(rng):
         space = wi.Records(n, m)
-        query = chains.queries(Laplace(wi.Sum(), rng.choice([1, 2, 4])), space)
+        query = noisy_sum(Laplace(wi.Sum(), rng.choice([1, 2, 4])), space)
         whole = chains.leakage(chain, space, query)
         assert whole.exact
         with monkeypatch.context() as patch:
@@ -206,7 +207,7 @@ def test_the_cut_is_certified(monkeypatch, reach):
 def test_wider_windows_narrow_the_bracket(monkeypatch):
     """The bracket shrinks with the window, at the rate at which the chain forgets."""
     space, chain = wi.Records(40, 2), sticky(Fraction(3, 4))
-    query = chains.queries(Laplace(wi.Sum(), 1), space)
+    query = noisy_sum(Laplace(wi.Sum(), 1), space)
     truth, widths = chains.leakage(chain, space, query).value, []
     for reach in (2, 4, 8, 16):
         with monkeypatch.context() as patch:
@@ -224,7 +225,7 @@ def test_the_closing_tolerance_only_renames(monkeypatch):
     """With CLOSED as wide as the bracket a bound is called exact, but the value stays the upper
     end."""
     space, chain = wi.Records(12, 2), sticky(Fraction(9, 10))
-    query = chains.queries(Laplace(wi.Sum(), 1), space)
+    query = noisy_sum(Laplace(wi.Sum(), 1), space)
     truth = chains.leakage(chain, space, query).value
     monkeypatch.setattr(chains, "WINDOWS", (6,))
     monkeypatch.setattr(chains, "CLOSED", 100.0)
@@ -237,7 +238,7 @@ def test_a_lone_exact_chain_beside_a_bound(monkeypatch):
     space = wi.Records(12, 2)
     mechanism = Laplace(wi.Sum(), 1)
     listed = [sticky(Fraction(9, 10)), sticky(Fraction(3, 10))]
-    query = chains.queries(mechanism, space)
+    query = noisy_sum(mechanism, space)
     truth = max(chains.leakage(chain, space, query).value for chain in listed)
     monkeypatch.setattr(chains, "WINDOWS", (1,))
     monkeypatch.setattr(chains, "WORK", chains._work(1, query, 2) * 1.01)
@@ -253,7 +254,7 @@ def test_longer_series_never_leak_less(monkeypatch):
     """A window whose right end is a known row fits into every longer series from the same start,
     so the most that such windows leak never falls, and the level is never below it. (The level
     itself may fall: the next test.)"""
-    rng, original = random.Random(5), chains._rights
+    rng, original = random.Random(5), chain_windows._rights
 
     def known(*given):
         sides, densities, norms = original(*given)
@@ -266,10 +267,12 @@ def test_longer_series_never_leak_less(monkeypatch):
         inner = []
         for n in range(2, 13):
             space = wi.Records(n, 2)
-            query = chains.queries(mechanism, space)
+            query = noisy_sum(mechanism, space)
             with monkeypatch.context() as patch:
-                patch.setattr(chains, "_rights", known)
-                inner.append(chains._sweep(chain, n, query, chain.marginals(n), n - 1, None).value)
+                patch.setattr(chain_windows, "_rights", known)
+                inner.append(
+                    chain_windows.sweep(chain, n, query, chain.marginals(n), n - 1, None).value
+                )
             level = chains.leakage(chain, space, query)
             assert level.exact and level.value >= inner[-1] - 1e-12
         assert all(a <= b + 1e-12 for a, b in pairwise(inner))

@@ -24,6 +24,7 @@ from whosin.notions.certain import (
     value_witness,
 )
 from whosin.notions.level import Level
+from whosin.notions.sums import noisy_sum
 from whosin.priors import MarkovChain, Prior
 from whosin.spaces import Records, Space
 from whosin.validation import listed
@@ -72,7 +73,7 @@ class BayesianDifferentialPrivacy(Notion):
 
     def _measure(self, prior: Prior, mechanism: object, space: Space | None) -> Level:
         if isinstance(prior, MarkovChain) and isinstance(space, Records):
-            queries = chains.queries(mechanism, space)
+            queries = noisy_sum(mechanism, space)
             if queries is not None:
                 return chains.leakage(prior, space, queries)
         return _by_table(self, prior, *on_records(mechanism, space))

@@ -30,7 +30,7 @@ class NoisySum:
         return tuple(int(most) for most in self.weights.max(axis=0))
 
 
-def queries(mechanism: object, space: Records) -> NoisySum | None:
+def noisy_sum(mechanism: object, space: Records) -> NoisySum | None:
     """The mechanism as noise on sums over rows; nothing where it is something else."""
     parts = list(mechanism.parts) if isinstance(mechanism, Composed) else [mechanism]
     columns: list[tuple[list[Fraction], Fraction | float]] = []
