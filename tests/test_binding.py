@@ -154,6 +154,7 @@ def test_what_was_paid_is_drawn_from_what_it_was_paid_for(visits, ledger, monkey
         patch.setattr(Sum, "answer", lambda *_: 1 / 0)
         with pytest.raises(wi.errors.ScanFailed):
             session.ask(Sum(column="days"), share="1/2")
+    ledger.resume("visits")
     narrow = table(visits, days="0..3")
     Session(narrow, PLAN, ledger, amend=True)
     with pytest.raises(BudgetRefused, match="with other domains or bounds"):

@@ -490,11 +490,6 @@ def test_an_option_given_twice_is_not_lost_silently(run, line, words):
     refused(run(*line.split()), *words)
 
 
-def test_a_missing_extra_is_said_before_an_address(run, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "whosin.app.web.server", None)
-    refused(run("serve", "--folder", str(tmp_path), "--port", "0"), "whosin[web]", code=3)
-
-
 def test_a_missing_folder_is_said_to_be_missing(run, tmp_path):
     scenario = tmp_path / "s.toml"
     scenario.write_text(

@@ -31,3 +31,6 @@ from whosin.audit.single_run import OneRun as OneRun
 from whosin.audit.single_run import one_run as one_run
 from whosin.audit.world_pairs import check_claim as check_claim
 from whosin.audit.world_pairs import two_worlds as two_worlds
+from whosin.extras import needs
+
+needs("audit")

@@ -17,6 +17,7 @@ from whosin.distortion.symmetry.detection import structure
 from whosin.distortion.symmetry.parts import Structure
 from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName
 from whosin.exact import Array, rational, round_up
+from whosin.extras import needs
 from whosin.mechanisms import Mechanism
 from whosin.priors import Prior
 from whosin.spaces import Space
@@ -58,10 +59,12 @@ def best(
         cost: m × m, what showing b for a costs; Hamming by default.
 
     Raises:
+        MissingExtra: whosin[tradeoff] is not installed.
         InvalidInput: a negative ε, a distortion outside [0, n], a prior that does not fit.
         ImpossibleTarget: identifiability below ε_X, which no mechanism reaches.
         Unsupported: a size beyond reach; the message says which structure would help.
     """
+    needs("tradeoff")
     if notion not in NOTIONS:
         raise UnknownName("notion", str(notion), NOTIONS)
     if (epsilon is None) == (distortion is None):

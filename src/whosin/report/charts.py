@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.calibration.chain_plans import ChainPlan
+from whosin.extras import needs
 from whosin.references import THEOREMS
 from whosin.report.files import check_writable
 from whosin.report.plot import Curve
@@ -20,6 +21,7 @@ COLOURS = ["#1b6ca8", "#c44536", "#3a7d44", "#888888"]
 
 def check_path(path: Path) -> None:
     """Refuse a file that could not be written, before any work is done."""
+    needs("charts")
     check_writable(path, "--save", SUFFIXES)
 
 

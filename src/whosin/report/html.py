@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.calibration import Plan
+from whosin.extras import needs
 from whosin.references import THEOREMS
 from whosin.release import Answer, Release
 from whosin.report import card, charts
@@ -40,6 +41,7 @@ MANY_COLUMNS = 8
 def check_path(path: Path | None) -> None:
     """Refuse a file that could not be written, before anything is spent."""
     if path is not None:
+        needs("charts")
         check_writable(path, "--report", (".html", ".htm"))
 
 
@@ -52,6 +54,7 @@ def save_report(title: str, plan: Plan, release: Release, path: Path) -> None:
 
 def release_report(title: str, plan: Plan, release: Release) -> str:
     """What was asked, whom it protects from whom, the answers, the ledger, the theorems."""
+    needs("charts")
     bounds = getattr(plan.family, "bounds", (0, 1))
     beliefs = charts.belief_chart(
         card.curves(plan), (float(bounds[0]), float(bounds[1])), "How sure anyone can become"

@@ -47,10 +47,12 @@ def tradeoff(
     from whosin.distortion import NOTIONS, best, stated_threshold, structure
     from whosin.documents import read_object
     from whosin.errors import InvalidInput, UnknownName
+    from whosin.extras import needs
     from whosin.priors.files import on_records
     from whosin.report import charts
     from whosin.report import tradeoff as text
 
+    needs("tradeoff")
     if save is not None:
         charts.check_path(save)
     if notion is not None and notion not in NOTIONS:
