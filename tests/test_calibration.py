@@ -17,7 +17,7 @@ import pytest
 import oracle
 import whosin as wi
 from whosin import theorems
-from whosin.calibration import HIPAA, calibrate, read_adversary
+from whosin.calibration import HIPAA, calibrate
 from whosin.errors import InvalidInput, Unsupported, WhosinError
 from whosin.exact import exp_up, log_down, log_up
 from whosin.families import (
@@ -167,7 +167,7 @@ def test_plans_are_on_the_safe_side():
         except (InvalidInput, wi.errors.ImpossibleTarget):
             continue
         made += 1
-        adversary = read_adversary(family)
+        adversary = family.adversary()
         r = exp_up(Fraction(plan.epsilon) * adversary.group)
         assert kept(target, r, adversary.low, adversary.high), (target, family)
         more = exp_up(Fraction(plan.epsilon) * adversary.group * Fraction(1 + 1e-9))

@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "beliefs": {"validation", "errors", "exact"},
     "spaces": {"validation", "errors", "exact"},
     "priors": {"validation", "errors", "exact", "spaces"},
-    "families": {"validation", "errors", "exact", "spaces", "priors"},
+    "families": {"beliefs", "validation", "errors", "exact", "spaces", "priors"},
     "mechanisms": {"validation", "documents", "errors", "exact", "spaces"},
     "noise": {"validation", "errors", "exact"},
     "notions": {

@@ -1,7 +1,6 @@
 """From how sure an adversary may become to the noise that is needed, on the safe side."""
 
 from whosin.calibration.accounting import Process, ProcessPlan, calibrate_process
-from whosin.calibration.adversary import read as read_adversary
 from whosin.calibration.plan import Fallback, Noise, Plan
 from whosin.calibration.planning import calibrate
 from whosin.calibration.queries import Query
@@ -35,5 +34,4 @@ __all__ = [
     "Target",
     "calibrate",
     "calibrate_process",
-    "read_adversary",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 from html import escape
 
+from whosin.beliefs import percent
 from whosin.calibration import Plan
 from whosin.ledger import Standing
 from whosin.notions import Level, Notion
@@ -14,7 +15,7 @@ from whosin.report import card, charts
 from whosin.report.answer_charts import answer_chart
 from whosin.report.budget import standing_card
 from whosin.report.html import drawing, rows_table, sections
-from whosin.report.numbers import percent, short
+from whosin.report.numbers import short
 from whosin.report.releases import cost_words
 from whosin.report.text import title
 
@@ -27,10 +28,7 @@ def html(thing: object) -> str:
 
 @html.register
 def _(plan: Plan) -> str:
-    bounds = getattr(plan.family, "bounds", (0, 1))
-    beliefs = charts.belief_chart(
-        card.curves(plan), (float(bounds[0]), float(bounds[1])), "How sure anyone can become"
-    )
+    beliefs = charts.belief_chart(card.curves(plan), card.band(plan), "How sure anyone can become")
     return _block(sections(card.card(plan)), drawing(beliefs), _reasons(plan.theorems))
 
 

@@ -64,19 +64,19 @@ def family(
 ) -> Family:
     """The adversaries, by their options or by name."""
     from whosin import families
-    from whosin.app.cli import parsing
     from whosin.calibration import Rho
     from whosin.errors import InvalidInput
+    from whosin.exact import number_range
 
     if family is not None:
         if prior is not None or size_known or linked is not None:
             raise InvalidInput("--family", "given alone, without --prior and the like", family)
-        return parsing.family(family)
+        return families.read_family(family)
     if isinstance(target, Rho) and prior is None and linked is None:
         return families.OneOf(target.m)
     if linked is not None:
         if prior is not None or size_known:
             raise InvalidInput("--linked", "given without --prior and --size-known", linked)
         return families.Cliques(linked)
-    bounds = parsing.number_range(prior, "--prior") if prior is not None else (0, 1)
+    bounds = number_range(prior, "--prior") if prior is not None else (0, 1)
     return families.FixedSize(*bounds) if size_known else families.Independent(*bounds)

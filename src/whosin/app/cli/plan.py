@@ -72,7 +72,7 @@ def plan(
     from whosin.errors import InvalidInput
     from whosin.exact import rational
     from whosin.report import charts, text
-    from whosin.report.card import curves
+    from whosin.report.card import band, curves
 
     if save is not None:
         charts.check_path(save)
@@ -110,9 +110,8 @@ def plan(
     else:
         text.print_plan(made)
     if save is not None:
-        band = tuple(float(end) for end in getattr(made.family, "bounds", (0, 1)))
         title = f"Whoever is looking {made.target.words()}"
-        charts.save(charts.belief_chart(curves(made), (band[0], band[1]), title), save)
+        charts.save(charts.belief_chart(curves(made), band(made), title), save)
 
 
 def _process(noise: str, sample_rate: str | None, steps: int | None) -> Process:

@@ -43,9 +43,13 @@ def plan_of(
 
 def numbers(text: str, field: str) -> list[int]:
     """Whole numbers with commas between them."""
-    from whosin.app.cli.parsing import whole
+    from whosin.validation import spelled_whole
 
-    return [whole(part.strip().replace("_", ""), field) for part in text.split(",") if part.strip()]
+    return [
+        spelled_whole(part.strip().replace("_", ""), field)
+        for part in text.split(",")
+        if part.strip()
+    ]
 
 
 @contextmanager
