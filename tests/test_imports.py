@@ -16,6 +16,7 @@ ROOT = Path(whosin.__file__).parent
 MAY_IMPORT = {
     "errors": set(),
     "references": set(),
+    "vocabulary": set(),
     "notebook_display": set(),
     "validation": {"errors"},
     "isolation": {"errors"},
@@ -50,6 +51,7 @@ MAY_IMPORT = {
         "beliefs",
     },
     "calibration": {
+        "vocabulary",
         "validation",
         "documents",
         "errors",
@@ -61,6 +63,7 @@ MAY_IMPORT = {
     },
     "distortion": {"validation", "errors", "exact", "spaces", "priors", "mechanisms", "notions"},
     "release": {
+        "vocabulary",
         "documents",
         "errors",
         "isolation",

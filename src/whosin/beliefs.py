@@ -178,6 +178,7 @@ def identified(epsilon: float, values: int) -> float:
     return 1 / (1 + (values - 1) * math.exp(-epsilon))
 
 
+@of_numbers
 def percent(belief: float | Fraction) -> str:
     """A belief in per cent, never rounded to a certainty that it is not."""
     value = float(belief) * 100

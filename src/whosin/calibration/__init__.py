@@ -4,6 +4,7 @@ from whosin.calibration.accounting import Process, ProcessPlan, calibrate_proces
 from whosin.calibration.plan import Fallback, Noise, Plan
 from whosin.calibration.planning import calibrate
 from whosin.calibration.queries import Query
+from whosin.calibration.reading import read_adversary, read_plan, read_target
 from whosin.calibration.targets import (
     HIPAA,
     TARGETS,
@@ -34,4 +35,7 @@ __all__ = [
     "Target",
     "calibrate",
     "calibrate_process",
+    "read_adversary",
+    "read_plan",
+    "read_target",
 ]

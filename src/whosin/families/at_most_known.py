@@ -53,8 +53,6 @@ class AtMostKnown(Bounded):
     name: ClassVar[str] = "at-most-known"
     form: ClassVar[str] = "=k:0.1..0.9"
     key: ClassVar[str] = "known"
-    key_takes: ClassVar[type] = int
-    key_help: ClassVar[str] = "The most people whom they know to be in or out."
     symbol: ClassVar[str] = "D_K^k"
     definition: ClassVar[str] = "independent and bounded, and at most k entities are known"
     source: ClassVar[str] = "ours: THEORY section 5"

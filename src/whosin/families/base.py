@@ -78,11 +78,7 @@ class Family(ABC):
     form: ClassVar[str] = ""
     """How its parameters follow the name: "=m" must be given, "[=0.05..0.5]" may be."""
     key: ClassVar[str] = ""
-    """The plain word that chooses it in a scenario's [adversary], if it has one."""
-    key_takes: ClassVar[type] = bool
-    """What that word takes: true or false, or a whole number."""
-    key_help: ClassVar[str] = ""
-    """What that word says about the adversary."""
+    """The word of `vocabulary` that chooses it, if it has one."""
     relation: ClassVar[str] = "add-remove"
     """The neighbours that its adversaries compare: "add-remove", or "replace" for a known size."""
     symbol: ClassVar[str]
@@ -170,7 +166,7 @@ class Family(ABC):
         """The family from its plain word, and the range of beliefs where one was given."""
         if prior is not None:
             raise InvalidInput(cls.key, "given without prior", spelled_range(prior))
-        return cls() if cls.key_takes is bool else cls(value)  # type: ignore[call-arg]
+        return cls() if value is True else cls(value)  # type: ignore[call-arg]
 
 
 class Bounded(Family):

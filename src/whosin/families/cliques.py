@@ -34,8 +34,6 @@ class Cliques(Family):
     name: ClassVar[str] = "cliques"
     form: ClassVar[str] = "=k"
     key: ClassVar[str] = "linked"
-    key_takes: ClassVar[type] = int
-    key_help: ClassVar[str] = "The most people who come and go together."
     symbol: ClassVar[str] = "D_NI^k"
     definition: ClassVar[str] = "groups of at most k entities present or absent together"
     source: ClassVar[str] = "Li13, section 4.1"

@@ -40,7 +40,6 @@ class FixedSize(Bounded):
 
     name: ClassVar[str] = "fixed-size"
     key: ClassVar[str] = "size-known"
-    key_help: ClassVar[str] = "They know how many are in the data."
     relation: ClassVar[str] = "replace"
     symbol: ClassVar[str] = "D_B"
     definition: ClassVar[str] = "an independent prior given the number of entities present"

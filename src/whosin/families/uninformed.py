@@ -21,7 +21,6 @@ class Uninformed(Family):
 
     name: ClassVar[str] = "uninformed"
     key: ClassVar[str] = "uninformed"
-    key_help: ClassVar[str] = "They know nothing at all."
     symbol: ClassVar[str] = "D_N"
     definition: ClassVar[str] = "the one prior under which all subsets are equally likely"
     source: ClassVar[str] = "Li13, distribution family 5.1"

@@ -16,13 +16,13 @@ from whosin import documents
 from whosin.app.cli.output import plain
 from whosin.app.web import folder, outputs, scenario_files, scenarios, shapes, work
 from whosin.app.web.bodies import BoundedRoute
-from whosin.app.web.failures import Refused, at
+from whosin.app.web.failures import Refused
 from whosin.app.web.models import ReleaseBody, ScenarioBody, TextBody, data
 from whosin.app.web.routes.files import FileName, settings_of
 from whosin.app.web.routes.plan import Section, sections
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, visitor_of
-from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, at
 from whosin.ledger import units
 from whosin.ledger.charge import Cost
 from whosin.release import Answer, Release
@@ -121,7 +121,7 @@ def _continued() -> Iterator[None]:
     except (Crashed, OutOfMemory, TookTooLong) as error:
         if not hasattr(error, "unexpected"):
             stands = "what was debited stands, and the same id continues without paying again"
-            error.args = (f"{error}; {stands}",)
+            error.args = (f"{error.message}; {stands}",)
         raise
 
 

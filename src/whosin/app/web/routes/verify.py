@@ -11,11 +11,10 @@ from whosin.app.cli import parsing
 from whosin.app.cli.output import plain
 from whosin.app.web import work
 from whosin.app.web.bodies import BoundedRoute
-from whosin.app.web.failures import at
 from whosin.app.web.models import VerifyBody
 from whosin.beliefs import percent
 from whosin.documents import check_object, parse_json
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, at
 from whosin.exact import rational
 from whosin.families import AtMostKnown
 from whosin.mechanisms import Channel
