@@ -18,10 +18,12 @@ import pytest
 
 import whosin as wi
 from mutants import mutants
-from whosin.app.cli import files
 from whosin.app.cli.main import main
+from whosin.documents import read_object
 from whosin.errors import WhosinError
 from whosin.gwas import read_study
+from whosin.notions.files import chain_file, measurement
+from whosin.priors.files import prior_of
 from whosin.release.scenario import load_scenario
 
 SECONDS = 10
@@ -149,9 +151,9 @@ SCORES = f"member,score,note\n1,0.5,{SECRET}\n0,0.25,{SECRET}\n1,1e3,{SECRET}\n"
 
 READERS = {
     "channel": Reader("json", wi.Channel.load, _json(CHANNEL, RECORDS)),
-    "chain": Reader("json", lambda path: files.chain_file(files.load(path)), _json(CHAIN)),
-    "blocks": Reader("json", lambda path: files.block_file(files.load(path)), _json(BLOCKS)),
-    "prior": Reader("json", files.prior_file, _json(*PRIORS)),
+    "chain": Reader("json", lambda path: chain_file(read_object(path, "file")), _json(CHAIN)),
+    "blocks": Reader("json", lambda path: measurement(read_object(path, "file")), _json(BLOCKS)),
+    "prior": Reader("json", lambda path: prior_of(read_object(path, "file")), _json(*PRIORS)),
     "plan": Reader("json", wi.calibration.Plan.load, _json(*PLANS)),
     "scenario": Reader("text", load_scenario, (SCENARIO.encode(),), "file.toml"),
     "counts": Reader("text", read_study, (TABLE,), "counts.tsv"),

@@ -3,7 +3,7 @@
 from whosin.calibration.accounting import Process, ProcessPlan, calibrate_process
 from whosin.calibration.plan import Fallback, Noise, Plan
 from whosin.calibration.planning import calibrate
-from whosin.calibration.queries import Query
+from whosin.calibration.queries import PlannedQuery
 from whosin.calibration.reading import read_adversary, read_plan, read_target
 from whosin.calibration.targets import (
     HIPAA,
@@ -27,10 +27,10 @@ __all__ = [
     "Gamma",
     "Noise",
     "Plan",
+    "PlannedQuery",
     "Posterior",
     "Process",
     "ProcessPlan",
-    "Query",
     "Rho",
     "Target",
     "calibrate",

@@ -15,7 +15,7 @@ from whosin import vocabulary
 from whosin.calibration.adversary import default_family
 from whosin.calibration.plan import Plan
 from whosin.calibration.planning import calibrate
-from whosin.calibration.queries import Query
+from whosin.calibration.queries import PlannedQuery
 from whosin.calibration.targets import HIPAA, TARGETS, Target
 from whosin.errors import InvalidInput, UnknownName, WhosinError, at
 from whosin.exact import number_range, rational
@@ -79,15 +79,15 @@ def read_adversary(data: Words, target: Target) -> Family:
         if chosen:
             key = chosen[0].key
             value = _value(vocabulary.ADVERSARY[key], said[key])
-            words = dict.fromkeys(("low", "high", "low and high"), "prior")
-            return _at_its_word(lambda: chosen[0].chosen(value, prior), {"": key, **words})
+            range_words = dict.fromkeys(("low", "high", "low and high"), "prior")
+            return _at_its_word(lambda: chosen[0].chosen(value, prior), {"": key, **range_words})
         if prior is None:
             return default_family(target)
         with at("prior"):
             return Independent(*prior)
 
 
-def read_plan(adversary: Words, target: Words, query: Query | str | None = None) -> Plan:
+def read_plan(adversary: Words, target: Words, query: PlannedQuery | str | None = None) -> Plan:
     """The plan for an adversary and a target, and for a query if one is named."""
     wanted = read_target(target)
     family = read_adversary(adversary, wanted)

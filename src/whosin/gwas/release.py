@@ -8,6 +8,8 @@ missing is private. Errors depend on public things only.
 
 from __future__ import annotations
 
+import json
+import uuid
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +19,7 @@ from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.exact import Array
 from whosin.gwas.derived import Association, association
-from whosin.gwas.offer import CHI2_STEP, Offer, Question, price
+from whosin.gwas.offer import CHI2_STEP, Question, StudyOffer, price
 from whosin.gwas.reading import instance
 from whosin.gwas.scoring import scores
 from whosin.gwas.sensitivities import RELATIONS
@@ -25,12 +27,12 @@ from whosin.gwas.snps import Snps
 from whosin.gwas.statistics import allelic_chi2
 from whosin.gwas.study import Study
 from whosin.gwas.tables import allele_counts
-from whosin.ledger import Ledger
+from whosin.ledger import Ledger, halting
 from whosin.ledger.names import read_name
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class StudyRelease:
     """What is published. Everything here may be shown.
 
     Attributes:
@@ -40,7 +42,7 @@ class Release:
         dataset: the study's name in the ledger.
     """
 
-    offer: Offer
+    offer: StudyOffer
     snps: Snps
     places: Array
     numbers: Array
@@ -65,12 +67,13 @@ def publish(
     ledger: Ledger,
     dataset: str,
     request: str | None = None,
-) -> Release:
+) -> StudyRelease:
     """Choose SNPs and publish numbers about them, paid from a ledger.
 
     Raises:
         BudgetRefused: the plan does not fit what is left, or the study was released under the
             other relation before; nothing is drawn.
+        ScanFailed: it could not be drawn; the study is halted.
     """
     offered = price(plan, question, study)
     instance(ledger, Ledger, "ledger", "a Ledger")
@@ -85,11 +88,17 @@ def publish(
         chosen = named if question.top is None else choose(offered, table)
         return {"places": chosen.tolist(), "noisy": _noisy(offered, table[chosen])}
 
-    answer = ledger.answer(name, offered.charge(), draw, request)
+    key = uuid.uuid4().hex if request is None else request
+    debit = ledger.debit(name, key, offered.charge())
+    if debit.answer is not None:
+        answer = json.loads(debit.answer)
+    else:
+        answer = ledger.store(debit, halting.drawn(ledger, debit, key, draw))
     places = np.array(answer["places"], dtype=np.int64)
     noisy = np.array(answer["noisy"], dtype=np.int64).reshape(question.size, -1)
     numbers = noisy * float(offered.step)
-    return Release(offered, study.snps.take(places), places, numbers, study.snps, name, request)
+    chosen = study.snps.take(places)
+    return StudyRelease(offered, chosen, places, numbers, study.snps, name, key)
 
 
 def account(ledger: Ledger, dataset: str, relation: str) -> str:
@@ -108,7 +117,7 @@ def _paid(ledger: Ledger, name: str, request: str) -> bool:
     return read_name(request, "request") in ledger.requests(name, request)
 
 
-def choose(offered: Offer, table: Array) -> Array:
+def choose(offered: StudyOffer, table: Array) -> Array:
     """Draw the places of the SNPs that are published, best first: what the offer prices."""
     asked = offered.question
     values = scores(asked.score, table, asked.relation, asked.threshold)
@@ -124,7 +133,7 @@ def _named(question: Question, study: Study) -> Array:
     return np.array([places[name] for name in question.named], dtype=np.int64)
 
 
-def _noisy(offered: Offer, table: Array) -> list[list[int]]:
+def _noisy(offered: StudyOffer, table: Array) -> list[list[int]]:
     """The numbers of the chosen SNPs, in steps, with exact noise."""
     if offered.question.numbers == "nothing":
         return []

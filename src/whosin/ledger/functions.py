@@ -21,6 +21,8 @@ CALLS = {
         "p_head text",
         "p_answer text",
     ),
+    "halt": ("p_dataset text", "p_body text", "p_head text"),
+    "resume": ("p_dataset text", "p_body text", "p_head text"),
     "close": ("p_dataset text", "p_body text", "p_head text"),
     "amend": ("p_dataset text", "p_body text", "p_head text", "p_binding text"),
     "register": (
@@ -101,6 +103,18 @@ _FIND = """
   END IF;
 """
 
+
+def _changing(kind: str, change: str, request: str = "NULL") -> str:
+    """A function that changes a dataset, found and locked as d, and appends an entry."""
+    return f"""
+DECLARE
+  d whosin_datasets;
+BEGIN
+{_FIND}{change}  PERFORM whosin_write(d, '{kind}', {request}, p_body, p_head);
+END
+"""
+
+
 _LOCK = """
 BEGIN
   PERFORM 1 FROM whosin_datasets WHERE name = p_dataset FOR UPDATE;
@@ -140,43 +154,56 @@ BEGIN
 END
 """
 
-_ANSWER = f"""
-DECLARE
-  d whosin_datasets;
-BEGIN
-{_FIND}
+_ANSWER = _changing(
+    "answer",
+    """
   PERFORM 1 FROM whosin_entries
     WHERE dataset = p_dataset AND request = p_request AND kind = 'debit';
   IF NOT FOUND OR p_body::jsonb->>'digest' IS DISTINCT FROM whosin_digest(p_answer) THEN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'this answer was not paid for';
   END IF;
+  IF left(d.state, 6) = 'halted' THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is halted';
+  END IF;
   INSERT INTO whosin_answers (dataset, request, answer) VALUES (p_dataset, p_request, p_answer);
-  PERFORM whosin_write(d, 'answer', p_request, p_body, p_head);
-END
-"""
+""",
+    "p_request",
+)
 
-_CLOSE = f"""
-DECLARE
-  d whosin_datasets;
-BEGIN
-{_FIND}
-  IF d.state = 'closed' THEN
+_CLOSE = _changing(
+    "closed",
+    """
+  IF right(d.state, 6) = 'closed' THEN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is closed already';
   END IF;
-  d.state := 'closed';
-  PERFORM whosin_write(d, 'closed', NULL, p_body, p_head);
-END
-"""
+  d.state := CASE WHEN left(d.state, 6) = 'halted' THEN 'halted closed' ELSE 'closed' END;
+""",
+)
 
-_AMEND = f"""
-DECLARE
-  d whosin_datasets;
-BEGIN
-{_FIND}
+_HALT = _changing(
+    "halted",
+    """
+  d.state := CASE WHEN d.state = 'open' THEN 'halted'
+    WHEN left(d.state, 6) = 'halted' THEN d.state ELSE 'halted ' || d.state END;
+""",
+)
+
+_RESUME = _changing(
+    "resumed",
+    """
+  IF left(d.state, 6) <> 'halted' THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is not halted';
+  END IF;
+  d.state := CASE WHEN d.state = 'halted' THEN 'open' ELSE substr(d.state, 8) END;
+""",
+)
+
+_AMEND = _changing(
+    "amended",
+    """
   d.binding := p_binding;
-  PERFORM whosin_write(d, 'amended', NULL, p_body, p_head);
-END
-"""
+""",
+)
 
 _REGISTER = f"""
 -- Whether the dataset is new.
@@ -207,6 +234,8 @@ _BODIES = {
     "lock": (CALLS["lock"], "void", _LOCK),
     "debit": (CALLS["debit"], "void", _DEBIT),
     "answer": (CALLS["answer"], "void", _ANSWER),
+    "halt": (CALLS["halt"], "void", _HALT),
+    "resume": (CALLS["resume"], "void", _RESUME),
     "close": (CALLS["close"], "void", _CLOSE),
     "amend": (CALLS["amend"], "void", _AMEND),
     "register": (CALLS["register"], "boolean", _REGISTER),

@@ -7,6 +7,7 @@ from html import escape
 
 from whosin.beliefs import percent
 from whosin.calibration import Plan
+from whosin.extras import installed
 from whosin.ledger import Standing
 from whosin.notions import Level, Notion
 from whosin.references import THEOREMS
@@ -28,8 +29,13 @@ def html(thing: object) -> str:
 
 @html.register
 def _(plan: Plan) -> str:
-    beliefs = charts.belief_chart(card.curves(plan), card.band(plan), "How sure anyone can become")
-    return _block(sections(card.card(plan)), drawing(beliefs), _reasons(plan.theorems))
+    parts = [sections(card.card(plan))]
+    if installed("charts"):
+        beliefs = charts.belief_chart(
+            card.curves(plan), card.band(plan), "How sure anyone can become"
+        )
+        parts.append(drawing(beliefs))
+    return _block(*parts, _reasons(plan.theorems))
 
 
 @html.register
@@ -69,7 +75,7 @@ def _(standing: Standing) -> str:
 
 @html.register
 def _(answer: Answer) -> str:
-    chart = answer_chart(answer)
+    chart = answer_chart(answer) if installed("charts") else None
     return _block(
         f"<h3>{escape(answer.title)}</h3>",
         f"<p>{escape(cost_words(answer.cost))}; {escape(answer.noise)}</p>",

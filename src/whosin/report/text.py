@@ -13,6 +13,7 @@ from rich.table import Table
 
 from whosin.beliefs import percent
 from whosin.calibration import Plan, ProcessPlan
+from whosin.calibration.chain_plans import ChainPlan
 from whosin.families import Family
 from whosin.families.base import WHOLE
 from whosin.ledger import Entry, Standing
@@ -31,7 +32,6 @@ from whosin.notions import (
     SemanticPrivacy,
     Witness,
 )
-from whosin.notions.chain_plans import ChainPlan
 from whosin.priors import Prior
 from whosin.references import THEOREMS, Paper, Theorem
 from whosin.report import budget, card

@@ -12,16 +12,13 @@ from dataclasses import replace
 from whosin.exact import rational
 from whosin.notions import (
     BayesianDifferentialPrivacy,
-    BayesianSemanticPrivacy,
     DifferentialPrivacy,
-    Identifiability,
-    MeanShift,
-    MutualInformation,
     Notion,
     PositiveMembership,
     RecordMembership,
     SampledDifferentialPrivacy,
 )
+from whosin.theorems.record_steps import OF_ONE_PRIOR
 
 
 def canonical(notion: Notion) -> Notion:
@@ -42,11 +39,6 @@ def canonical(notion: Notion) -> Notion:
         case BayesianDifferentialPrivacy() | RecordMembership():
             listed = tuple(dict.fromkeys(prior.canonical() for prior in notion.priors))
             return type(notion)(listed[0] if len(listed) == 1 else listed)
-        case (
-            BayesianSemanticPrivacy(prior=prior)
-            | Identifiability(prior=prior)
-            | MutualInformation(prior=prior)
-            | MeanShift(prior=prior)
-        ):
-            return replace(notion, prior=prior.canonical())
+    if isinstance(notion, OF_ONE_PRIOR):
+        return replace(notion, prior=notion.prior.canonical())
     return notion

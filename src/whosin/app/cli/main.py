@@ -69,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         BudgetRefused,
         Interrupted,
         MechanismFailed,
+        MissingExtra,
         ScanFailed,
         StoreFailed,
         WhosinError,
@@ -87,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), 130)
     except (BrokenHistory, BudgetRefused) as error:
         return _fail(str(error), 1)
-    except (MechanismFailed, ScanFailed, StoreFailed) as error:
+    except (MechanismFailed, MissingExtra, ScanFailed, StoreFailed) as error:
         return _fail(str(error), 3)
     except WhosinError as error:
         error.path = as_option(error.path, options)

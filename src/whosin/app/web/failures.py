@@ -21,6 +21,7 @@ from whosin.isolation.messages import place
 STATUS: tuple[tuple[type[errors.WhosinError], int], ...] = (
     (errors.BudgetRefused, 409),
     (errors.BrokenHistory, 409),
+    (errors.MissingExtra, 501),
     (errors.ScanFailed, 503),
     (errors.StoreFailed, 503),
     (errors.TooLarge, 413),
@@ -51,7 +52,7 @@ def install(app: FastAPI) -> None:
     def _library(request: Request, error: errors.WhosinError) -> JSONResponse:
         unexpected = getattr(error, "unexpected", None)
         if unexpected is not None:
-            log(unexpected)
+            log(f"internal error: {unexpected}")
             return JSONResponse(body(None, INTERNAL), 500)
         status = next((code for kind, code in STATUS if isinstance(error, kind)), 422)
         field = error.path.replace("[", ".").replace("]", "") or getattr(error, "field", None)
@@ -72,9 +73,9 @@ def install(app: FastAPI) -> None:
 
 def log_unexpected(error: Exception) -> None:
     """Kind and place on standard error; the words may quote rows and stay out."""
-    log(" at ".join(place(error)))
+    log(f"internal error: {' at '.join(place(error))}")
 
 
 def log(what: str) -> None:
     """A line on standard error."""
-    print(f"whosin: internal error: {what}", file=sys.stderr)
+    print(f"whosin: {what}", file=sys.stderr)

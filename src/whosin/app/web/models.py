@@ -49,13 +49,13 @@ def _section(name: str, words: Mapping[str, Word], about: str) -> type[Body]:
     return create_model(name, __base__=Body, __doc__=about, **keys)
 
 
-Adversary = _section("Adversary", vocabulary.ADVERSARY, "Who may be looking.")
-Target = _section(
-    "Target", vocabulary.TARGET, "How sure they may become: one target, and δ if it may fail."
+AdversaryBody = _section("AdversaryBody", vocabulary.ADVERSARY, "Who may be looking.")
+TargetBody = _section(
+    "TargetBody", vocabulary.TARGET, "How sure they may become: one target, and δ if it may fail."
 )
 
 
-class Source(Body):
+class SourceBody(Body):
     """The table: a file of the served folder."""
 
     source: Short
@@ -64,7 +64,7 @@ class Source(Body):
     groups: Whole = Field(default=1, description="How many cells of a group-by an entity may be in")
 
 
-class Budget(Body):
+class BudgetBody(Body):
     """How a batch divides its budget."""
 
     split: Short = "weights"
@@ -76,13 +76,13 @@ class ScenarioBody(Body):
     """A scenario, as in a scenario file."""
 
     title: Short = "Release"
-    adversary: Adversary = Adversary()  # type: ignore[valid-type]
-    target: Target  # type: ignore[valid-type]
-    table: Source
+    adversary: AdversaryBody = AdversaryBody()  # type: ignore[valid-type]
+    target: TargetBody  # type: ignore[valid-type]
+    table: SourceBody
     domains: dict[Short, Any] = Field(
         default={}, max_length=500, description="By column: a list of values, or {lower, upper}"
     )
-    budget: Budget = Budget()
+    budget: BudgetBody = BudgetBody()
     queries: list[dict[str, Any]] = Field(
         min_length=1, max_length=100, description="As [[queries]] of a scenario file"
     )
@@ -91,7 +91,7 @@ class ScenarioBody(Body):
 class LookBody(Body):
     """A table, and what its columns may hold."""
 
-    table: Source
+    table: SourceBody
     domains: dict[Short, Any] = Field(
         default={}, max_length=500, description="By column: a list of values, or {lower, upper}"
     )
@@ -100,8 +100,8 @@ class LookBody(Body):
 class PlanBody(Body):
     """An adversary and a target."""
 
-    adversary: Adversary = Adversary()  # type: ignore[valid-type]
-    target: Target  # type: ignore[valid-type]
+    adversary: AdversaryBody = AdversaryBody()  # type: ignore[valid-type]
+    target: TargetBody  # type: ignore[valid-type]
 
 
 class ReleaseBody(Body):

@@ -21,6 +21,7 @@ from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, has_ledger
 from whosin.calibration import Plan, read_plan
 from whosin.errors import BudgetRefused, InvalidInput, at
+from whosin.extras import needs
 from whosin.ledger import Ledger, Standing, refusal
 from whosin.ledger.budget import Budget
 from whosin.release import QUERIES, Offer, Release, Session, Table
@@ -69,6 +70,7 @@ def opened(
     settings: Settings, body: ScenarioBody, visitor: Visitor
 ) -> Iterator[tuple[Scenario, Table]]:
     """A scenario and its table, checked by its schema."""
+    needs("release")
     given = data(body)
     with at("table.source"):
         folder.find_table(settings.folder, body.table.source, visitor.tables(settings))

@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.extras import needs
 from whosin.release.engines.base import (
     POLL,
+    Engine,
     Progress,
     Schema,
     Written,
@@ -52,7 +54,7 @@ SETTINGS = {
 }
 
 
-class Spark:
+class Spark(Engine):
     """Spark.
 
     Args:
@@ -71,19 +73,15 @@ class Spark:
         settings: dict[str, str] | None = None,
         spill: object = None,
     ) -> None:
+        needs("release", "spark")
+        import ibis
+
         if not isinstance(master, str):
             raise InvalidInput("master", "a master URL such as local[*]", repr(master)[:80])
         local = session is None and master.startswith("local")
         if spill is not None and not local:
             accepted = "left out with a cluster, whose workers have settings of their own"
             raise InvalidInput("spill", accepted, "a folder")
-        try:
-            import ibis
-            import pyspark  # noqa: F401
-        except ImportError:
-            raise Unsupported(
-                "Spark needs the package pyspark: pip install 'whosin[spark]'"
-            ) from None
         self._own, self._handler = session is None, signal.getsignal(signal.SIGINT)
         self._folder = SpillFolder(spill) if local else None
         settings = dict(settings or {})
@@ -93,12 +91,6 @@ class Spark:
         self._ibis = ibis.pyspark.connect(self.session)
         self._lists: set[str] = set()
         self._schemas: dict[str, Schema] = {}
-
-    def __enter__(self) -> Spark:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def open(self, source: object) -> Any:
         """A path that the workers can read, `::table` of the catalogue, or a frame in memory."""

@@ -12,8 +12,8 @@ from whosin.app.cli.gwas.shared import WITHOUT, Json, Phenotypes, Relation, Stud
 from whosin.app.cli.vocabulary_options import with_words
 
 if TYPE_CHECKING:
-    from whosin.gwas.offer import Offer
-    from whosin.gwas.release import Release
+    from whosin.gwas.offer import StudyOffer
+    from whosin.gwas.release import StudyRelease
 
 
 @with_words("target", "adversary", without=WITHOUT)
@@ -100,12 +100,15 @@ def release(
 
 def _check_files(files: list[Path]) -> None:
     from whosin.errors import InvalidInput
+    from whosin.extras import needs
 
     for path in files:
         if path.suffix not in (".tsv", ".html"):
             raise InvalidInput("--save", "a file ending in .tsv or .html", path.name)
         if not path.resolve().parent.is_dir():
             raise InvalidInput("--save", "in a folder that exists", str(path))
+        if path.suffix == ".html":
+            needs("charts")
 
 
 def _threshold(significance: str) -> float:
@@ -121,7 +124,7 @@ def _threshold(significance: str) -> float:
     return float(chdtri(1, value))
 
 
-def _data(offered: Offer, made: Release | None = None) -> dict[str, object]:
+def _data(offered: StudyOffer, made: StudyRelease | None = None) -> dict[str, object]:
     from whosin.report.gwas_tables import release_rows
 
     asked = offered.question

@@ -14,6 +14,7 @@ from whosin.app.web.failures import Refused
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, visitor_of
 from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, at
+from whosin.extras import needs
 from whosin.release import DuckDB
 
 router = APIRouter(tags=["files"], route_class=BoundedRoute)
@@ -42,7 +43,7 @@ class Column(BaseModel):
     numeric: bool
 
 
-class Columns(BaseModel):
+class ColumnList(BaseModel):
     """The schema of a table; no row is looked at."""
 
     file: str
@@ -76,20 +77,20 @@ def listed(settings: Settings, visitor: Visitor) -> Files:
 
 
 @router.get("/api/columns")
-def list_columns(request: Request, file: FileName) -> Columns:
+def list_columns(request: Request, file: FileName) -> ColumnList:
     """The columns of a table, from its schema alone."""
     settings = settings_of(request)
     visitor = visitor_of(request, settings)
     return work.quick(request, columns_of, settings, file, visitor)  # type: ignore[no-any-return]
 
 
-def columns_of(settings: Settings, file: str, visitor: Visitor) -> Columns:
+def columns_of(settings: Settings, file: str, visitor: Visitor) -> ColumnList:
     """The task."""
     with at("table.source"):
         source = folder.find_table(settings.folder, file, visitor.tables(settings))
         with DuckDB() as engine:
             schema = engine.open(source).schema()
-    return Columns(
+    return ColumnList(
         file=file,
         columns=[
             Column(name=name, type=str(kind), numeric=bool(kind.is_numeric()))
@@ -108,6 +109,7 @@ BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "b
 )
 async def upload_file(request: Request, name: FileName) -> File:
     """Bring a table into the folder: the body is the file. No file is replaced."""
+    needs("release")
     settings = settings_of(request)
     if not settings.register or not visitor_of(request, settings).curator:
         raise Refused(409, "this server takes no files; ask whoever runs it", "name")
