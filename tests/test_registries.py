@@ -88,3 +88,11 @@ def test_notions_name_their_unit():
 def test_theorems_cite_papers():
     for theorem in THEOREMS.values():
         assert theorem.papers and all(key in PAPERS for key in theorem.papers)
+
+
+@pytest.mark.parametrize("name", ["Count", "Sum", "Histogram", "Max", "Query"])
+def test_names_that_moved_say_where(name):
+    with pytest.raises(AttributeError, match=r"whosin\.(statistics|queries)"):
+        getattr(wi, name)
+    with pytest.raises(AttributeError):
+        getattr(wi, f"{name}s")

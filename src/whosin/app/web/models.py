@@ -31,7 +31,7 @@ class Body(BaseModel):
 TAKES: dict[str, Any] = {
     "number": Spelled,
     "whole": Many,
-    "range": Text | float | list[Spelled],
+    "range": Text | float,
     "flag": bool,
     "text": Text,
 }
