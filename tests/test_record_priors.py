@@ -125,14 +125,14 @@ def random_blocks(rng: random.Random, n: int) -> list:
 
 def lattices(rng: random.Random, space: wi.Subsets) -> list:
     n = space.size
-    statistics = [
+    kinds = [
         statistics.Count(),
         statistics.Count(of=rng.sample(range(n), rng.randint(0, n))),
         statistics.Sum([rng.randint(1, 2) for _ in range(n)]),
         statistics.Histogram([rng.choice("ab") for _ in range(n)]),
         statistics.Max([rng.randint(1, 9) for _ in range(n)]),
     ]
-    return [wi.spaces.CountLattice.single(space), *(s.lattice(space) for s in statistics)]
+    return [wi.spaces.CountLattice.single(space), *(s.lattice(space) for s in kinds)]
 
 
 def spread(lattice, distribution: dict) -> list[Fraction]:
