@@ -181,6 +181,8 @@ def identified(epsilon: float, values: int) -> float:
 @of_numbers
 def percent(belief: float | Fraction) -> str:
     """A belief in per cent, never rounded to a certainty that it is not."""
+    if not 0 <= belief <= 1:
+        raise InvalidInput("belief", "from 0 to 1", belief)
     value = float(belief) * 100
     if belief in (0, 1):
         return f"{value:.0f}%"

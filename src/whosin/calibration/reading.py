@@ -20,7 +20,7 @@ from whosin.calibration.targets import HIPAA, TARGETS, Target
 from whosin.errors import InvalidInput, UnknownName, WhosinError, at
 from whosin.exact import number_range, rational
 from whosin.families import FAMILIES, AtMostKnown, Family, Independent, read_family
-from whosin.validation import shown, whole
+from whosin.validation import of_kind, shown, whole
 from whosin.vocabulary import Word
 
 Words = Mapping[str, object]
@@ -60,6 +60,7 @@ def read_target(data: Words) -> Target:
 
 def read_adversary(data: Words, target: Target) -> Family:
     """The family of adversaries that was said; anyone, if nothing was."""
+    of_kind(target, Target, "target")  # type: ignore[type-abstract]
     said = _said(data, vocabulary.ADVERSARY, "adversary")
     with at("adversary"):
         if "family" in said:
@@ -115,6 +116,7 @@ def read_plan(adversary: Words, target: Words, query: PlannedQuery | str | None 
 
 
 def _said(data: Words, words: Mapping[str, Word], section: str) -> dict[str, object]:
+    of_kind(data, Mapping, section, "an object with words")  # type: ignore[type-abstract]
     for word in data:
         if word not in words:
             with at(section):
