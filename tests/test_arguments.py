@@ -25,7 +25,7 @@ ROOMS = (
 WRONG = (None, 3, "x", [], object(), -1.5, {"a": 1}, [3], [[3]], (), True, b"x", float("nan"), ...)
 
 SUBSETS, RECORDS = wi.Subsets(3), wi.Records(2, 2)
-COUNT, HALF = wi.Count(), priors.Independent(["1/2"] * 3)
+COUNT, HALF = wi.statistics.Count(), priors.Independent(["1/2"] * 3)
 CHAIN = priors.MarkovChain(["1/2", "1/2"], [[0.9, 0.1], [0.2, 0.8]])
 NOISY = mechanisms.Laplace(COUNT, 2)
 ROWS = priors.Independent([["1/2", "1/2"]] * 2)
@@ -67,7 +67,7 @@ GOOD: dict[Callable[..., Any], dict[str, Any]] = {
     theorems.fallback: {"epsilon": 1.0, "relation": "replace"},
     calibration.Rho: {"rho": "1/2", "m": 5},
     calibration.Process: {"noise": "gaussian", "sample_rate": 0.1, "steps": 10},
-    calibration.Query: {"kind": "sum", "lower": 0, "upper": 1, "rows": 1, "cells": 1},
+    calibration.PlannedQuery: {"kind": "sum", "lower": 0, "upper": 1, "rows": 1, "cells": 1},
     calibration.calibrate: {
         "target": wi.Gamma(2), "family": families.Independent(), "delta": 0.0, "query": "count",
     },

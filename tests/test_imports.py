@@ -16,6 +16,7 @@ ROOT = Path(whosin.__file__).parent
 MAY_IMPORT = {
     "errors": set(),
     "references": set(),
+    "vocabulary": set(),
     "notebook_display": set(),
     "validation": {"errors"},
     "extras": {"errors"},
@@ -24,8 +25,8 @@ MAY_IMPORT = {
     "exact": {"errors"},
     "beliefs": {"validation", "errors", "exact"},
     "spaces": {"validation", "errors", "exact"},
-    "priors": {"validation", "errors", "exact", "spaces"},
-    "families": {"validation", "errors", "exact", "spaces", "priors"},
+    "priors": {"validation", "documents", "errors", "exact", "spaces"},
+    "families": {"beliefs", "validation", "errors", "exact", "spaces", "priors"},
     "mechanisms": {"validation", "documents", "errors", "exact", "spaces"},
     "noise": {"validation", "errors", "exact", "extras"},
     "notions": {
@@ -51,6 +52,7 @@ MAY_IMPORT = {
         "beliefs",
     },
     "calibration": {
+        "vocabulary",
         "validation",
         "documents",
         "errors",
@@ -58,8 +60,11 @@ MAY_IMPORT = {
         "extras",
         "notebook_display",
         "beliefs",
+        "spaces",
         "priors",
         "families",
+        "mechanisms",
+        "notions",
     },
     "distortion": {
         "validation",
@@ -72,6 +77,8 @@ MAY_IMPORT = {
         "notions",
     },
     "release": {
+        "vocabulary",
+        "validation",
         "documents",
         "errors",
         "isolation",
@@ -86,8 +93,9 @@ MAY_IMPORT = {
         "noise",
         "ledger",
     },
-    "audit": {"errors", "exact", "extras", "beliefs"},
+    "audit": {"validation", "errors", "exact", "extras", "beliefs"},
     "gwas": {
+        "validation",
         "beliefs",
         "calibration",
         "documents",

@@ -20,7 +20,6 @@ from .calibration import Gain as Gain
 from .calibration import Gamma as Gamma
 from .calibration import Plan as Plan
 from .calibration import Posterior as Posterior
-from .calibration import Query as Query
 from .calibration import Rho as Rho
 from .calibration import calibrate as calibrate
 from .ledger import Ledger as Ledger
@@ -30,12 +29,8 @@ from .notions import Witness as Witness
 from .release import Session as Session
 from .release import Table as Table
 from .release import queries as queries
-from .spaces import Count as Count
-from .spaces import Histogram as Histogram
-from .spaces import Max as Max
 from .spaces import Records as Records
 from .spaces import Subsets as Subsets
-from .spaces import Sum as Sum
 from .spaces import statistics as statistics
 
 __version__: str

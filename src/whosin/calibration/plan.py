@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 
 from whosin.calibration import codec
-from whosin.calibration.queries import Query
+from whosin.calibration.adversary import against
+from whosin.calibration.queries import PlannedQuery
 from whosin.calibration.targets import Target
-from whosin.documents import read_json
-from whosin.errors import InvalidInput, UnknownName
+from whosin.documents import check_keys, read_json
+from whosin.errors import InvalidInput
 from whosin.families import Family
 from whosin.notebook_display import Displayed
 from whosin.validation import path_of
@@ -92,10 +94,16 @@ class Plan(Displayed):
     composes: bool
     delta: float = 0.0
     dp_delta: float = 0.0
-    query: Query | None = None
+    query: PlannedQuery | None = None
     noise: Noise | None = None
     fallback: tuple[Fallback, ...] = field(default=())
     entities: int | None = None
+
+    @property
+    def beliefs(self) -> tuple[Fraction, Fraction]:
+        """The least and the largest belief that the promise is for."""
+        adversary = against(self.target, self.family)
+        return adversary.low, adversary.high
 
     def to_dict(self) -> dict[str, object]:
         """A complete description, from which `Plan.from_dict` makes the plan again."""
@@ -136,9 +144,7 @@ class Plan(Displayed):
         for key in ("target", "family", "epsilon", "relation"):
             if key not in data:
                 raise InvalidInput("plan", f"an object with {key!r}", "none")
-        for key in data:
-            if key not in KEYS:
-                raise UnknownName("key of the plan", str(key), KEYS)
+        check_keys(data, KEYS, "plan")
         query = data.get("query")
         plan = calibrate(
             codec.decode_target(data["target"]),

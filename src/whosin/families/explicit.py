@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.errors import InvalidInput
-from whosin.exact import Array, flint_rational
-from whosin.families.base import Family, Worst
+from whosin.errors import InvalidInput, Unsupported
+from whosin.exact import Array, flint_rational, rational
+from whosin.families.base import HALF, WHOLE, Adversary, Family, Range, Worst
 from whosin.families.prior_kinds import check_prior
 from whosin.families.underflow import sums_given, support
 from whosin.priors import Blocks, Exchangeable, FixedSize, Independent, Prior, Table, Uniform
-from whosin.spaces.grid import Grid, as_grid
-from whosin.spaces.ladder import Ladder
+from whosin.spaces.count_lattice import CountLattice, as_grid
 from whosin.spaces.lattice import Lattice
+from whosin.spaces.maximum_lattice import MaximumLattice
 from whosin.spaces.search import first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
 from whosin.spaces.width import FLOOR, Underflow, trust
@@ -34,6 +35,7 @@ class Explicit(Family):
 
     priors: tuple[Prior, ...]
 
+    name: ClassVar[str] = "explicit"
     symbol: ClassVar[str] = "explicit"
     definition: ClassVar[str] = "a finite list of priors"
     source: ClassVar[str] = "Li13, Definition 3.1 for any set of distributions"
@@ -47,6 +49,56 @@ class Explicit(Family):
         if not found or not all(isinstance(prior, Prior) for prior in found):
             raise InvalidInput("priors", accepted, shown(priors))
         object.__setattr__(self, "priors", found)
+
+    @property
+    def beliefs(self) -> Range:
+        return self.independent_beliefs or WHOLE
+
+    @property
+    def independent_beliefs(self) -> Range | None:
+        found: list[Fraction] = []
+        for prior in self.priors:
+            if isinstance(prior, Uniform):
+                found.append(HALF)
+            elif isinstance(prior, Independent) and not prior.by_row:
+                found += [p for p in map(rational, prior.parameters) if 0 < p < 1]
+            else:
+                return None
+        return (min(found), max(found)) if found else None
+
+    def adversary(self) -> Adversary:
+        if all(isinstance(prior, Independent | Uniform) for prior in self.priors):
+            if self.independent_beliefs is not None:
+                return super().adversary()
+            raise Unsupported("nobody is uncertain under these priors: there is nothing to protect")
+        raise Unsupported(
+            "calibration reads lists of independent priors; verify the mechanism instead"
+        )
+
+    def includes(self, other: Family) -> bool:
+        return isinstance(other, Explicit) and set(other.priors) <= set(self.priors)
+
+    def canonical(self) -> Family:
+        found = tuple(dict.fromkeys(prior.canonical() for prior in self.priors))
+        if found in ((Uniform(),), (Independent(HALF),)):
+            from whosin.families.uninformed import Uninformed  # which is made from this one
+
+            return Uninformed()
+        return Explicit(found)
+
+    def words(self) -> str:
+        count = len(self.priors)
+        return (
+            f"someone whose belief is {'the one' if count == 1 else f'one of the {count}'} listed"
+        )
+
+    @classmethod
+    def parse(cls, argument: str) -> Self:
+        raise Unsupported("a list of priors has no spelling here; give it in Python")
+
+    @property
+    def spelled(self) -> str:
+        raise Unsupported("a plan for explicit priors cannot be written to a file")
 
     def check(self, space: Subsets) -> None:
         for prior in self.priors:
@@ -68,10 +120,12 @@ def worst_for_prior(
     prior: Prior, array: Array, lattice: Lattice, positive: bool
 ) -> Iterator[Worst]:
     """For each uncertain entity the output with the worst ratio under one prior."""
-    if isinstance(lattice, Ladder) and not isinstance(prior, Independent | FixedSize | Uniform):
+    if isinstance(lattice, MaximumLattice) and not isinstance(
+        prior, Independent | FixedSize | Uniform
+    ):
         lattice, array = as_grid(lattice, array)
     number: Any = float if array.dtype != object else flint_rational
-    if isinstance(lattice, Grid) and (lattice.is_single or isinstance(prior, Exchangeable)):
+    if isinstance(lattice, CountLattice) and (lattice.is_single or isinstance(prior, Exchangeable)):
         pairs = _folded(prior, array, lattice, number)
     else:
         pairs = _conditioned(prior, array, lattice)
@@ -84,7 +138,7 @@ def worst_for_prior(
 
 
 def _folded(
-    prior: Prior, array: Array, grid: Grid, number: Any
+    prior: Prior, array: Array, grid: CountLattice, number: Any
 ) -> Iterator[tuple[int, Array, Array]]:
     """(entity, Pr[o|t], Pr[o|¬t]) by summing out kinds, the most significant first, for those
     entities that are uncertain."""
@@ -118,7 +172,7 @@ def _folded(
         assert len(joint) == stride
 
 
-def _possible(prior: Prior, array: Array, grid: Grid, kind: int, first: int) -> Array:
+def _possible(prior: Prior, array: Array, grid: CountLattice, kind: int, first: int) -> Array:
     """Which outputs are possible in some world with (first = 1) or without (0) a member of a kind
     in it, exactly."""
     count = np.arange(grid.worlds) // grid.strides[kind] % grid.lengths[kind]
@@ -135,7 +189,7 @@ def _conditioned(
         belief = prior.belief(lattice.space, entity)
         if not 0 < belief < 1:
             continue
-        if isinstance(lattice, Grid) and not isinstance(prior, Table):
+        if isinstance(lattice, CountLattice) and not isinstance(prior, Table):
             key = prior.role(lattice, entity) if isinstance(prior, Blocks) else belief
             key = lattice.kind_of[entity], key
             if key in seen:

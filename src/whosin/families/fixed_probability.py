@@ -6,17 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from whosin.beliefs import percent
 from whosin.errors import InvalidInput
-from whosin.exact import Array, flint_rational, probability
-from whosin.families.base import Family, Worst, columns
+from whosin.exact import Array, flint_rational, probability, rational
+from whosin.families.at_most_known import AtMostKnown
+from whosin.families.base import Family, Range, Worst, columns, spelled_number
+from whosin.families.explicit import Explicit
 from whosin.families.prior_kinds import independent_beliefs
+from whosin.families.uninformed import Uninformed
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
-from whosin.spaces.grid import Grid, as_grid
+from whosin.spaces.count_lattice import CountLattice, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.sampling import binomials, sample_axis
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
@@ -39,6 +43,8 @@ class FixedProbability(Family):
 
     beta: object
 
+    name: ClassVar[str] = "fixed-probability"
+    form: ClassVar[str] = "=β"
     symbol: ClassVar[str] = "D_F^β"
     definition: ClassVar[str] = "independent, and everyone who may be in has the same probability β"
     source: ClassVar[str] = "Li13, distribution family 5.9"
@@ -49,6 +55,38 @@ class FixedProbability(Family):
     def __post_init__(self) -> None:
         if not 0 < probability(self.beta, "beta") < 1:
             raise InvalidInput("beta", "strictly between 0 and 1", self.beta)
+
+    @property
+    def beliefs(self) -> Range:
+        return rational(self.beta), rational(self.beta)
+
+    @property
+    def independent_beliefs(self) -> Range:
+        return self.beliefs
+
+    def includes(self, other: Family) -> bool:
+        if other.independent_beliefs != self.beliefs:
+            return False
+        match other:
+            case FixedProbability() | Uninformed() | AtMostKnown(k=0):
+                return True
+            case Explicit(priors=listed):  # nobody is known to be in
+                return 1 not in [rational(p) for prior in listed for p in prior.parameters]
+        return False
+
+    def canonical(self) -> Family:
+        return FixedProbability(rational(self.beta))
+
+    def words(self) -> str:
+        return f"someone who believes that {percent(self.beliefs[0])} of the likely people are in"
+
+    @property
+    def argument(self) -> str:
+        return spelled_number(self.beta)
+
+    @classmethod
+    def parse(cls, argument: str) -> Self:
+        return cls(rational(argument, "β in fixed-probability=β"))
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         beliefs = independent_beliefs(prior, space)
@@ -85,7 +123,7 @@ class FixedProbability(Family):
         yield Worst(ratio, entity, output, beta, beta, lambda _belief: prior)
 
 
-def _possible(grid: Grid, array: Array, kind: int, shift: int) -> Array:
+def _possible(grid: CountLattice, array: Array, kind: int, shift: int) -> Array:
     """Which entries of `_others` are positive in truth: those from which sampling, at any rate,
     leads to a class with a positive likelihood."""
     if max(grid.lengths) > COINS:
@@ -99,7 +137,7 @@ def _possible(grid: Grid, array: Array, kind: int, shift: int) -> Array:
 
 
 def _skipping(
-    grid: Grid, array: Array, beta: Any, start: int, stop: int
+    grid: CountLattice, array: Array, beta: Any, start: int, stop: int
 ) -> Iterator[tuple[int, Array]]:
     """(kind, likelihoods sampled along every axis but that one), for each kind in start … stop."""
     if stop - start == 1:
@@ -113,7 +151,7 @@ def _skipping(
         yield from _skipping(grid, half, beta, *kept)
 
 
-def _others(grid: Grid, array: Array, kind: int, beta: Any) -> tuple[Array, Array]:
+def _others(grid: CountLattice, array: Array, kind: int, beta: Any) -> tuple[Array, Array]:
     """With and without one entity of the kind, its other members being sampled too."""
     view = grid.axis(array, kind)
     present, absent = view[:, 1:], view[:, :-1]

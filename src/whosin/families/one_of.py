@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array
-from whosin.families.base import Family, Worst
+from whosin.families.base import HALF, Adversary, Family, Range, Worst
 from whosin.families.prior_kinds import fixed_size_structure
 from whosin.priors import FixedSize as FixedSizePrior
 from whosin.priors import Prior
-from whosin.spaces.grid import Grid, as_grid
+from whosin.spaces.count_lattice import CountLattice, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import BLOCK, exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
-from whosin.validation import MOST_PEOPLE, whole
+from whosin.validation import MOST_PEOPLE, spelled_whole, whole
 
 FEW = 24
 """Up to so many candidates insertion is faster than partial sorting."""
@@ -37,6 +37,9 @@ class OneOf(Family):
     m: int
     literal: bool = False
 
+    name: ClassVar[str] = "one-of"
+    form: ClassVar[str] = "=m"
+    relation: ClassVar[str] = "replace"
     symbol: ClassVar[str] = "D_C^m"
     definition: ClassVar[str] = "a known set plus one entity drawn uniformly from m candidates"
     source: ClassVar[str] = "Li13, distribution family 5.5"
@@ -46,6 +49,34 @@ class OneOf(Family):
 
     def __post_init__(self) -> None:
         whole(self.m, "m", 2, MOST_PEOPLE)
+
+    @property
+    def beliefs(self) -> Range:
+        return Fraction(1, self.m), Fraction(1, self.m)
+
+    def adversary(self) -> Adversary:
+        theorems = ("T5", "T11")
+        return Adversary(*self.beliefs, self.relation, tight=self.m == 2, theorems=theorems)
+
+    def includes(self, other: Family) -> bool:
+        if isinstance(other, OneOf):
+            return self.m == other.m and (other.literal or not self.literal)
+        swaps = other.name == "swap-of-two" and other.beliefs == (HALF, HALF)
+        return swaps and self.m == 2 and not self.literal
+
+    def words(self) -> str:
+        return f"someone who knows all but one person, who is one of {self.m} likely candidates"
+
+    @property
+    def argument(self) -> str:
+        return f"{self.m}:literal" if self.literal else str(self.m)
+
+    @classmethod
+    def parse(cls, argument: str) -> Self:
+        number, _, literal = argument.partition(":")
+        if literal not in ("", "literal"):
+            raise InvalidInput("one-of", "one-of=m or one-of=m:literal", repr(argument))
+        return cls(spelled_whole(number, "m in one-of=m"), literal == "literal")
 
     def check(self, space: Subsets) -> None:
         if self.m > space.size:
@@ -77,7 +108,7 @@ class OneOf(Family):
         yield self._found(lattice, grid, array, *best, positive)
 
     def _contrast(
-        self, grid: Grid, array: Array, bases: Array, positive: bool
+        self, grid: CountLattice, array: Array, bases: Array, positive: bool
     ) -> tuple[Array, Array]:
         """(bases × outputs): numerator and denominator of the worst ratio at each base."""
         if array.dtype == object:
@@ -90,7 +121,7 @@ class OneOf(Family):
     def _found(
         self,
         lattice: Lattice,
-        grid: Grid,
+        grid: CountLattice,
         array: Array,
         ratio: Any,
         base: int,
@@ -124,7 +155,7 @@ class OneOf(Family):
         )
 
 
-def _base_blocks(grid: Grid, array: Array, m: int, literal: bool) -> Iterator[Array]:
+def _base_blocks(grid: CountLattice, array: Array, m: int, literal: bool) -> Iterator[Array]:
     """Classes with at least m (literal: exactly m) entities outside, a block at a time."""
     outside = grid.space.size - grid.totals()
     bases = np.flatnonzero(outside == m if literal else outside >= m)
@@ -134,7 +165,7 @@ def _base_blocks(grid: Grid, array: Array, m: int, literal: bool) -> Iterator[Ar
         yield bases[start : start + step]
 
 
-def _slots(grid: Grid, m: int) -> list[tuple[int, int]]:
+def _slots(grid: CountLattice, m: int) -> list[tuple[int, int]]:
     """(kind, copy): a kind with several entities outside has as many slots, up to m."""
     return [
         (kind, copy)
@@ -143,7 +174,9 @@ def _slots(grid: Grid, m: int) -> list[tuple[int, int]]:
     ]
 
 
-def _extremes(grid: Grid, array: Array, bases: Array, m: int, sign: int) -> tuple[Array, Array]:
+def _extremes(
+    grid: CountLattice, array: Array, bases: Array, m: int, sign: int
+) -> tuple[Array, Array]:
     """(bases × outputs): the largest of sign · likelihood after adding one entity, and the mean of
     the m − 1 smallest: for few candidates kept sorted by insertion while the slots go by."""
     if m > FEW:
@@ -172,7 +205,7 @@ def _extremes(grid: Grid, array: Array, bases: Array, m: int, sign: int) -> tupl
     return largest, sum(smallest[1:], smallest[0]) / (m - 1)
 
 
-def _candidates(grid: Grid, array: Array, bases: Array, m: int) -> tuple[Array, Array]:
+def _candidates(grid: CountLattice, array: Array, bases: Array, m: int) -> tuple[Array, Array]:
     """Likelihoods after adding one entity: (bases × outputs × slots), and which slots are real."""
     slots = _slots(grid, m)
     values = np.empty((len(bases), array.shape[1], len(slots)), dtype=array.dtype)

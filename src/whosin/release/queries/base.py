@@ -8,13 +8,14 @@ shape the domains fix. Between the two stands the ledger's debit.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import InvalidInput, UnknownName, WhosinError
 from whosin.exact import rational
-from whosin.ledger.charge import COUNTED
+from whosin.ledger.charge import COUNTED, Charge, promise_of
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer, Share
 from whosin.release.table import Table
@@ -86,6 +87,18 @@ class Query(ABC):
         """
         return None
 
+    @classmethod
+    @contextmanager
+    def at_own_key(cls) -> Iterator[None]:
+        """Errors in this block that are about a key of the query say so in their path."""
+        try:
+            yield
+        except WhosinError as error:
+            field = str(getattr(error, "field", ""))
+            if not error.path and field in {each.name for each in fields(cls)}:
+                error.path = field
+            raise
+
     @property
     def title(self) -> str:
         """What to call the answer."""
@@ -94,6 +107,11 @@ class Query(ABC):
     def asked(self, table: Table) -> dict[str, Any]:
         """The question to a table, with what counts in its answer: what the ledger keeps."""
         return self.question() | {COUNTED: self.counted(table).to_dict()}
+
+    def charged_alone(self, table: Table, share: Share, words: str) -> Charge:
+        """The charge of a release with a promise of its own, which must be a dataset's only one."""
+        promise = promise_of(share.plan)
+        return Charge(self.asked(table), {}, words, alone=True, promise=promise)
 
     def question(self) -> dict[str, Any]:
         """The query as JSON data: what was asked."""
@@ -119,7 +137,8 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
     missing = [name for name, each in known.items() if each.default is MISSING and name not in data]
     if missing:
         raise InvalidInput(f"{kind} query", f"given with {', '.join(missing)}", "nothing")
-    return kinds[kind](**{key: value for key, value in data.items() if key != "kind"})
+    with kinds[kind].at_own_key():
+        return kinds[kind](**{key: value for key, value in data.items() if key != "kind"})
 
 
 def _json(value: Any) -> Any:

@@ -11,10 +11,9 @@ from pydantic import BaseModel
 from whosin.app.cli.output import plain
 from whosin.app.web import work
 from whosin.app.web.bodies import BoundedRoute
-from whosin.app.web.failures import at
 from whosin.app.web.models import TradeoffBody
 from whosin.distortion import NOTIONS, curves
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, at
 from whosin.priors import Independent, Prior, Uniform
 from whosin.spaces import Records
 
@@ -24,7 +23,7 @@ POINTS = 9
 KEYS = ("distortion", "epsilon", "mutual_information", "gap", "lower", "upper")
 
 
-class Curves(BaseModel):
+class CurveList(BaseModel):
     """Points of each curve: the least distortion, and the closed-form bounds on it."""
 
     rows: int
@@ -34,19 +33,18 @@ class Curves(BaseModel):
 
 
 @router.post("/api/tradeoff")
-def trade_off(request: Request, body: TradeoffBody) -> Curves:
+def trade_off(request: Request, body: TradeoffBody) -> CurveList:
     """The least number of changed rows at each level of privacy, for rows of one distribution."""
     return work.quick(request, traded_off, body)  # type: ignore[no-any-return]
 
 
-def traded_off(body: TradeoffBody) -> Curves:
+def traded_off(body: TradeoffBody) -> CurveList:
     """The task."""
-    with at("rows"):
-        _check_size(body.rows, body.values)
+    _check_size(body.rows, body.values)
     with at("prior"):
         space = Records(body.rows, body.values)
         found = curves(space, _prior(body), NOTIONS, POINTS)
-    return Curves(
+    return CurveList(
         rows=space.rows,
         values=space.values,
         curves={
