@@ -27,8 +27,8 @@ from whosin.gwas.scoring import SCORES
 from whosin.gwas.snps import unnamed
 from whosin.release import Range
 from whosin.release.batch_price import price
+from whosin.release.engines import parquet
 from whosin.release.engines.base import Written
-from whosin.release.queries import writing
 
 SURE = "0.999999"
 
@@ -328,7 +328,7 @@ def written(monkeypatch):
         rows[:] = [row for batch in batches for row in batch.column(0).to_pylist()]
         return Written(len(rows), "")
 
-    monkeypatch.setattr(writing.parquet, "write_draft", keep)
+    monkeypatch.setattr(parquet, "write_draft", keep)
     return rows
 
 
