@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "notebook_display": set(),
     "validation": {"errors"},
     "extras": {"errors"},
+    "interrupts": set(),
     "isolation": {"errors"},
     "documents": {"errors"},
     "exact": {"errors"},
@@ -65,6 +66,7 @@ MAY_IMPORT = {
         "notions",
     },
     "distortion": {
+        "interrupts",
         "validation",
         "errors",
         "exact",
@@ -75,6 +77,7 @@ MAY_IMPORT = {
         "notions",
     },
     "release": {
+        "interrupts",
         "validation",
         "documents",
         "errors",

@@ -18,8 +18,6 @@ KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", 
 ARROW = {".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
 ENDINGS = KINDS | ARROW
 ACCEPTED = "a .parquet, .csv or .arrow file, or database::table"
-POLL = 0.2
-"""Seconds between two looks at how far a scan is."""
 
 
 @dataclass(frozen=True)

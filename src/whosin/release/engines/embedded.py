@@ -17,6 +17,7 @@ import numpy as np
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.extras import needs
+from whosin.interrupts import run_interruptibly
 from whosin.release.engines import parquet
 from whosin.release.engines.arrow_validation import require_sound
 from whosin.release.engines.base import (
@@ -31,7 +32,6 @@ from whosin.release.engines.base import (
 )
 from whosin.release.engines.confined import Confined
 from whosin.release.engines.frames import arrow_table, require_plain
-from whosin.release.engines.interrupts import run_interruptibly
 from whosin.release.engines.spilling import SpillFolder
 
 BATCH = 1_000_000

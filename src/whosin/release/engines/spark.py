@@ -22,8 +22,8 @@ import numpy as np
 
 from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.extras import needs
+from whosin.interrupts import POLL, run_interruptibly
 from whosin.release.engines.base import (
-    POLL,
     Engine,
     Progress,
     Redrawn,
@@ -36,7 +36,6 @@ from whosin.release.engines.base import (
 )
 from whosin.release.engines.csv_lines import MARK, Header, header_of, read_header
 from whosin.release.engines.frames import arrow_table, require_plain
-from whosin.release.engines.interrupts import run_interruptibly
 from whosin.release.engines.schemas import one_schema, parquet_schema
 from whosin.release.engines.spark_lines import LONGEST_LINE, READABLE, csv_rows, valid
 from whosin.release.engines.spilling import SpillFolder
