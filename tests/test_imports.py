@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "interrupts": set(),
     "isolation": {"errors"},
     "documents": {"errors"},
-    "exact": {"errors"},
+    "exact": {"validation", "errors"},
     "beliefs": {"validation", "errors", "exact"},
     "spaces": {"validation", "errors", "exact"},
     "priors": {"validation", "documents", "errors", "exact", "spaces"},
