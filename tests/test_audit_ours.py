@@ -27,7 +27,7 @@ from whosin.gwas.scoring import SCORES
 from whosin.gwas.snps import unnamed
 from whosin.release import Range
 from whosin.release.batch_price import price
-from whosin.release.engines import parquet
+from whosin.release.engines import DuckDB, parquet
 from whosin.release.engines.base import Written
 
 SURE = "0.999999"
@@ -190,6 +190,8 @@ def test_half_of_the_sensitivity_is_refuted(score, relation, scored_once, monkey
 
 class Kept:
     """An engine that scans once: where bounding leaves no choice, scans are no matter of chance."""
+
+    write_rows = DuckDB.write_rows
 
     def __init__(self, engine):
         self.engine, self.results = engine, []
