@@ -521,7 +521,10 @@ def test_records_rows_are_named_by_their_values():
         (lambda: mechanisms.Geometric("count"), "one of the two; got both or none"),
         (lambda: mechanisms.Geometric("count", 1, HALF), "one of the two; got both or none"),
         (lambda: mechanisms.Geometric("count", alpha=1), "alpha must be strictly between"),
-        (lambda: mechanisms.Geometric("count", alpha=2), "alpha must be strictly between 0 and 1; got 2"),
+        (
+            lambda: mechanisms.Geometric("count", alpha=2),
+            "alpha must be strictly between 0 and 1; got 2",
+        ),
         (
             lambda: mechanisms.Geometric(wi.Sum(["1/2"]), 1).channel(wi.Subsets(1)),
             "whole numbers for geometric",
