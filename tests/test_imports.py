@@ -16,6 +16,7 @@ ROOT = Path(whosin.__file__).parent
 MAY_IMPORT = {
     "errors": set(),
     "references": set(),
+    "vocabulary": set(),
     "notebook_display": set(),
     "validation": {"errors"},
     "extras": {"errors"},
@@ -26,7 +27,7 @@ MAY_IMPORT = {
     "beliefs": {"validation", "errors", "exact"},
     "spaces": {"validation", "errors", "exact"},
     "priors": {"validation", "documents", "errors", "exact", "spaces"},
-    "families": {"validation", "errors", "exact", "spaces", "priors"},
+    "families": {"beliefs", "validation", "errors", "exact", "spaces", "priors"},
     "mechanisms": {"validation", "documents", "errors", "exact", "spaces"},
     "noise": {"validation", "errors", "exact", "extras"},
     "notions": {
@@ -52,6 +53,7 @@ MAY_IMPORT = {
         "beliefs",
     },
     "calibration": {
+        "vocabulary",
         "validation",
         "documents",
         "errors",
@@ -78,6 +80,7 @@ MAY_IMPORT = {
     },
     "release": {
         "interrupts",
+        "vocabulary",
         "validation",
         "documents",
         "errors",

@@ -155,6 +155,7 @@ def calibrate_process(
     Raises:
         Unsupported: a family for which sampled processes have no known accounting.
     """
+    of_kind(target, Target, "target")  # type: ignore[type-abstract]
     if not of_kind(process, Process, "process").is_plain:
         needs("accounting")
     adversary = against(target, family or default_family(target))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, at
 from whosin.extras import needs
 from whosin.interrupts import run_interruptibly
 from whosin.release.casts import usable
@@ -79,8 +79,9 @@ class Table:
             raise InvalidInput("entity", accepted, str(self.type(self.entity)))
         self.domains: dict[str, Domain] = {}
         for column, domain in (domains or {}).items():
-            name = self.column(column, "column")
-            self.domains[name] = self._fitting(name, domain)
+            with at(f"domains.{column}"):
+                name = self.column(column, "column")
+                self.domains[name] = self._fitting(name, domain)
 
     @property
     def columns(self) -> tuple[str, ...]:
