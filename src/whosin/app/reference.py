@@ -61,7 +61,7 @@ def markdown() -> str:
         _section("Plans", "wi", [calibration.calibrate, calibration.Plan]),
         _section("Best mechanisms", "wi.distortion", [distortion.best]),
         _section("Theorems", "wi.theorems", [theorems.convert]),
-        _section("Errors", "wi.errors", _errors()),
+        _errors(),
         _scenario(),
         _commands(),
     ]
@@ -81,9 +81,15 @@ def _section(title: str, where: str, kinds: Iterable[Callable[..., object]]) -> 
     return "\n\n".join(blocks)
 
 
-def _errors() -> list[type[errors.WhosinError]]:
-    found = [each for each in vars(errors).values() if isinstance(each, type)]
-    return [each for each in found if issubclass(each, errors.WhosinError)]
+def _errors() -> str:
+    kinds = [each for each in vars(errors).values() if isinstance(each, type)]
+    ours = [each for each in kinds if issubclass(each, errors.WhosinError)]
+    lines = [f"- `wi.errors.{each.__name__}`: {_first_sentence(each)}" for each in ours]
+    return "\n\n".join(["## Errors", "\n".join(lines)])
+
+
+def _first_sentence(kind: type) -> str:
+    return (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def _scenario() -> str:
