@@ -112,10 +112,11 @@ def _merge(best: Found, other: Found) -> None:
         best.value, best.window = other.value, other.window
 
 
-def _work(reach: int, query: Query, values: int) -> float:
-    """Element operations of one sweep."""
+def _work(reach: int, query: Query, values: int) -> int:
+    """Element operations of one sweep; a whole number, since many releases have more than a float
+    can hold."""
     outputs = math.prod((2 * reach + 1) * span + 1 for span in query.spans)
-    return float(reach) * values**3 * (values + 1) * reach * outputs
+    return reach * values**3 * (values + 1) * reach * outputs
 
 
 def _choose(
