@@ -8,7 +8,7 @@ import os
 import signal
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +16,7 @@ from pathlib import Path
 import whosin as wi
 from mutants import mutants
 from whosin.app.cli import files, record_priors
-from whosin.app.cli.audit import _of_scores
+from whosin.app.cli.audit import _of_scores, _table
 from whosin.app.web.users import read_curators, read_users
 from whosin.errors import WhosinError
 from whosin.gwas import read_study
@@ -71,7 +71,16 @@ PRIORS = (
     {"kind": "markov-chain", "initial": [0.5, 0.5], "transition": [[0.9, 0.1], [0.2, 0.8]]},
     {"kind": "table", "probabilities": ["1/4", 0.25, 0.5, 0]},
 )
-SCENARIO = """title = "visits"
+TABLE_AND_TARGET = """[adversary]
+prior = "0.05..0.5"
+[target]
+posterior = 0.6
+[table]
+source = "visits.parquet"
+entity = "patient"
+"""
+SCENARIOS = (
+    """title = "visits"
 [adversary]
 prior = "0.05..0.5"
 size-known = false
@@ -85,20 +94,26 @@ rows = 3
 groups = 2
 engine = "duckdb"
 memory = "1GB"
-[domains]
-ward = ["north", "south"]
-age = {low = 0, high = 120, step = 1}
-days = {low = 0, high = 30}
 [ledger]
 url = "ledger.db"
 dataset = "visits"
-[budget]
-split = "weights"
-share = "1/3"
+[[queries]]
+kind = "count"
+""",
+    TABLE_AND_TARGET
+    + """[domains]
+ward = ["north", "south"]
+age = {lower = 0, upper = 120, edges = [0, 18, 120]}
+days = [0, 30]
 [[queries]]
 kind = "count"
 by = "ward"
 where = "age >= 65 and ward in ('north', 'south')"
+""",
+    TABLE_AND_TARGET
+    + """[budget]
+split = "weights"
+share = "1/3"
 [[queries]]
 kind = "mean"
 column = "days"
@@ -108,7 +123,8 @@ name = "stay"
 kind = "quantile"
 column = "age"
 quantile = 0.5
-"""
+""",
+)
 PLANS = tuple(
     wi.calibrate(target, family, delta, "count").to_dict()
     for target, family, delta in (
@@ -162,7 +178,7 @@ def _prior(path: Path) -> object:
     return record_priors.from_file(path, 2, 2)
 
 
-def _scores(path: Path) -> object:
+def _audited(path: Path) -> object:
     found = _of_scores(path, None, CONFIDENCE, 0.0, None)
     return found.to_dict(), found.posterior(0.5)
 
@@ -176,44 +192,57 @@ def _plan(path: Path) -> object:
     return card.card(plan), plan.to_dict()
 
 
+def _study(path: Path) -> object:
+    return read_study(path.with_suffix(""))
+
+
 def _with_phenotypes(path: Path) -> object:
     return read_study(path.with_name("s.bed"), path)
 
 
+def _chain(path: Path) -> object:
+    return files.chain_file(files.load(path)).mechanism()
+
+
+def _blocks(path: Path) -> object:
+    return files.block_file(files.load(path))
+
+
+def _users(path: Path) -> object:
+    return read_users(path), read_curators(path)
+
+
 STUDY = {"s.bed": BED, "s.bim": BIM, "s.fam": FAM}
+TOKENS = {"users": {"ann": "0" * 64, SECRET: "1" * 64}, "curators": ["ann"]}
+_SCENARIOS = tuple(map(str.encode, SCENARIOS))
 READERS = {
-    "channel": Reader("json", wi.Channel.load, _json(CHANNEL, RECORDS), 120_000),
-    "chain": Reader("json", lambda path: files.chain_file(files.load(path)), _json(CHAIN), 100_000),
-    "blocks": Reader(
-        "json", lambda path: files.block_file(files.load(path)), _json(BLOCKS), 100_000
-    ),
-    "prior": Reader("json", _prior, _json(*PRIORS), 120_000),
-    "plan": Reader("json", _plan, _json(*PLANS), 90_000),
-    "scenario": Reader("text", load_scenario, (SCENARIO.encode(),), 90_000, "file.toml"),
-    "counts": Reader("text", read_study, (TABLE,), 90_000, "counts.tsv"),
-    "scores": Reader("text", _scores, (SCORES,), 50_000, "scores.csv"),
-    "one run": Reader("text", _one_run, (RUNS,), 40_000, "scores.csv"),
-    "users": Reader(
-        "json",
-        lambda path: (read_users(path), read_curators(path)),
-        _json({"users": {"ann": "0" * 64, SECRET: "1" * 64}, "curators": ["ann"]}),
-        60_000,
-    ),
-    "bed": Reader("bytes", read_study, (BED,), 30_000, "s.bed", STUDY),
-    "bim": Reader(
-        "text", lambda path: read_study(path.with_suffix("")), (BIM,), 30_000, "s.bim", STUDY
-    ),
-    "fam": Reader(
-        "text", lambda path: read_study(path.with_suffix("")), (FAM,), 30_000, "s.fam", STUDY
-    ),
-    "phenotypes": Reader(
-        "text", _with_phenotypes, (PHENOTYPES,), 30_000, "people.pheno", STUDY
-    ),
+    "channel": Reader("json", wi.Channel.load, _json(CHANNEL, RECORDS), 150_000),
+    "chain": Reader("json", _chain, _json(CHAIN), 120_000),
+    "blocks": Reader("json", _blocks, _json(BLOCKS), 120_000),
+    "prior": Reader("json", _prior, _json(*PRIORS), 150_000),
+    "plan": Reader("json", _plan, _json(*PLANS), 60_000),
+    "scenario": Reader("text", load_scenario, _SCENARIOS, 80_000, "s.toml"),
+    "counts": Reader("text", read_study, (TABLE,), 100_000, "counts.tsv"),
+    "scores": Reader("text", lambda path: _table(path, "member"), (SCORES,), 70_000, "s.csv"),
+    "audited scores": Reader("text", _audited, (SCORES,), 5_000, "scores.csv"),
+    "one run": Reader("text", _one_run, (RUNS,), 5_000, "scores.csv"),
+    "users": Reader("json", _users, _json(TOKENS), 70_000),
+    "bed": Reader("bytes", _study, (BED,), 30_000, "s.bed", STUDY),
+    "bim": Reader("text", _study, (BIM,), 25_000, "s.bim", STUDY),
+    "fam": Reader("text", _study, (FAM,), 25_000, "s.fam", STUDY),
+    "phenotypes": Reader("text", _with_phenotypes, (PHENOTYPES,), 20_000, "people.pheno", STUDY),
 }
+"""All but those of foreign binary formats (`foreign_files`)."""
 
 
 class TooSlow(BaseException):
     """A reader computed longer than `SECONDS`."""
+
+
+TIMERS = (
+    (signal.SIGPROF, signal.ITIMER_PROF, SECONDS),
+    (signal.SIGALRM, signal.ITIMER_REAL, WALL),
+)
 
 
 def _alarm(*_: object) -> None:
@@ -222,15 +251,14 @@ def _alarm(*_: object) -> None:
 
 @contextmanager
 def deadline() -> Iterator[None]:
-    """Raises `TooSlow` where a block computes longer than `SECONDS`, or takes longer than `WALL`."""
-    kinds = ((signal.SIGPROF, signal.ITIMER_PROF, SECONDS), (signal.SIGALRM, signal.ITIMER_REAL, WALL))
-    before = [signal.signal(number, _alarm) for number, _, _ in kinds]
+    """Raises `TooSlow` where a block computes longer than `SECONDS` or takes longer than `WALL`."""
+    before = [signal.signal(number, _alarm) for number, _, _ in TIMERS]
     try:
-        for _, timer, seconds in kinds:
+        for _, timer, seconds in TIMERS:
             signal.setitimer(timer, seconds)
         yield
     finally:
-        for (number, timer, _), handler in zip(kinds, before, strict=True):
+        for (number, timer, _), handler in zip(TIMERS, before, strict=True):
             signal.setitimer(timer, 0)
             signal.signal(number, handler)
 
@@ -314,10 +342,8 @@ class Peak:
     bytes = 0
 
     def __enter__(self) -> Peak:
-        try:
+        with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")
-        except OSError:
-            pass
         self._before = _status("VmRSS")
         return self
 

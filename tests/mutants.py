@@ -93,7 +93,17 @@ def _spelled_otherwise(text: str, rng: random.Random) -> str:
         depth = rng.choice((10, 63, 64, 65, 1000, 100_000))
         return text.replace("[", "[" * depth, 1).replace("]", "]" * depth, 1)
     if kind == 2:
-        odd = ("1E5", "0.1e-7", "-0", "1e400", "NaN", "-Infinity", "00", "1" * 1001, "1." + "3" * 99)
+        odd = (
+            "1E5",
+            "0.1e-7",
+            "-0",
+            "1e400",
+            "NaN",
+            "-Infinity",
+            "00",
+            "1" * 1001,
+            "1." + "3" * 99,
+        )
         return re.sub(r"\b\d+\b", lambda _: rng.choice(odd), text, count=rng.randrange(1, 4))
     return text.replace(" ", rng.choice(("", "\n", "\t\t", "\u00a0", "  ")))
 

@@ -82,7 +82,9 @@ def verified(path: Path) -> object:
 def attack_verify(folder: Path, count: int, start: int = 0) -> Tally:
     path, tally = folder / "file.json", Tally()
     for place, seed in enumerate((CHANNEL, RECORDS, CHAIN, BLOCKS)):
-        for number, data in enumerate(mutants(json.dumps(seed).encode(), "json", count // 4, start)):
+        for number, data in enumerate(
+            mutants(json.dumps(seed).encode(), "json", count // 4, start)
+        ):
             path.write_bytes(data)
             tally.take(verified, path, f"verify {place}, mutant {number} of {start}")
     return tally
