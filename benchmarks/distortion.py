@@ -12,9 +12,9 @@ import numpy as np
 import whosin as wi
 from measuring import Row, best_of, peer
 from whosin.distortion import best, structure
-from whosin.distortion.costs import check_cost
-from whosin.distortion.letters import Letter, table_letter
-from whosin.distortion.rate import at_distortion
+from whosin.distortion.closed.costs import check_cost
+from whosin.distortion.rate.least_information import at_distortion
+from whosin.distortion.rate.letters import Letter, table_letter
 
 CVXPY = """
 import itertools, json, math, time

@@ -15,8 +15,8 @@ import pytest
 
 import whosin as wi
 from whosin import calibration, distortion, families, mechanisms, noise, notions, priors, theorems
-from whosin.arguments import of_numbers
 from whosin.errors import InvalidInput, WhosinError
+from whosin.validation import of_numbers
 
 ROOMS = (
     *("spaces", "priors", "families", "mechanisms", "notions", "theorems", "calibration"),

@@ -22,8 +22,8 @@ from whosin.audit.outputs import read
 from whosin.audit.ranks import RankTest
 from whosin.errors import InvalidInput
 
-run_module = import_module("whosin.audit.one_run")
-scores_module = import_module("whosin.audit.scores")
+run_module = import_module("whosin.audit.single_run")
+scores_module = import_module("whosin.audit.attack_scores")
 counting_module = import_module("whosin.audit.counting")
 
 

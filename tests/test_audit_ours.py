@@ -26,7 +26,7 @@ from whosin.gwas import scoring
 from whosin.gwas.scoring import SCORES
 from whosin.gwas.snps import unnamed
 from whosin.release import Range
-from whosin.release.batch import price
+from whosin.release.batch_price import price
 from whosin.release.engines.base import Written
 from whosin.release.queries import writing
 

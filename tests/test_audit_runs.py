@@ -19,7 +19,7 @@ from whosin.audit.guesses import Guesses, guess
 from whosin.audit.ranks import RankTest, ranks
 from whosin.errors import InvalidInput
 
-run_module = import_module("whosin.audit.one_run")
+run_module = import_module("whosin.audit.single_run")
 
 
 def crossing_by_enumeration(sizes, inside, needed, q_in, q_out) -> float:

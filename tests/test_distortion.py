@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import whosin as wi
 from distortion_oracle import full_program
 from whosin.distortion import best, h, h_inverse, identifiable, randomized_response, threshold
-from whosin.distortion.costs import check_cost
-from whosin.distortion.letters import table_letter
-from whosin.distortion.linear import Linear
-from whosin.distortion.mixture import saddle
-from whosin.distortion.symmetry import structure
+from whosin.distortion.closed.costs import check_cost
+from whosin.distortion.program.linear import Linear
+from whosin.distortion.rate.letters import table_letter
+from whosin.distortion.rate.saddle_point import saddle
+from whosin.distortion.symmetry.detection import structure
 from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, Unsupported
 from whosin.notions import DifferentialPrivacy, Identifiability, MutualInformation
 

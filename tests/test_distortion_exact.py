@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 
 import whosin as wi
 from distortion_oracle import full_program
-from whosin.distortion import best, drawing, program
-from whosin.distortion.certificate import shares_of
-from whosin.distortion.costs import check_cost
-from whosin.distortion.linear import Linear
-from whosin.distortion.one_row import likeliest
-from whosin.distortion.optimal_forms import exp_down
-from whosin.distortion.symmetry import structure
+from whosin.distortion import best
+from whosin.distortion.closed.costs import check_cost
+from whosin.distortion.closed.one_row import likeliest
+from whosin.distortion.closed.optimal_forms import exp_down
+from whosin.distortion.mechanisms import drawing
+from whosin.distortion.program import solver as program
+from whosin.distortion.program.certificate import shares_of
+from whosin.distortion.program.linear import Linear
+from whosin.distortion.symmetry.detection import structure
 from whosin.exact import exp_up
 from whosin.notions import DifferentialPrivacy, Identifiability, MutualInformation
 

@@ -11,6 +11,7 @@ import pytest
 
 import oracle
 import whosin as wi
+from amounts import cases
 from checking import agree, check_witness
 from whosin.notions import (
     DifferentialIdentifiability,
@@ -20,10 +21,8 @@ from whosin.notions import (
     SampledDifferentialPrivacy,
 )
 
-INSTANCES = 1000
 
-
-def instances(seed: int, count: int = INSTANCES, least: int = 1, most: int = 3):
+def instances(seed: int, count: int, least: int = 1, most: int = 3):
     rng = random.Random(seed)
     for _ in range(count):
         n, outputs = rng.randint(least, most), rng.randint(1, 3)
@@ -56,18 +55,20 @@ PAIRED = {
 }
 
 
+@cases(200, 1000)
 @pytest.mark.parametrize("name", PAIRED)
-def test_scalable_families(name):
+def test_scalable_families(name, count):
     family, pairs = PAIRED[name]
-    for _rng, n, channel in instances(1):
+    for _rng, n, channel in instances(1, count):
         check(PositiveMembership(family), channel, n, oracle.largest(channel, pairs(n)))
         back = oracle.largest(channel, oracle.reverse(pairs(n)))
         check(NegativeMembership(family), channel, n, back)
 
 
+@cases(200, 1000)
 @pytest.mark.parametrize("name", ["uninformed", "one-of", "fixed-probability"])
-def test_finite_families(name):
-    for rng, n, channel in instances(2, least=2):
+def test_finite_families(name, count):
+    for rng, n, channel in instances(2, count, least=2):
         if name == "one-of":
             parameter = rng.randint(2, n)
             family = wi.families.OneOf(parameter)
@@ -85,8 +86,9 @@ def test_finite_families(name):
             check(notion, channel, n, truth)
 
 
-def test_explicit_priors():
-    for rng, n, channel in instances(3):
+@cases(200, 1000)
+def test_explicit_priors(count):
+    for rng, n, channel in instances(3, count):
         space = wi.Subsets(n)
         p = [Fraction(rng.randint(0, 5), 5) for _ in range(n)]
         weights = oracle.random_distribution(rng, 2**n)
@@ -114,8 +116,9 @@ def test_explicit_priors():
             check(notion, channel, n, max(smallest(prior, channel, n) for _, prior in chosen))
 
 
-def test_bounded_independent():
-    for rng, n, channel in instances(4):
+@cases(200, 1000)
+def test_bounded_independent(count):
+    for rng, n, channel in instances(4, count):
         low, high = sorted(Fraction(rng.randint(0, 8), 8) for _ in range(2))
         if low == high and low in (0, 1):
             continue
@@ -135,16 +138,18 @@ def test_bounded_independent():
             check(notion, channel, n, max([Fraction(1), *at_ends, *limits]))
 
 
-def test_no_independent_prior_leaks_more():
-    for rng, n, channel in instances(5):
+@cases(200, 1000)
+def test_no_independent_prior_leaks_more(count):
+    for rng, n, channel in instances(5, count):
         low, high = sorted(Fraction(rng.randint(1, 7), 8) for _ in range(2))
         level = PositiveMembership(wi.families.Independent(low, high)).measure(engine(channel, n))
         p = [rng.choice([Fraction(0), Fraction(1), low, high, (low + high) / 2]) for _ in range(n)]
         assert oracle.positive(oracle.independent(p), channel, n) <= level.value
 
 
-def test_bounded_fixed_size_is_bracketed():
-    for rng, n, channel in instances(6, least=2):
+@cases(200, 1000)
+def test_bounded_fixed_size_is_bracketed(count):
+    for rng, n, channel in instances(6, count, least=2):
         low, high = sorted(Fraction(rng.randint(1, 7), 8) for _ in range(2))
         family = wi.families.FixedSize(low, high)
         for notion, smallest in (
@@ -177,8 +182,9 @@ def test_fixed_size_bound_is_not_tight_by_example():
     assert not level.exact and level.lower < level.value
 
 
-def test_differential_privacy():
-    for _rng, n, channel in instances(7):
+@cases(200, 1000)
+def test_differential_privacy(count):
+    for _rng, n, channel in instances(7, count):
         up, down = oracle.added(n), oracle.reverse(oracle.added(n))
         cases = [
             ("add-remove", "positive", up),
@@ -202,9 +208,10 @@ def test_differential_privacy():
                     )
 
 
-def test_differential_privacy_on_records():
+@cases(200, 1000)
+def test_differential_privacy_on_records(count):
     rng = random.Random(8)
-    for _ in range(INSTANCES):
+    for _ in range(count):
         space = wi.Records(rng.randint(1, 3), rng.randint(2, 3))
         outputs = rng.randint(1, 3)
         rows = [oracle.random_distribution(rng, outputs) for _ in range(space.worlds)]
@@ -225,8 +232,9 @@ def test_differential_privacy_on_records():
         assert oracle.ratio(*pair) == truth == case.ratio
 
 
-def test_differential_identifiability():
-    for rng, n, channel in instances(9, least=2):
+@cases(200, 1000)
+def test_differential_identifiability(count):
+    for rng, n, channel in instances(9, count, least=2):
         m = rng.randint(2, n)
         truth = max(
             oracle.beliefs(prior, channel, t, event)[1] or Fraction(0)
@@ -240,8 +248,9 @@ def test_differential_identifiability():
             assert level.value == truth if not literal else level.value <= truth
 
 
-def test_sampled_differential_privacy():
-    for rng, n, channel in instances(10):
+@cases(200, 1000)
+def test_sampled_differential_privacy(count):
+    for rng, n, channel in instances(10, count):
         beta = Fraction(rng.randint(1, 10), 10)
         mixed = oracle.sample(channel, n, beta)
         up = oracle.largest(mixed, oracle.added(n))

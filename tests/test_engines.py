@@ -22,8 +22,8 @@ import pytest
 import whosin as wi
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release import Count, DuckDB, Session, Synthetic, Table
+from whosin.release.engines.csv_lines import header_of
 from whosin.release.engines.parquet import write_draft
-from whosin.release.engines.texts import header_of
 
 FRAME = pa.table({"person": [1, 2, 3, 3, None], "ward": ["a", "b", "c", "a", None]})
 

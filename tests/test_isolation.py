@@ -16,7 +16,7 @@ import pytest
 from isolation_tasks import add, crash, fail, hoard, litter, refuse, shout, spin, threads
 from whosin import errors, isolation
 from whosin.app.web.failures import Refused
-from whosin.app.web.turns import Turns
+from whosin.app.web.fair_queue import FairQueue
 from whosin.isolation import Limits, Nursery, messages
 
 LIMITS = Limits(30, 1 << 30, "ask for less")
@@ -108,12 +108,12 @@ def test_a_script_without_a_guard_runs_once():
     assert made.stdout == "120\n"
 
 
-# Turns
+# FairQueue
 
 
 def test_turns_are_fair():
     """One person's many requests do not hold up another's one."""
-    turns, order, first = Turns(at_once=1, each=8, waiting=9), [], threading.Event()
+    turns, order, first = FairQueue(at_once=1, each=8, waiting=9), [], threading.Event()
 
     def go(who: str) -> None:
         with turns.turn(who):
@@ -133,7 +133,7 @@ def test_turns_are_fair():
 
 def test_nobody_has_all_turns():
     """Another's request does not wait for the end of one person's long ones."""
-    turns, done, order = Turns(at_once=2), threading.Event(), []
+    turns, done, order = FairQueue(at_once=2), threading.Event(), []
 
     def go() -> None:
         with turns.turn("ann"):
@@ -154,7 +154,7 @@ def test_nobody_has_all_turns():
 
 
 def test_more_than_can_wait_are_told_so():
-    turns = Turns(at_once=1, each=2, waiting=1, patience=0.05)
+    turns = FairQueue(at_once=1, each=2, waiting=1, patience=0.05)
     with turns.turn("ann"):
         with pytest.raises(Refused, match="busy") as late, turns.turn("bob"):
             pass
@@ -172,7 +172,7 @@ def test_more_than_can_wait_are_told_so():
 
 
 def test_one_person_has_a_quota():
-    turns = Turns(at_once=3, each=2)
+    turns = FairQueue(at_once=3, each=2)
     with turns.turn("ann"), turns.turn("ann"):
         with pytest.raises(Refused, match="2 of your requests"), turns.turn("ann"):
             pass
@@ -180,7 +180,7 @@ def test_one_person_has_a_quota():
             pass
 
 
-def _quietly(turns: Turns, who: str) -> None:
+def _quietly(turns: FairQueue, who: str) -> None:
     with turns.turn(who):
         pass
 

@@ -17,7 +17,7 @@ import pytest
 import whosin as wi
 from test_ledger_faults import UNPRIVILEGED, open_folder, python
 from whosin.errors import BrokenHistory, InvalidInput, StoreFailed
-from whosin.ledger import Charge, Cost, place, verify
+from whosin.ledger import Charge, Cost, ledger_file, verify
 
 __all__ = ["open_folder"]
 PLAN = wi.calibrate(wi.Epsilon(1))
@@ -103,8 +103,8 @@ def test_the_table_of_mounts_is_read(tmp_path):
         "63 43 254:0 /a /mnt/a\\040b.db rw,relatime - ext4 /dev/vda rw\n"
         "64 43 254:0 / /mnt\\134x\\011y rw shared:1 - tmpfs tmpfs rw\nshort\n"
     )
-    assert place.mounted(table) == {"/mnt/a b.db", "/mnt\\x\ty"}
-    assert place.mounted(tmp_path / "none") == set()
+    assert ledger_file.mounted(table) == {"/mnt/a b.db", "/mnt\\x\ty"}
+    assert ledger_file.mounted(tmp_path / "none") == set()
 
 
 SHARING = """

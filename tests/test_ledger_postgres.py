@@ -15,7 +15,7 @@ import postgres
 import whosin as wi
 from test_ledger_faults import run_kills
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed
-from whosin.ledger import Charge, Cost, chain, clock, running, trouble, units, verify
+from whosin.ledger import Charge, Cost, chain, clock, running, store_errors, units, verify
 from whosin.ledger.store import read_url
 
 PLAN = wi.calibrate(wi.Epsilon(1))
@@ -168,16 +168,16 @@ def test_a_connection_lost_before_a_debit_is_made_again(ledger, admin, caplog):
 
 def test_an_answer_takes_four_round_trips(ledger, monkeypatch):
     """Lock and look, change and commit, twice; each trip waits for the server once."""
-    from whosin.ledger.turn import Turn
+    from whosin.ledger.transaction import Transaction
 
-    trips, run = [], Turn._run
+    trips, run = [], Transaction._run
     ledger.register("d", PLAN)
 
     def count(turn, statements):
         trips.append([text.split()[0] for text, _ in statements])
         return run(turn, statements)
 
-    monkeypatch.setattr(Turn, "_run", count)
+    monkeypatch.setattr(Transaction, "_run", count)
     with monkeypatch.context() as patch:
         # Whatever SQLAlchemy sends by itself would be a trip more: a ping, a BEGIN, a COMMIT.
         patch.setattr(psycopg.Connection, "commit", lambda _: pytest.fail("a trip more"))
@@ -208,12 +208,14 @@ def test_a_retry_that_waited_for_the_first_sees_its_debit(ledger):
 
 def test_a_disk_that_fails_at_the_commit_leaves_nothing(ledger, admin, monkeypatch):
     """An error inside the last trip: the statements after it, and the commit, do not happen."""
-    from whosin.ledger import turn
+    from whosin.ledger import transaction
 
     ledger.register("d", PLAN)
     broken = {"call debit": "SELECT 1 / 0"}
-    real = turn._compiled
-    monkeypatch.setattr(turn, "_compiled", lambda name, on: broken.get(name) or real(name, on))
+    real = transaction._compiled
+    monkeypatch.setattr(
+        transaction, "_compiled", lambda name, on: broken.get(name) or real(name, on)
+    )
     with pytest.raises(StoreFailed, match="no answer was given"):
         ledger.answer("d", PRICE, lambda: 1, "r")
     monkeypatch.undo()
@@ -298,7 +300,7 @@ def test_a_server_that_crashes_anywhere_is_one_sentence(server, url, run, caplog
 @pytest.mark.parametrize("state", ["starting up", "in recovery mode", "shutting down"])
 def test_a_server_that_is_not_ready_says_so(state):
     error = psycopg.OperationalError(f"connection failed: FATAL:  the database system is {state}")
-    assert trouble.words(error) == "the server is starting or stopping"
+    assert store_errors.words(error) == "the server is starting or stopping"
 
 
 def test_a_dataset_locked_by_someone(url, admin):

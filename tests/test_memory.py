@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from whosin.errors import TooLarge
 from whosin.spaces import memory
 
 GIB = 1 << 30
@@ -58,3 +59,20 @@ def test_without_any_of_it_the_system_is_asked(machine: Path) -> None:
     assert memory.available() >= 256 << 20
     limit(machine / "groups/team/job", "nonsense", 0, 0)
     assert memory.available() >= 256 << 20
+
+
+def test_small_work_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """256 MiB are free on any machine: no file of the system is read for less."""
+    asked: list[int] = []
+    monkeypatch.setattr(memory, "available", lambda: asked.append(1) or GIB)
+    memory.require("a table", 256 << 20)
+    memory.require_table("a table", 1 << 20, 32)
+    assert not asked
+    memory.require("a table", GIB)
+    with pytest.raises(TooLarge, match="1073741824 fit"):
+        memory.require("a table", GIB + 1, lambda limit: f"{limit} fit")
+    with pytest.raises(TooLarge, match="with 2 outputs 26 entities fit"):
+        memory.require_table("a table", 1 << 27, 2)
+    with pytest.raises(TooLarge, match="with 1 outputs 17 rows of 3 values fit"):
+        memory.require_table("a table", 3**18, 1, 3)
+    assert len(asked) == 4

@@ -397,13 +397,11 @@ def test_denied_scalability_has_a_counterexample(direction):
     for family in flagged(rng, n):
         if getattr(family, direction):
             continue
-        found = False
-        for _ in range(200):
-            prior = member(rng, family, n)
-            if family.contains(prior, space):
-                found |= any(
-                    not family.contains(prior.scaled(space, t, NEAR[direction]), space)
-                    for t in range(n)
-                    if 0 < prior.belief(space, t) < 1
-                )
-        assert found, family
+        members = (member(rng, family, n) for _ in range(200))
+        assert any(
+            not family.contains(prior.scaled(space, t, NEAR[direction]), space)
+            for prior in members
+            if family.contains(prior, space)
+            for t in range(n)
+            if 0 < prior.belief(space, t) < 1
+        ), family

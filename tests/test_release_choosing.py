@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from whosin.release import DuckDB, Range, Sum, Table, choosing
-from whosin.release.choosing import first
+from whosin.release import DuckDB, Range, Sum, Table, row_choice
+from whosin.release.row_choice import first
 
 PEOPLE = 3000
 
@@ -20,7 +20,7 @@ PEOPLE = 3000
 @pytest.mark.parametrize("held", [1, 3, 100])
 def test_every_choice_is_as_likely(monkeypatch: pytest.MonkeyPatch, held: int) -> None:
     """Four rows each for most people, fewer for others: by ranks, by aggregates, and by both."""
-    monkeypatch.setattr(choosing, "MOST_HELD", max(held, 2))
+    monkeypatch.setattr(row_choice, "MOST_HELD", max(held, 2))
     who = [person for person in range(PEOPLE) for _ in range(4 if person % 3 else 1 + person % 2)]
     seen: Counter[int] = Counter()
     place = []

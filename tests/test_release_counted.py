@@ -14,7 +14,7 @@ import whosin as wi
 from whosin import release
 from whosin.errors import InvalidInput
 from whosin.release import Range, Values
-from whosin.release.batch import price
+from whosin.release.batch_price import price
 from whosin.release.checking import check_table
 from whosin.report import answers, html, notebook
 

@@ -17,10 +17,10 @@ from whosin.errors import InvalidInput
 from whosin.ledger import units
 from whosin.ledger.charge import RELATIONS
 from whosin.release.bounding import PEOPLE
+from whosin.release.budget_split import Unspent, shares
 from whosin.release.pricing import NoisyPart, Share
 from whosin.release.queries.keys import _failing, _threshold
 from whosin.release.queries.responses import prior_response, uniform_response
-from whosin.release.splitting import Purse, shares
 
 DOMAINS = {"ward": ["A", "B", "C"], "x": release.Range(-2, 3, step="1/10", edges=(-2, 0, 3))}
 LINEAR = [
@@ -94,7 +94,7 @@ def test_a_selection_stays_within_its_share_and_uses_it(data, query, relation, e
 def test_a_batch_stays_within_the_budget_whatever_the_weights(data) -> None:
     rng = random.Random(3)
     for relation, noise in itertools.product(RELATIONS, ("laplace", "gaussian")):
-        purse = Purse(oracle.PLANS[relation], 10**12 - 7, 10**10 + 3, 10**11)
+        purse = Unspent(oracle.PLANS[relation], 10**12 - 7, 10**10 + 3, 10**11)
         for _ in range(3):
             batch = [
                 type(query)(**{**vars(query), "weight": Fraction(rng.randint(1, 99), 7)})
@@ -112,7 +112,7 @@ def test_a_batch_stays_within_the_budget_whatever_the_weights(data) -> None:
 
 
 def test_laplace_noise_after_gaussian_noise_counts_by_its_rho(data) -> None:
-    purse = Purse(oracle.PLANS["replace"], 0, 10**10, 0)
+    purse = Unspent(oracle.PLANS["replace"], 0, 10**10, 0)
     given = shares([release.Count(), release.Rows()], data, purse, "weights", "laplace")
     spent = [
         q.offer(data, s) for q, s in zip([release.Count(), release.Rows()], given, strict=True)
@@ -129,7 +129,7 @@ def test_relative_errors_come_out_equal(data, noise, epsilon) -> None:
         release.Sum(column="x", rows=2, magnitude=70),
         release.Count(by="ward", groups=2, magnitude=2_000),
     ]
-    purse = Purse(oracle.PLANS["add-remove"], epsilon, epsilon, 0)
+    purse = Unspent(oracle.PLANS["add-remove"], epsilon, epsilon, 0)
     given = shares(batch, data, purse, "relative-error", noise)
     relative = [
         query.offer(data, each).error / float(query.magnitude)
@@ -142,7 +142,7 @@ def test_relative_errors_come_out_equal(data, noise, epsilon) -> None:
 
 
 def test_relative_errors_need_magnitudes_and_single_numbers(data) -> None:
-    purse = Purse(oracle.PLANS["add-remove"], 10**12, 0, 0)
+    purse = Unspent(oracle.PLANS["add-remove"], 10**12, 0, 0)
     with pytest.raises(InvalidInput, match="magnitude must be declared"):
         shares([release.Count()], data, purse, "relative-error", "laplace")
     query = release.Mean(column="x", magnitude=5)

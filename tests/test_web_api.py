@@ -37,7 +37,7 @@ from web_faults import (
 )
 from web_server import ONE, PLAN, SCENARIO, problem, program, served
 from whosin.app.cli.main import main
-from whosin.app.web import writing
+from whosin.app.web import scenario_files
 from whosin.app.web.guard import SECURITY
 from whosin.app.web.server import make_app, running
 from whosin.app.web.settings import Settings
@@ -542,7 +542,7 @@ tables = st.dictionaries(keys, values, min_size=1, max_size=4)
 @settings(max_examples=60, deadline=None)
 def test_toml_reads_as_it_was_written(title, domains, queries):
     data = {"title": title, "domains": domains, "queries": queries}
-    assert tomllib.loads(writing.toml_text(data)) == data
+    assert tomllib.loads(scenario_files.toml_text(data)) == data
 
 
 @pytest.mark.parametrize("text", ["not toml", "title = 1", "[target]\nspeed = 1", "\0", "a = " * 9])

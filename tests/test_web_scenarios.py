@@ -51,7 +51,7 @@ PLANS = [
 
 
 def test_every_adversary_and_target(server, tmp_path):
-    """Shown, priced, saved as TOML and as a script: always the same plan."""
+    """Displayed, priced, saved as TOML and as a script: always the same plan."""
     for adversary, target, band in PLANS:
         body = ONE | {"adversary": adversary, "target": target}
         view = server.post("/api/plan", json={"adversary": adversary, "target": target}).json()

@@ -10,9 +10,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from whosin.arguments import of_numbers
 from whosin.errors import InvalidInput
 from whosin.exact import Number
+from whosin.validation import of_numbers
 
 CLOSE = Fraction(1, 10**6)
 

@@ -16,14 +16,14 @@ privacy.
 from 50% to at least 74.8%
 """
 
+from whosin.audit.attack_scores import Rate, Scores, scores
 from whosin.audit.events import Event
+from whosin.audit.input_search import search
 from whosin.audit.inputs import InputPair, neighbours
-from whosin.audit.one_run import OneRun, one_run
 from whosin.audit.result import Audit, Bounds, Count
 from whosin.audit.sampling import one_draw
-from whosin.audit.scores import Rate, Scores, scores
-from whosin.audit.search import search
-from whosin.audit.two_worlds import check_claim, two_worlds
+from whosin.audit.single_run import OneRun, one_run
+from whosin.audit.world_pairs import check_claim, two_worlds
 
 __all__ = [
     "Audit",

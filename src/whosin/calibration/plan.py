@@ -7,14 +7,14 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from whosin.arguments import path_of
 from whosin.calibration import codec
 from whosin.calibration.queries import Query
 from whosin.calibration.targets import Target
 from whosin.documents import read_json
 from whosin.errors import InvalidInput, UnknownName
 from whosin.families import Family
-from whosin.showing import Shown
+from whosin.notebook_display import Displayed
+from whosin.validation import path_of
 
 VERSION = 1
 KEYS = (
@@ -66,7 +66,7 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class Plan(Shown):
+class Plan(Displayed):
     """From an adversary and a target to the noise.
 
     Attributes:

@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import ClassVar
 
 from whosin import beliefs
-from whosin.arguments import MOST_PEOPLE, whole
 from whosin.errors import ImpossibleTarget, InvalidInput
 from whosin.exact import Number, exp_up, rational
+from whosin.validation import MOST_PEOPLE, whole
 
 LARGEST_EPSILON = 700
 """Beyond it e^ε is no float, and no promise."""

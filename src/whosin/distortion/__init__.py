@@ -4,17 +4,17 @@
 information, with a mechanism that keeps the level exactly and a certified optimality gap.
 """
 
-from whosin.distortion.best import best
-from whosin.distortion.bounds import stated_threshold
-from whosin.distortion.by_type import ByType
-from whosin.distortion.closed_forms import h, h_inverse
+from whosin.distortion.closed.bounds import stated_threshold
+from whosin.distortion.closed.hamming import h, h_inverse
+from whosin.distortion.closed.optimal_forms import identifiable, randomized_response, threshold
 from whosin.distortion.curve import Curves, curves
-from whosin.distortion.optimal_forms import identifiable, randomized_response, threshold
+from whosin.distortion.mechanisms.by_type import ByType
+from whosin.distortion.mechanisms.per_block import PerBlock
+from whosin.distortion.mechanisms.per_row import PerRow
 from whosin.distortion.optimum import NOTIONS, Optimum
-from whosin.distortion.per_block import PerBlock
-from whosin.distortion.per_row import PerRow
-from whosin.distortion.structure import Structure
-from whosin.distortion.symmetry import structure
+from whosin.distortion.solving import best
+from whosin.distortion.symmetry.detection import structure
+from whosin.distortion.symmetry.parts import Structure
 
 __all__ = [
     "NOTIONS",

@@ -6,14 +6,14 @@ import math
 from fractions import Fraction
 
 from whosin.distortion.at_epsilon import describe
-from whosin.distortion.bounds import epsilon_bounds
-from whosin.distortion.costs import best_constant, is_hamming
-from whosin.distortion.information import information_of, rate_optimum
+from whosin.distortion.closed.bounds import epsilon_bounds
+from whosin.distortion.closed.costs import best_constant, is_hamming
+from whosin.distortion.mechanisms.per_row import constant, identity
 from whosin.distortion.optimum import Optimum
-from whosin.distortion.per_row import constant, identity
-from whosin.distortion.problem import Problem
-from whosin.distortion.search import smallest_epsilon
-from whosin.distortion.structure import Structure
+from whosin.distortion.program.independent_parts import Problem
+from whosin.distortion.program.least_epsilon import smallest_epsilon
+from whosin.distortion.rate.information import information_of, rate_optimum
+from whosin.distortion.symmetry.parts import Structure
 from whosin.exact import Array, round_up
 from whosin.mechanisms import Mechanism
 

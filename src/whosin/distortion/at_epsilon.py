@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from whosin.distortion.answer import Answer
-from whosin.distortion.bounds import distortion_bounds
-from whosin.distortion.costs import best_constant, is_hamming
-from whosin.distortion.information import information_of, rate_optimum
+from whosin.distortion.closed.bounds import distortion_bounds
+from whosin.distortion.closed.costs import best_constant, is_hamming
+from whosin.distortion.mechanisms.per_row import constant, identity
 from whosin.distortion.optimum import Optimum
-from whosin.distortion.per_row import constant, identity
-from whosin.distortion.problem import Problem
-from whosin.distortion.structure import Structure
+from whosin.distortion.program.independent_parts import Problem
+from whosin.distortion.program.solution import Answer
+from whosin.distortion.rate.information import information_of, rate_optimum
+from whosin.distortion.symmetry.parts import Structure
 from whosin.errors import ImpossibleTarget
 from whosin.exact import Array, round_up
 from whosin.mechanisms import Mechanism

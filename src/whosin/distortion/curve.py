@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whosin.arguments import listed, whole
-from whosin.distortion.best import best
-from whosin.distortion.bounds import stated_threshold
-from whosin.distortion.closed_forms import h_inverse
-from whosin.distortion.costs import best_constant, check_cost
+from whosin.distortion.closed.bounds import stated_threshold
+from whosin.distortion.closed.costs import best_constant, check_cost
+from whosin.distortion.closed.hamming import h_inverse
 from whosin.distortion.optimum import NOTIONS, Optimum
-from whosin.distortion.structure import Structure
-from whosin.distortion.symmetry import structure
+from whosin.distortion.solving import best
+from whosin.distortion.symmetry.detection import structure
+from whosin.distortion.symmetry.parts import Structure
 from whosin.errors import UnknownName
 from whosin.priors import Prior
 from whosin.spaces import Space
+from whosin.validation import listed, whole
 
 LEAST = 0.04
 """Curves end at this share of changed rows: below it ε grows without bound."""

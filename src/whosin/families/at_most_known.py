@@ -9,18 +9,18 @@ from itertools import product
 from math import prod
 from typing import Any, ClassVar
 
-from whosin.arguments import MOST_PEOPLE, whole
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array
 from whosin.families.base import Bounded, Worst
-from whosin.families.structure import independent_beliefs
-from whosin.families.trust import sums_given
+from whosin.families.prior_kinds import independent_beliefs
+from whosin.families.underflow import sums_given
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
 from whosin.spaces.grid import Grid, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
+from whosin.validation import MOST_PEOPLE, whole
 
 LARGEST = 1 << 16
 """How many priors are tried at most for one entity."""

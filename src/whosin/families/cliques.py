@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.arguments import MOST_PEOPLE, whole
 from whosin.exact import Array
 from whosin.families.base import Family, Worst, columns, two_worlds
-from whosin.families.structure import check_prior, independent_beliefs
+from whosin.families.prior_kinds import check_prior, independent_beliefs
 from whosin.priors import Prior, Table
 from whosin.spaces.grid import Grid, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
+from whosin.validation import MOST_PEOPLE, whole
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.arguments import listed, shown
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational
 from whosin.families.base import Family, Worst
-from whosin.families.structure import check_prior
-from whosin.families.trust import sums_given, support
+from whosin.families.prior_kinds import check_prior
+from whosin.families.underflow import sums_given, support
 from whosin.priors import Blocks, Exchangeable, FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.grid import Grid, as_grid
 from whosin.spaces.ladder import Ladder
@@ -22,6 +21,7 @@ from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
 from whosin.spaces.width import FLOOR, Underflow, trust
+from whosin.validation import listed, shown
 
 
 @dataclass(frozen=True, init=False)

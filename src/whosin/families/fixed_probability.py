@@ -13,7 +13,7 @@ import numpy as np
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, probability
 from whosin.families.base import Family, Worst, columns
-from whosin.families.structure import independent_beliefs
+from whosin.families.prior_kinds import independent_beliefs
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
 from whosin.spaces.grid import Grid, as_grid

@@ -13,7 +13,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, rational
 from whosin.families.base import Bounded, Worst, columns
 from whosin.families.one_of import OneOf
-from whosin.families.structure import fixed_size_structure
+from whosin.families.prior_kinds import fixed_size_structure
 from whosin.priors import FixedSize as FixedSizePrior
 from whosin.priors import Prior
 from whosin.spaces.grid import as_grid

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from whosin.exact import Array
 from whosin.families.base import Bounded, Worst
-from whosin.families.structure import independent_beliefs
+from whosin.families.prior_kinds import independent_beliefs
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
 from whosin.spaces.lattice import Addition, Lattice, Place

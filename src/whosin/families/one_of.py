@@ -9,17 +9,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.arguments import MOST_PEOPLE, whole
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.families.base import Family, Worst
-from whosin.families.structure import fixed_size_structure
+from whosin.families.prior_kinds import fixed_size_structure
 from whosin.priors import FixedSize as FixedSizePrior
 from whosin.priors import Prior
 from whosin.spaces.grid import Grid, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import BLOCK, exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
+from whosin.validation import MOST_PEOPLE, whole
 
 FEW = 24
 """Up to so many candidates insertion is faster than partial sorting."""

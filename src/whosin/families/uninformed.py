@@ -9,7 +9,7 @@ from typing import ClassVar
 from whosin.exact import Array
 from whosin.families.base import Family, Worst
 from whosin.families.explicit import worst_for_prior
-from whosin.families.structure import check_prior
+from whosin.families.prior_kinds import check_prior
 from whosin.priors import Prior, Uniform
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.subsets import Subsets

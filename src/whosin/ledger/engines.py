@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
-from whosin.ledger.place import Place
+from whosin.ledger.ledger_file import LedgerFile
 
 CHECKPOINTS = 5
 
@@ -40,7 +40,7 @@ def sqlite_engine(url: URL, wait: float) -> Engine:
     return engine
 
 
-def read_only_engine(place: Place) -> Engine:
+def read_only_engine(place: LedgerFile) -> Engine:
     """Connections to a file that may not be written."""
 
     def connect() -> sqlite3.Connection:

@@ -22,7 +22,7 @@ from whosin.ledger.entries import Debit, Entry
 from whosin.ledger.names import read_name
 from whosin.ledger.registry import Registry
 from whosin.ledger.standing import Standing
-from whosin.ledger.survey import survey
+from whosin.ledger.whole_check import survey
 
 
 class Ledger(Registry):

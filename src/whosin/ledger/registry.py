@@ -22,7 +22,7 @@ from whosin.ledger.names import read_name, user
 from whosin.ledger.schema import datasets
 from whosin.ledger.standing import Standing
 from whosin.ledger.store import WAIT, Store
-from whosin.ledger.turn import Turn
+from whosin.ledger.transaction import Transaction
 
 
 class Registry:
@@ -185,7 +185,7 @@ class Registry:
         return self._store.register(connection, *running.following(row, "registered", None, body))
 
     @contextmanager
-    def _turn(self, dataset: object, *requests: str) -> Iterator[Turn]:
+    def _turn(self, dataset: object, *requests: str) -> Iterator[Transaction]:
         """A turn on a dataset whose row is the one that its last entry says."""
         name = read_name(dataset, "dataset")
         with self._store.turn(name, requests) as turn:

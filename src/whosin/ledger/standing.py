@@ -13,11 +13,11 @@ from whosin.ledger import units
 from whosin.ledger.binding import Bound
 from whosin.ledger.budget import Budget, reading
 from whosin.ledger.charge import Cost
-from whosin.showing import Shown
+from whosin.notebook_display import Displayed
 
 
 @dataclass(frozen=True)
-class Standing(Shown):
+class Standing(Displayed):
     """The state of one dataset.
 
     Attributes:

@@ -19,14 +19,14 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL, make_url
 
 from whosin.errors import BrokenHistory, InvalidInput, StoreFailed, WhosinError
-from whosin.ledger import functions, rows, schema, trouble
+from whosin.ledger import functions, rows, schema, store_errors
 from whosin.ledger.clock import now
 from whosin.ledger.engines import checkpoint, postgres_engine, read_only_engine, sqlite_engine
 from whosin.ledger.entries import Entry
 from whosin.ledger.functions import CALLS
 from whosin.ledger.heads import Heads
-from whosin.ledger.place import Place
-from whosin.ledger.turn import Turn
+from whosin.ledger.ledger_file import LedgerFile
+from whosin.ledger.transaction import Transaction
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ class Store:
         self._failures: tuple[type[Exception], ...] = (exc.SQLAlchemyError, OSError, UnicodeError)
         self.read_only = False
         if self.sqlite:
-            self._place = Place(str(self.url.database))
+            self._place = LedgerFile(str(self.url.database))
             with self._reporting():
                 self._place.prepare(create)
             self.heads: Heads | None = Heads(self._place.path)
@@ -127,13 +127,13 @@ class Store:
             self._settle(connection.connection.driver_connection, new)
 
     @contextmanager
-    def turn(self, dataset: str, requests: Sequence[str] = ()) -> Iterator[Turn]:
-        """One durable transaction on one dataset, in the fewest round trips; see `Turn`."""
+    def turn(self, dataset: str, requests: Sequence[str] = ()) -> Iterator[Transaction]:
+        """One durable transaction on one dataset, in the fewest round trips; see `Transaction`."""
 
-        def begin(connection: Connection) -> Turn:
+        def begin(connection: Connection) -> Transaction:
             if not self.sqlite:  # the turn begins and commits by itself
                 connection.execution_options(isolation_level="AUTOCOMMIT")
-            turn = Turn(connection.connection.driver_connection, server=not self.sqlite)
+            turn = Transaction(connection.connection.driver_connection, server=not self.sqlite)
             turn.begin(dataset, requests)
             return turn
 
@@ -308,9 +308,13 @@ class Store:
         try:
             yield
         except self._failures as error:
-            reason = trouble.words(error)
-            if reason == trouble.LOCKED and self.heads is not None and not self.heads.has_locks():
-                reason = trouble.NO_LOCKS
+            reason = store_errors.words(error)
+            if (
+                reason == store_errors.LOCKED
+                and self.heads is not None
+                and not self.heads.has_locks()
+            ):
+                reason = store_errors.NO_LOCKS
             raise StoreFailed(f"the ledger cannot be used: {reason}; no answer was given") from None
 
 

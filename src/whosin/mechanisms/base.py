@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from whosin.arguments import shown
 from whosin.errors import InvalidInput
 from whosin.spaces import Records, Space, Subsets
+from whosin.validation import shown
 
 if TYPE_CHECKING:
     from whosin.mechanisms.channel import Channel

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.arguments import path_of, shown
 from whosin.documents import read_json
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import (
@@ -35,6 +34,7 @@ from whosin.mechanisms.channel_file import decimals, space_from
 from whosin.spaces import Grid, Lattice, Records, Space, Subsets
 from whosin.spaces.memory import require_table
 from whosin.spaces.width import extended, is_narrow, smallest, widened
+from whosin.validation import path_of, shown
 
 if TYPE_CHECKING:
     from whosin.mechanisms.noise import Axis

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from whosin.arguments import listed
 from whosin.errors import InvalidInput
 from whosin.exact import rational
 from whosin.mechanisms.base import Mechanism, need_space
@@ -16,6 +15,7 @@ from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.noise import positive
 from whosin.spaces import Space
 from whosin.spaces.memory import require_table
+from whosin.validation import listed
 
 
 @dataclass(frozen=True)

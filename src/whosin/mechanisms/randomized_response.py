@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -14,7 +15,7 @@ from whosin.exact import flint_array, probability, rational
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
 from whosin.spaces import Space, Subsets
-from whosin.spaces.memory import available, require
+from whosin.spaces.memory import require
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,13 @@ class RandomizedResponse(Mechanism):
         return Channel(space, table, outputs)
 
 
-def _largest(values: int) -> str:
+def _largest(values: int) -> Callable[[int], str]:
     """How many rows or entities would fit."""
-    fit = 0
-    while 8 * values ** (2 * (fit + 1)) <= available():
-        fit += 1
-    return f"{fit} rows or entities of {values} values fit"
+
+    def fits(limit: int) -> str:
+        fit = 0
+        while 8 * values ** (2 * (fit + 1)) <= limit:
+            fit += 1
+        return f"{fit} rows or entities of {values} values fit"
+
+    return fits

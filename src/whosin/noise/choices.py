@@ -15,12 +15,12 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from whosin.arguments import listed
 from whosin.errors import InvalidInput
 from whosin.exact import Array, probability
 from whosin.noise.inversion import Inversion
 from whosin.noise.parameters import Shape, Size, count_of, shaped
 from whosin.noise.source import SYSTEM, Source, checked_source
+from whosin.validation import listed
 
 
 @overload

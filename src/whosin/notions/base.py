@@ -16,7 +16,7 @@ from whosin import beliefs
 from whosin.errors import Unsupported
 from whosin.exact import Array, Number, Rational, flint_rational, is_exact, rational, round_up
 from whosin.families import Family, Worst
-from whosin.families.trust import possible
+from whosin.families.underflow import possible
 from whosin.mechanisms import Channel
 from whosin.notions.level import Level, Witness
 from whosin.priors import Prior

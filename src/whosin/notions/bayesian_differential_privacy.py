@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from whosin.arguments import listed
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Number, flint_rational, is_exact, log_up
 from whosin.mechanisms import Channel, as_channel
@@ -21,6 +20,7 @@ from whosin.notions.certain import Certain, Nearest, bracket, quotient
 from whosin.notions.level import Level, Witness
 from whosin.priors import MarkovChain, Prior
 from whosin.spaces import Records, Space
+from whosin.validation import listed
 
 HALF = Fraction(1, 2)
 

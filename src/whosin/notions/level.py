@@ -10,8 +10,8 @@ from functools import cached_property
 
 from whosin.errors import InvalidInput
 from whosin.exact import Number, rational
+from whosin.notebook_display import Displayed
 from whosin.priors import Prior
-from whosin.showing import Shown
 
 TOLERANCE = 1e-12
 
@@ -50,7 +50,7 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Level(Shown):
+class Level(Displayed):
     """How much a mechanism leaks under a notion.
 
     Attributes:

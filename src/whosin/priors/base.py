@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.arguments import of_kind
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, flint_rational, rational
 from whosin.spaces.grid import Grid
@@ -21,6 +20,7 @@ from whosin.spaces.lattice import Lattice
 from whosin.spaces.memory import require_table
 from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
+from whosin.validation import of_kind
 
 if TYPE_CHECKING:
     from whosin.priors.table import Table

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from whosin.arguments import listed, tables
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, probability
 from whosin.priors.base import AsNumber, Prior
@@ -20,6 +19,7 @@ from whosin.spaces.lattice import Lattice
 from whosin.spaces.memory import require_table
 from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
+from whosin.validation import listed, tables
 
 Block = tuple[Sequence[Hashable], Mapping[Any, object]]
 

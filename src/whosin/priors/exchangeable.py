@@ -10,7 +10,6 @@ from math import comb
 
 import numpy as np
 
-from whosin.arguments import listed
 from whosin.errors import InvalidInput
 from whosin.exact import Array, probability, rational
 from whosin.priors.base import AsNumber, Prior, convert, normalised
@@ -19,6 +18,7 @@ from whosin.spaces.grid import Grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
+from whosin.validation import listed
 
 
 @dataclass(frozen=True, init=False)

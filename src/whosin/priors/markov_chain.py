@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from whosin.arguments import listed, whole
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.priors.base import AsNumber
 from whosin.priors.records import RecordPrior, distribution
 from whosin.spaces.records import Records
+from whosin.validation import listed, whole
 
 Row = tuple[Fraction, ...]
 Matrix = tuple[Row, ...]

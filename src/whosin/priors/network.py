@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from whosin.arguments import tables, whole
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.priors.base import AsNumber
 from whosin.priors.records import RecordPrior, distribution
 from whosin.spaces.memory import require_table
 from whosin.spaces.records import Records
+from whosin.validation import tables, whole
 
 Nodes = Sequence[tuple[Sequence[int], Mapping[Any, Sequence[object]]]]
 

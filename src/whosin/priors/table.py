@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from whosin.arguments import listed
 from whosin.errors import InvalidInput
 from whosin.exact import Array, probability
 from whosin.priors.base import AsNumber, Prior
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
+from whosin.validation import listed
 
 TOLERANCE = Fraction(1, 10**9)
 

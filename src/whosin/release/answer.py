@@ -9,12 +9,12 @@ from typing import Any
 
 from whosin.ledger import Standing
 from whosin.ledger.charge import Cost
-from whosin.release.counted import statement
-from whosin.showing import Shown
+from whosin.notebook_display import Displayed
+from whosin.release.what_counts import statement
 
 
 @dataclass(frozen=True)
-class Answer(Shown):
+class Answer(Displayed):
     """The answer to one query.
 
     Attributes:
@@ -101,7 +101,7 @@ class Answer(Shown):
 
 
 @dataclass(frozen=True)
-class Release(Shown):
+class Release(Displayed):
     """A batch of answers, and where the dataset stands after it."""
 
     request: str

@@ -16,7 +16,7 @@ from operator import or_
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
-from whosin.release import letters
+from whosin.release import letter_case
 from whosin.release.casts import MOMENT, cast, usable
 
 LONGEST = 10_000
@@ -164,9 +164,9 @@ def _rules() -> dict[type, Callable[[Any, Any], Any]]:
         exp.Div: _quotient,
         exp.Neg: _negative,
         exp.Abs: lambda node, table: double(_translate(node.this, table)).abs(),
-        exp.Lower: lambda node, table: letters.lower(_shallow(node, table)),
-        exp.Upper: lambda node, table: letters.upper(_shallow(node, table)),
-        exp.Trim: lambda node, table: letters.trimmed(_text(node.this, table)),
+        exp.Lower: lambda node, table: letter_case.lower(_shallow(node, table)),
+        exp.Upper: lambda node, table: letter_case.upper(_shallow(node, table)),
+        exp.Trim: lambda node, table: letter_case.trimmed(_text(node.this, table)),
         exp.Length: lambda node, table: _text(node.this, table).length(),
         exp.Cast: _cast,
         exp.TryCast: _cast,
@@ -188,8 +188,8 @@ def _like(node: Any, matches: Any) -> Any:
 
 
 def _ilike(node: Any, table: Any) -> Any:
-    pattern = letters.lower_text(_pattern(node))
-    return _like(node, letters.lower(_shallow(node, table)).like(pattern))
+    pattern = letter_case.lower_text(_pattern(node))
+    return _like(node, letter_case.lower(_shallow(node, table)).like(pattern))
 
 
 def _shallow(node: Any, table: Any) -> Any:

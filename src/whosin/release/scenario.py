@@ -17,7 +17,7 @@ from whosin.calibration import Plan, Target, calibrate
 from whosin.documents import read_toml
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
-from whosin.release.batch import price
+from whosin.release.batch_price import price
 from whosin.release.engines import DuckDB, Engine, Spark
 from whosin.release.pricing import Offer
 from whosin.release.queries import QUERIES, Query, Synthetic, read_query

@@ -24,7 +24,7 @@ from whosin.ledger.charge import Charge, Cost
 from whosin.ledger.names import read_name
 from whosin.ledger.registration import copied
 from whosin.release.answer import Answer, Release
-from whosin.release.batch import asked_of, price
+from whosin.release.batch_price import asked_of, price
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer
 from whosin.release.queries import Query

@@ -11,7 +11,7 @@ from whosin.errors import InvalidInput
 from whosin.release.casts import usable
 from whosin.release.domains import Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
-from whosin.release.engines.waiting import run_interruptibly
+from whosin.release.engines.interrupts import run_interruptibly
 from whosin.release.predicate import unknown_column
 
 PLANNING_PATIENCE = 1.0

@@ -15,7 +15,7 @@ from whosin.ledger.charge import Cost
 from whosin.release import Answer, Offer, Release
 from whosin.report.budget import allowed, standing_card
 from whosin.report.card import who
-from whosin.report.narrow import print_table
+from whosin.report.terminal_tables import print_table
 from whosin.report.text import print_sections
 
 MOST_SHOWN = 30

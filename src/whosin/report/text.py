@@ -34,9 +34,9 @@ from whosin.priors import Prior
 from whosin.references import THEOREMS, Paper, Theorem
 from whosin.report import budget, card
 from whosin.report.explanation import Explanation
-from whosin.report.narrow import print_table
 from whosin.report.numbers import is_rounded, percent, short
 from whosin.report.plot import belief_plot
+from whosin.report.terminal_tables import print_table
 from whosin.theorems.map import BARRIERS, EDGES
 
 

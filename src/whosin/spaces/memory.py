@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from whosin.errors import TooLarge
@@ -10,13 +11,14 @@ from whosin.errors import TooLarge
 PROC = Path("/proc")
 GROUPS = Path("/sys/fs/cgroup")
 UNKNOWN = 4 << 30
+ALWAYS = 256 << 20  # what work may take on any machine: nobody is asked about less
 
 
 def available() -> int:
     """Bytes of memory that work may take: what the system can give, and the limits of this
     process's control groups leave, less a fifth for everything else."""
     free = min([_system(), *_groups()])
-    return max(free * 4 // 5, 256 << 20)
+    return max(free * 4 // 5, ALWAYS)
 
 
 def _system() -> int:
@@ -66,17 +68,26 @@ def _left(folder: Path, limit: str, used: str, cache: str) -> list[int]:
     return [max(0, most - now + sum(caches))]
 
 
-def require(what: str, needed: int, fits: str | None = None) -> None:
-    """Raise `TooLarge`, with the size and the largest that fits, unless `needed` bytes are free."""
-    limit = available()
-    if needed > limit:
-        raise TooLarge(what, needed, limit, fits or "use a structured mechanism or fewer worlds")
+def require(what: str, needed: int, fits: str | Callable[[int], str] | None = None) -> None:
+    """Raise `TooLarge`, with the size and the largest that fits, unless `needed` bytes are free.
+
+    Args:
+        fits: what would fit, or what says so when it is told the bytes that are free.
+    """
+    if needed <= ALWAYS or needed <= (limit := available()):
+        return
+    said = fits(limit) if callable(fits) else fits
+    raise TooLarge(what, needed, limit, said or "use a structured mechanism or fewer worlds")
 
 
 def require_table(what: str, worlds: int, outputs: int, base: int = 2) -> None:
     """Check an array of likelihoods; the message says how many entities (or rows) would fit."""
-    limit, fit = available(), 0
-    while base ** (fit + 1) * outputs * 8 <= limit:
-        fit += 1
-    entities = "entities" if base == 2 else f"rows of {base} values"
-    require(what, worlds * outputs * 8, f"with {outputs} outputs {fit} {entities} fit")
+
+    def fits(limit: int) -> str:
+        fit = 0
+        while base ** (fit + 1) * outputs * 8 <= limit:
+            fit += 1
+        entities = "entities" if base == 2 else f"rows of {base} values"
+        return f"with {outputs} outputs {fit} {entities} fit"
+
+    require(what, worlds * outputs * 8, fits)

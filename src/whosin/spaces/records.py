@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from whosin.arguments import listed, whole
 from whosin.errors import InvalidInput
 from whosin.exact import Array
+from whosin.validation import listed, whole
 
 MOST = 1_000_000
 """Rows, and values of a row: beyond it not even the number of worlds can be written."""

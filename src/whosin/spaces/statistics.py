@@ -20,7 +20,7 @@ from whosin.exact import rational
 from whosin.spaces.grid import Grid
 from whosin.spaces.ladder import Ladder
 from whosin.spaces.lattice import Lattice
-from whosin.spaces.memory import available, require, require_table
+from whosin.spaces.memory import require, require_table
 from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
 
@@ -200,9 +200,10 @@ def outputs_at(centres: Sequence[Centre]) -> list[Centre]:
     points: list[Centre] = [()]
     for axis in axes:
         cells = len(points) * len(axis) * len(centres)
-        most = math.isqrt(available() // 8)
         require(
-            "the table of outcomes by outputs", 8 * cells, f"about {most} different answers fit"
+            "the table of outcomes by outputs",
+            8 * cells,
+            lambda limit: f"about {math.isqrt(limit // 8)} different answers fit",
         )
         points = [(*point, value) for point in points for value in axis]
     return points

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
-from whosin.arguments import listed, whole
 from whosin.errors import InvalidInput
+from whosin.validation import listed, whole
 
 MOST = 10_000_000
 

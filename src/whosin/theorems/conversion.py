@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from whosin.arguments import of_kind, shown
 from whosin.errors import InvalidInput, NoImplication
 from whosin.exact import Number
 from whosin.notions import DifferentialPrivacy, Level, Notion
@@ -19,6 +18,7 @@ from whosin.theorems import record_priors, record_steps, subset_steps
 from whosin.theorems.canonical import canonical
 from whosin.theorems.counterexamples import counterexample
 from whosin.theorems.step import Step
+from whosin.validation import of_kind, shown
 
 
 @dataclass(frozen=True)

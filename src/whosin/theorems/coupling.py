@@ -11,10 +11,10 @@ from collections import deque
 from fractions import Fraction
 from itertools import pairwise
 
-from whosin.arguments import of_kind, shown, whole
 from whosin.errors import InvalidInput, WhosinError
 from whosin.priors import Prior
 from whosin.spaces import Subsets
+from whosin.validation import of_kind, shown, whole
 
 World = frozenset[int]
 Node = tuple[str, World]

@@ -19,7 +19,6 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from whosin.arguments import listed, real
 from whosin.errors import InvalidInput
 from whosin.exact import (
     BALL_BITS,
@@ -30,6 +29,7 @@ from whosin.exact import (
     rational,
     round_up,
 )
+from whosin.validation import listed, real
 
 LARGEST = 700
 

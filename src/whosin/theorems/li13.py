@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from whosin.arguments import of_numbers
 from whosin.errors import InvalidInput
 from whosin.exact import Number, exp_up, log_up, round_up
 from whosin.mechanisms import as_channel
 from whosin.spaces import Space, Subsets
+from whosin.validation import of_numbers
 
 LARGEST = 709
 

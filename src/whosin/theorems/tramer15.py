@@ -6,9 +6,9 @@ import math
 from fractions import Fraction
 
 from whosin import beliefs
-from whosin.arguments import of_numbers, real
 from whosin.errors import InvalidInput
 from whosin.exact import Number, exp_up, log_down, rational, round_up
+from whosin.validation import of_numbers, real
 
 
 @of_numbers

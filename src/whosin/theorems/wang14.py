@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from whosin.arguments import of_numbers
 from whosin.errors import InvalidInput
 from whosin.exact import Number, rational, round_up
+from whosin.validation import of_numbers
 
 
 @of_numbers

@@ -28,7 +28,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from whosin.arguments import of_numbers
 from whosin.errors import InvalidInput
 from whosin.exact import (
     BALL_BITS,
@@ -40,6 +39,7 @@ from whosin.exact import (
     rational,
     round_up,
 )
+from whosin.validation import of_numbers
 
 LARGEST = 300
 """From here on tanh(ε/2) is 1 in floats, and e^(2ε) is more than any level."""

@@ -73,7 +73,7 @@ def audit(
     What the function prints goes to standard error.
     """
     from whosin.app.cli.output import print_json
-    from whosin.app.cli.strangers import user_code
+    from whosin.app.cli.user_code import user_code
     from whosin.errors import InvalidInput
     from whosin.exact import probability, rational
     from whosin.report import audit as report

@@ -32,7 +32,8 @@ def _tell(folder: Path, *, json: bool, kept: bool) -> None:
     from whosin.app.hospital import write_hospital
     from whosin.errors import BudgetRefused
     from whosin.release.scenario import load_scenario
-    from whosin.report import html, releases, story
+    from whosin.report import html, releases
+    from whosin.report.demo import print_demo
 
     scenario = load_scenario(write_hospital(folder))
     session = scenario.open_session()
@@ -47,7 +48,7 @@ def _tell(folder: Path, *, json: bool, kept: bool) -> None:
         data = {"offers": [releases.offer_data(offer) for offer in offers], **made.to_dict()}
         print_json({"title": scenario.title, **data, "second": refusal})
         return
-    story.print_demo(scenario.title, scenario.plan, offers, made, refusal)
+    print_demo(scenario.title, scenario.plan, offers, made, refusal)
     if kept:
         print(f"Kept in {folder}: hospital.parquet, hospital.toml, ledger.db, report.html")
     else:

@@ -151,7 +151,7 @@ def _open_table(scenario: Scenario) -> Table:
 
 def offers_for(scenario: Scenario, table: Table) -> list[Offer]:
     """The price of a batch, whose errors name the query."""
-    from whosin.release.batch import price
+    from whosin.release.batch_price import price
 
     for place, query in enumerate(scenario.queries):
         with at(f"queries.{place}"), _query_field(place):

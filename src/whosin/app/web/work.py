@@ -18,8 +18,8 @@ from fastapi import Request
 from pydantic import BaseModel
 
 from whosin.app.web.failures import Refused
+from whosin.app.web.fair_queue import FairQueue
 from whosin.app.web.settings import Settings
-from whosin.app.web.turns import Turns
 from whosin.isolation import Limits, Nursery
 
 QUICK = Limits(30.0, 1 << 30, "the command takes more than the page", processor=8.0)
@@ -46,8 +46,8 @@ class Work:
 
     def __init__(self, settings: Settings, nursery: Nursery = SHARED) -> None:
         self.nursery = nursery
-        self.quick_turns = Turns(max(3, min(8, os.cpu_count() or 2)))
-        self.scan_turns = Turns(SCANS)
+        self.quick_turns = FairQueue(max(3, min(8, os.cpu_count() or 2)))
+        self.scan_turns = FairQueue(SCANS)
         hint = "whoever runs the server can allow more"
         self.scan_limits = Limits(settings.scan_seconds, settings.scan_memory, hint)
 
@@ -60,7 +60,7 @@ class Work:
         return self._run(self.scan_turns, self.scan_limits, who, task, given)
 
     def _run(
-        self, turns: Turns, limits: Limits, who: str, task: Callable[..., Any], given: Any
+        self, turns: FairQueue, limits: Limits, who: str, task: Callable[..., Any], given: Any
     ) -> Any:
         with turns.turn(who):
             kind, *found = self.nursery.run(

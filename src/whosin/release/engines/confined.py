@@ -18,10 +18,10 @@ from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release.engines.base import Schema, listed_names, split_name, unreadable
+from whosin.release.engines.csv_lines import read_header
 from whosin.release.engines.frames import holds_text
 from whosin.release.engines.lines import csv_query, identifier, literal
 from whosin.release.engines.schemas import one_schema
-from whosin.release.engines.texts import read_header
 
 DATABASE = "whosin_data"
 SETTINGS = {

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput
+from whosin.release.engines.arrow_validation import require_sound
 from whosin.release.engines.base import (
     Progress,
     files_of,
@@ -21,9 +22,8 @@ from whosin.release.engines.base import (
 )
 from whosin.release.engines.confined import Confined
 from whosin.release.engines.frames import arrow_table, require_plain
-from whosin.release.engines.sound import require_sound
+from whosin.release.engines.interrupts import run_interruptibly
 from whosin.release.engines.spilling import SpillFolder
-from whosin.release.engines.waiting import run_interruptibly
 
 
 class DuckDB:

@@ -11,7 +11,7 @@ import glob
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from whosin.release.engines.texts import CUT, LONGEST, MARK, Header, read_header
+from whosin.release.engines.csv_lines import CUT, LONGEST, MARK, Header, read_header
 
 ENCODING = "INVALID ENCODING"
 

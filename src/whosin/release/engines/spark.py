@@ -29,13 +29,13 @@ from whosin.release.engines.base import (
     kind_of,
     unreadable,
 )
+from whosin.release.engines.csv_lines import MARK, Header, header_of, read_header
 from whosin.release.engines.frames import arrow_table, require_plain
+from whosin.release.engines.interrupts import run_interruptibly
 from whosin.release.engines.schemas import one_schema, parquet_schema
 from whosin.release.engines.spark_lines import LONGEST_LINE, READABLE, csv_rows, valid
 from whosin.release.engines.spilling import SpillFolder
-from whosin.release.engines.texts import MARK, Header, header_of, read_header
-from whosin.release.engines.waiting import run_interruptibly
-from whosin.release.engines.workers import Place, changing, plain_schema
+from whosin.release.engines.workers import SparkFolder, changing, plain_schema
 
 LARGEST = 50_000_000
 """Rows of a written file, so that a worker can hold one to take its digest."""
@@ -161,7 +161,7 @@ class Spark:
         rows = self._sql(expression).withColumn(lot, functions.rand())
         rows = rows.repartition(functions.col(lot)).sortWithinPartitions(lot).drop(lot)
         changed = rows.mapInArrow(changing(change), plain_schema(schema))
-        place = Place(self.session, path)
+        place = SparkFolder(self.session, path)
 
         def work() -> Written:
             changed.write.option("maxRecordsPerFile", LARGEST).parquet(place.partial)
@@ -176,7 +176,7 @@ class Spark:
 
     def publish(self, path: str, digest: str) -> bool:
         """Give a draft its public name; whether there is a table of this name now."""
-        place = Place(self.session, path)
+        place = SparkFolder(self.session, path)
         try:
             return place.publish(digest)
         finally:
@@ -184,7 +184,7 @@ class Spark:
 
     def discard(self, path: str, digest: str) -> None:
         """Remove a draft that was not stored."""
-        Place(self.session, path).discard(digest)
+        SparkFolder(self.session, path).discard(digest)
 
     def close(self) -> None:
         """Stop a session of our own, and take Ctrl-C back from it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from whosin.errors import InvalidInput
-from whosin.release.engines.texts import CUT, LONGEST, MARK, Header
+from whosin.release.engines.csv_lines import CUT, LONGEST, MARK, Header
 
 LONGEST_LINE = "mapreduce.input.linerecordreader.line.maxlength"
 READABLE = LONGEST + 100

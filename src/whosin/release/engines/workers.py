@@ -12,7 +12,7 @@ BATCH = 200_000
 """Rows that a worker changes at a time."""
 
 
-class Place:
+class SparkFolder:
     """A folder of any file system that Spark knows, and those beside it for unfinished work."""
 
     def __init__(self, session: Any, path: str) -> None:

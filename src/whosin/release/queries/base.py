@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
 from whosin.ledger.charge import COUNTED
-from whosin.release.counted import Caution, Counted
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer, Share
 from whosin.release.table import Table
+from whosin.release.what_counts import Caution, Counted
 
 LONGEST_NAME = 120
 STATISTICS = (

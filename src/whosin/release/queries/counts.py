@@ -12,10 +12,10 @@ from whosin.ledger.charge import Charge, promise_of
 from whosin.release import bounding
 from whosin.release.bounding import PEOPLE, ROWS, Bounds, Part, eligible
 from whosin.release.cells import Cells
-from whosin.release.counted import Caution, Counted
 from whosin.release.pricing import NoisyPart, Offer, Share, noise_words
 from whosin.release.queries.linear import Linear
 from whosin.release.table import Table
+from whosin.release.what_counts import Caution, Counted
 
 
 @dataclass(frozen=True, kw_only=True)

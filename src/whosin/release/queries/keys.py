@@ -27,11 +27,11 @@ from whosin.ledger.charge import RELATIONS, Charge, Cost
 from whosin.release import bounding
 from whosin.release.bounding import PEOPLE, Bounds, eligible
 from whosin.release.cells import free
-from whosin.release.counted import Caution, Counted, may_vary
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import NoisyPart, Offer, Share, drawable, noise_words
 from whosin.release.queries.base import Query
 from whosin.release.table import Table
+from whosin.release.what_counts import Caution, Counted, may_vary
 
 
 @dataclass(frozen=True, kw_only=True)

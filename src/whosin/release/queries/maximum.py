@@ -19,12 +19,12 @@ from whosin.exact import rational
 from whosin.ledger.charge import Charge, promise_of
 from whosin.noise import uniform
 from whosin.release.bounding import eligible
-from whosin.release.counted import Counted
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.linear import plain
 from whosin.release.table import Table
+from whosin.release.what_counts import Counted
 
 HALF = Fraction(1, 2)
 

@@ -28,7 +28,6 @@ from whosin.ledger.charge import RELATIONS, Charge, Cost
 from whosin.noise import noisy_max, selection_epsilon
 from whosin.release import bounding
 from whosin.release.bounding import eligible
-from whosin.release.counted import Caution, Counted, clamp, may_vary
 from whosin.release.engines.base import Progress
 from whosin.release.predicate import number
 from whosin.release.pricing import CONFIDENCE, LARGEST_SCALE, SLIGHTLY_MORE, Offer, Share
@@ -36,6 +35,7 @@ from whosin.release.queries.base import Query
 from whosin.release.queries.linear import plain
 from whosin.release.queries.points import Points, score
 from whosin.release.table import Table
+from whosin.release.what_counts import Caution, Counted, clamp, may_vary
 
 VALUE, END = Fraction(1, 2), Fraction(1, 4)
 

@@ -20,12 +20,12 @@ from whosin.ledger.charge import Charge, Cost
 from whosin.release import bounding
 from whosin.release.bounding import eligible
 from whosin.release.cells import Cells
-from whosin.release.counted import Counted
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.responses import Response, prior_response, uniform_response
 from whosin.release.table import Table
+from whosin.release.what_counts import Counted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,11 +15,11 @@ from whosin.noise import selection_epsilon, top_k
 from whosin.release import bounding
 from whosin.release.bounding import Bounds, eligible
 from whosin.release.cells import Cells
-from whosin.release.counted import Counted
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import CONFIDENCE, SLIGHTLY_MORE, Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.table import Table, positive
+from whosin.release.what_counts import Counted
 
 
 @dataclass(frozen=True, kw_only=True)

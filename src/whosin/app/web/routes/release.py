@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from whosin import documents
 from whosin.app.cli.output import plain
-from whosin.app.web import folder, outputs, scenarios, shapes, work, writing
+from whosin.app.web import folder, outputs, scenario_files, scenarios, shapes, work
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import Refused, at
 from whosin.app.web.models import ReleaseBody, ScenarioBody, TextBody, data
@@ -210,7 +210,7 @@ def write_scenario(request: Request, body: ScenarioBody) -> Response:
 
 def as_toml(settings: Settings, body: ScenarioBody) -> str:
     """The task."""
-    return writing.toml_text(scenarios.full_data(settings, body))
+    return scenario_files.toml_text(scenarios.full_data(settings, body))
 
 
 @router.post("/api/scenario/script", response_class=Response, responses=TEXT)
@@ -225,7 +225,7 @@ def as_script(settings: Settings, body: ReleaseBody, visitor: Visitor) -> str:
     """The task."""
     given = scenarios.full_data(settings, body.scenario)
     with scenarios.opened(settings, body.scenario, visitor) as (scenario, _):
-        return writing.script_text(given, scenario.plan, body.request)
+        return scenario_files.script_text(given, scenario.plan, body.request)
 
 
 @router.post("/api/scenario/read")

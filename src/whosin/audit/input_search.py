@@ -1,0 +1,108 @@
+"""A search over pairs of inputs that spends its samples where leakage shows.
+
+Contract: pairs compete on samples that are not counted afterwards. In each round every pair that is
+left gets the same number of fresh draws, and the half that promises more goes on (successive
+halving: Jamieson and Talwalkar 2016). The one pair that is left is counted on fresh draws, so its
+bounds are as valid as those of `two_worlds`, however many pairs were tried.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
+
+from whosin.audit.calling import Mechanism
+from whosin.audit.inputs import InputPair
+from whosin.audit.outputs import join
+from whosin.audit.result import Audit
+from whosin.audit.sampling import World, vectorised
+from whosin.audit.terms import FEWEST, Progress, Terms
+from whosin.audit.world_pairs import Seen, conclude, explore, open_worlds
+from whosin.errors import InvalidInput
+
+COMPETING = 0.4
+"""The part of the samples on which pairs compete, and the last pair's event is chosen."""
+MOST = 1000
+"""Pairs that are tried at most."""
+
+
+def search(
+    mechanism: Mechanism,
+    pairs: Iterable[object],
+    samples: int,
+    confidence: object = 0.95,
+    *,
+    delta: object = 0,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Find the pair of neighbouring inputs that leaks most, and bound its leakage from below.
+
+    Args:
+        mechanism: as for `two_worlds`.
+        pairs: of inputs (with, without): from `neighbours`, or any of your own, also a generator.
+        samples: draws of each world, over all pairs and stages together.
+    """
+    terms = Terms.read(samples, confidence, delta, seed, progress)
+    draw, entrants = vectorised(mechanism), _read(pairs)
+    rounds = max(1, math.ceil(math.log2(len(entrants))))
+    share = int(terms.samples * COMPETING) // rounds
+    if share // len(entrants) < FEWEST // 4:
+        needed = math.ceil(FEWEST // 4 * len(entrants) * rounds / COMPETING)
+        raise InvalidInput("samples", f"at least {needed:,} for {len(entrants)} pairs", samples)
+    seeds = terms.seeds.spawn(2 * len(entrants))
+    quiet = replace(terms, tell=lambda _count: None)
+    left: list[tuple[InputPair, tuple[World, World], Seen | None]] = []
+    for place, pair in enumerate(entrants):
+        own = seeds[2 * place : 2 * place + 2]
+        left.append((pair, open_worlds(draw, pair.with_, pair.without, own, pair.name), None))
+    spent = 0
+    for step in range(rounds):
+        size = share // len(left)
+        judged = []
+        for pair, worlds, seen in left:
+            seen = _more(seen, explore(worlds, size, quiet))
+            chosen = seen.choices(round(terms.samples * (1 - COMPETING)), terms)
+            promise = max(choice.promise for choice in chosen.values())
+            judged.append((promise, (pair, worlds, seen), chosen))
+        terms.tell(size * len(left))
+        spent += size * len(left)
+        judged.sort(key=lambda each: -each[0])
+        keep = 1 if step == rounds - 1 else max(2, math.ceil(len(left) / 2))
+        left = [each for _promise, each, _chosen in judged[:keep]]
+    _promise, (pair, worlds, seen), chosen = judged[0]
+    return conclude(worlds, seen, terms.samples - spent, terms, chosen=chosen, pattern=pair.name)
+
+
+def _read(pairs: Iterable[object]) -> list[InputPair]:
+    """The pairs, named."""
+    found = []
+    try:
+        items = list(islice(pairs, MOST + 1))
+    except TypeError:
+        accepted = "pairs of inputs, (with, without)"
+        raise InvalidInput("pairs", accepted, type(pairs).__name__) from None
+    for place, item in enumerate(items):
+        if isinstance(item, InputPair):
+            found.append(item)
+        elif isinstance(item, tuple | list) and len(item) == 2:
+            found.append(InputPair(f"pair {place}", item[0], item[1]))
+        else:
+            raise InvalidInput("pairs", "pairs of inputs, (with, without)", f"{item!r:.60}")
+    if not 1 <= len(found) <= MOST:
+        got = "none" if not found else f"more than {MOST}"
+        raise InvalidInput("pairs", f"1 to {MOST} pairs of inputs", got)
+    return found
+
+
+def _more(seen: Seen | None, fresh: Seen) -> Seen:
+    """What was seen of a pair before and now."""
+    if seen is None:
+        return fresh
+    first, second = (
+        (join([old[0], new[0]]), join([old[1], new[1]]))
+        for old, new in ((seen.first, fresh.first), (seen.second, fresh.second))
+    )
+    return Seen(first, second)

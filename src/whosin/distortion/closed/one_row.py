@@ -1,0 +1,60 @@
+"""One row under differential privacy, Hamming distortion: the best mechanism in closed form (T21).
+
+Keep the k likeliest values. Among them answer by randomised response; a value outside them is
+answered by any of the k, uniformly. With C = Σ_y c_y, c_y = min_x A(y|x), every ε-private A has
+
+    A(y|y) ≤ min(e^ε c_y, 1 − C + c_y),
+
+and the sum of p_y times that, a linear program in (c, C), is largest at one of the m mechanisms
+above: given C, fill the c_y in the order of p up to (1 − C)/(e^ε − 1), where the minimum bends.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import accumulate
+
+from whosin.distortion.closed.optimal_forms import exp_down
+from whosin.distortion.mechanisms.per_row import Matrix, PerRow
+from whosin.distortion.program.solution import Answer
+from whosin.exact import exp_up
+
+
+def kept_values(row: tuple[Fraction, ...], g: Fraction) -> tuple[list[int], Fraction]:
+    """(the values that the best mechanism answers with, its distortion), with g for e^ε."""
+    order = sorted(range(len(row)), key=lambda value: -row[value])
+    kept = list(accumulate(row[value] for value in order))
+    many = min(range(1, len(row) + 1), key=lambda k: _distortion(kept, g, k))
+    return order[:many], _distortion(kept, g, many)
+
+
+def likeliest(row: tuple[Fraction, ...], epsilon: float) -> Answer:
+    """The best mechanism for one row with this distribution, and the bound that it meets."""
+    low, high = exp_down(epsilon), exp_up(epsilon)
+    shown, distortion = kept_values(row, low)
+    many = len(shown)
+    kept = list(accumulate(sorted(row, reverse=True)))
+    # e^ε is between the two rationals, and the distortion falls with it.
+    bound = min(_distortion(kept, high, k) for k in range(1, len(row) + 1))
+    form = "constant" if many == 1 else "E_d" if many == len(row) else "likeliest"
+    matrix = _matrix(shown, len(row), low)
+    return Answer(distortion, bound, PerRow((matrix,)), form)
+
+
+def _distortion(kept: list[Fraction], g: Fraction, k: int) -> Fraction:
+    """What keeping the k likeliest costs, with g for e^ε."""
+    return kept[k - 1] * (k - 1) / (g + k - 1) + 1 - kept[k - 1]
+
+
+def _matrix(shown: list[int], values: int, g: Fraction) -> Matrix:
+    total = g + len(shown) - 1
+    inside = set(shown)
+
+    def entry(a: int, b: int) -> Fraction:
+        if b not in inside:
+            return Fraction(0)
+        if a not in inside:
+            return Fraction(1, len(shown))
+        return (g if a == b else Fraction(1)) / total
+
+    return tuple(tuple(entry(a, b) for b in range(values)) for a in range(values))

@@ -1,0 +1,1 @@
+"""How little must an output tell about the table at a distortion? Rate–distortion."""

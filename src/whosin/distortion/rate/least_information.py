@@ -1,0 +1,88 @@
+"""Rate–distortion: the least mutual information for a distortion (Wang14 PD-MIP), and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from whosin.distortion.rate.letters import Letter
+from whosin.distortion.rate.saddle_point import Saddle, saddle
+from whosin.exact import Array
+
+TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """The channel of each letter, their distortion and information in all, and by how much the
+    quantity that was not given may be above the optimum."""
+
+    conditionals: tuple[Array, ...]
+    distortion: float
+    information: float
+    slope: float
+    gap: float
+
+
+def at_distortion(
+    letters: Sequence[Letter], wanted: float, slope: float = 1.0, tolerance: float = TOLERANCE
+) -> Point:
+    """The least information at a distortion; the point's own distortion is at most that."""
+    found = saddle(letters, wanted, slope, tolerance)
+    channels, distortion = _channels(letters, found, found.slope)
+    step = max(1e-16, distortion / wanted - 1)
+    while distortion > wanted:
+        # A hair above: the same weights at a slope a hair steeper show the truth more often.
+        channels, distortion = _channels(letters, found, found.slope * (1 + step))
+        step *= 4
+    information = math.fsum(
+        letter.times * letter.information(channel)
+        for letter, channel in zip(letters, channels, strict=True)
+    )
+    bound = max(found.intercept - found.slope * distortion, 0.0)
+    return Point(channels, distortion, information, found.slope, max(0.0, information - bound))
+
+
+def at_information(letters: Sequence[Letter], wanted: float, most: float) -> Point:
+    """The least distortion at an information, from the left by Newton's method: the curve is convex
+    and falls with slope −λ, so a tangent never passes the point that is looked for.
+
+    Args:
+        most: the distortion at which no information is left.
+    """
+    low, aim, slope = 0.0, most / 2, 1.0
+    point = at_distortion(letters, aim, slope)
+    while point.information < wanted and aim > 1e-300:  # start from the left
+        aim /= 2
+        point = at_distortion(letters, aim, point.slope)
+    for _ in range(100):
+        low, excess = aim, point.information - wanted
+        if excess <= 1e-14 * max(1.0, wanted) or point.slope <= 0:
+            break
+        aim = low + excess / point.slope
+        if aim <= low:
+            break
+        point = at_distortion(letters, aim, point.slope)
+    step = 1e-15 * most
+    while point.information > wanted:
+        aim, step = aim + step, 8 * step
+        point = at_distortion(letters, aim, point.slope)
+    # D ≥ (intercept − R)/λ for every mechanism with information R.
+    least = (point.information - point.gap - wanted) / point.slope + point.distortion
+    gap = max(0.0, point.distortion - max(least, 0.0))
+    return Point(point.conditionals, point.distortion, point.information, point.slope, gap)
+
+
+def _channels(
+    letters: Sequence[Letter], found: Saddle, slope: float
+) -> tuple[tuple[Array, ...], float]:
+    """The channels of these weights at a slope, and their distortion."""
+    channels = tuple(
+        letter.conditionals(weights, slope)
+        for letter, weights in zip(letters, found.weights, strict=True)
+    )
+    return channels, math.fsum(
+        letter.times * letter.distortion(channel)
+        for letter, channel in zip(letters, channels, strict=True)
+    )

@@ -1,0 +1,181 @@
+"""Joint types: tables of pairs (x, y) up to exchanging rows that the prior treats alike (F14).
+
+Contract: a group of k exchangeable rows has one type for each m × m table N, N[a][b] counting the
+rows with x_i = a and y_i = b; several groups have the product of their types. One group of all rows
+is the exchangeable case, n groups of one row are the full program, so that both are one algorithm.
+
+A *move* is a pair of neighbours seen through their types: one row changes from x_i = a to a' while
+its y_i = b stays. With M(t) the number of y that have type t with a given x, and w_t = M(t) A(y|x),
+
+    A(y|x) / A(y|x') = w_t · N[a][b] (r_a' + 1) / ( w_t' · r_a (N[a'][b] + 1) )
+
+with r the row sums of t.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from whosin.distortion.symmetry.compositions import (
+    compositions,
+    log_factorials,
+    multinomial,
+    places,
+)
+from whosin.exact import Array
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Neighbours: from type `source` to type `target`, with the integers of the ratio above."""
+
+    source: Array
+    target: Array
+    above: Array
+    below: Array
+
+
+class Group:
+    """The types of k exchangeable rows of m values."""
+
+    def __init__(self, rows: int, values: int) -> None:
+        self.rows, self.values = rows, values
+        self.tables = compositions(rows, values * values).reshape(-1, values, values)
+        self.counts = compositions(rows, values)
+        place = {row.tobytes(): index for index, row in enumerate(self.counts)}
+        self.inputs = places(place, self.tables.sum(axis=2))
+        self.outputs = places(place, self.tables.sum(axis=1))
+
+    @cached_property
+    def log_ways(self) -> Array:
+        """ln of the number of y with this type, given x."""
+        logs = log_factorials(self.rows)
+        rows = logs[self.tables.sum(axis=2)].sum(axis=1)
+        return np.asarray(rows - logs[self.tables].sum(axis=(1, 2)))
+
+    @cached_property
+    def log_arrangements(self) -> Array:
+        """ln of the number of x with these counts."""
+        logs = log_factorials(self.rows)
+        return np.asarray(logs[self.rows] - logs[self.counts].sum(axis=1))
+
+    def ways(self, index: int) -> int:
+        """The number of y with this type, given x, exactly."""
+        return math.prod(multinomial(row) for row in self.tables[index].tolist())
+
+    def arrangements(self, index: int) -> int:
+        """The number of x with these counts, exactly."""
+        return multinomial(self.counts[index].tolist())
+
+    @cached_property
+    def moves(self) -> Moves:
+        place = {table.tobytes(): index for index, table in enumerate(self.tables)}
+        sums = self.tables.sum(axis=2)
+        found = []
+        for b in range(self.values):
+            for a in range(self.values):
+                source = np.flatnonzero(self.tables[:, a, b])
+                for other in range(self.values):
+                    if other == a:
+                        continue
+                    moved = self.tables[source].copy()
+                    moved[:, a, b] -= 1
+                    moved[:, other, b] += 1
+                    above = self.tables[source, a, b] * (sums[source, other] + 1)
+                    below = sums[source, a] * (self.tables[source, other, b] + 1)
+                    found.append((source, places(place, moved), above, below))
+        return Moves(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+class Types:
+    """The product of the types of several groups, the last group varying fastest."""
+
+    def __init__(self, sizes: tuple[int, ...], values: int) -> None:
+        self.sizes, self.values = sizes, values
+        self.groups = [group(size, values) for size in sizes]
+        self.shape = tuple(len(part.tables) for part in self.groups)
+        self.counts_shape = tuple(len(part.counts) for part in self.groups)
+        self.inputs = self._combined([part.inputs for part in self.groups], self.counts_shape)
+        self.outputs = self._combined([part.outputs for part in self.groups], self.counts_shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def _combined(self, parts: list[Array], radix: tuple[int, ...]) -> Array:
+        total = np.zeros(1, dtype=np.int64)
+        for part, base in zip(parts, radix, strict=True):
+            total = (total[:, None] * base + part[None, :]).ravel()
+        return total
+
+    def _added(self, parts: list[Array]) -> Array:
+        total = np.zeros(1)
+        for part in parts:
+            total = (total[:, None] + part[None, :]).ravel()
+        return total
+
+    def cost(self, matrix: Array) -> Array:
+        """Σ N[a][b] · matrix[a][b] for each type."""
+        return self._added([np.tensordot(part.tables, matrix, 2) for part in self.groups])
+
+    @cached_property
+    def log_ways(self) -> Array:
+        return self._added([part.log_ways for part in self.groups])
+
+    @cached_property
+    def ways(self) -> Array:
+        """The number of y with each type, given x, exactly (whole numbers of any size)."""
+        total = np.array([1], dtype=object)
+        for part in self.groups:
+            mine = np.array([part.ways(index) for index in range(len(part.tables))], dtype=object)
+            total = np.multiply.outer(total, mine).ravel()
+        return total
+
+    @cached_property
+    def log_arrangements(self) -> Array:
+        """For each combination of counts."""
+        return self._added([part.log_arrangements for part in self.groups])
+
+    @cached_property
+    def counts(self) -> list[tuple[tuple[int, ...], ...]]:
+        """The counts of each group, for each combination."""
+        found: list[tuple[tuple[int, ...], ...]] = [()]
+        for part in self.groups:
+            rows = [tuple(row) for row in part.counts.tolist()]
+            found = [(*before, row) for before in found for row in rows]
+        return found
+
+    @cached_property
+    def moves(self) -> Moves:
+        found = []
+        for position, part in enumerate(self.groups):
+            before = np.arange(math.prod(self.shape[:position]))
+            after = np.arange(math.prod(self.shape[position + 1 :]))
+            move = part.moves
+            step = len(after)
+            base = before[:, None, None] * (self.shape[position] * step) + after[None, None, :]
+            spread = np.ones_like(base)
+            found.append(
+                (
+                    (base + move.source[None, :, None] * step).ravel(),
+                    (base + move.target[None, :, None] * step).ravel(),
+                    (spread * move.above[None, :, None]).ravel(),
+                    (spread * move.below[None, :, None]).ravel(),
+                )
+            )
+        return Moves(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+@lru_cache(maxsize=32)
+def group(rows: int, values: int) -> Group:
+    return Group(rows, values)
+
+
+@lru_cache(maxsize=16)
+def types(sizes: tuple[int, ...], values: int) -> Types:
+    """The types of a partition of the rows, kept for the next call."""
+    return Types(sizes, values)

@@ -1,0 +1,111 @@
+"""A budget split over a batch: by weights, or so that relative errors are alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from whosin.calibration import Plan
+from whosin.errors import InvalidInput, UnknownName
+from whosin.exact import rational
+from whosin.ledger import units
+from whosin.release.pricing import Share
+from whosin.release.queries import Keys, Query
+from whosin.release.table import Table
+
+SPLITS = ("weights", "relative-error")
+NOISES = ("laplace", "gaussian")
+
+
+@dataclass(frozen=True)
+class Unspent:
+    """What a batch may spend in all, in units."""
+
+    plan: Plan
+    epsilon: int
+    rho: int
+    delta: int
+
+
+def shares(
+    queries: Sequence[Query], table: Table, unspent: Unspent, split: str, noise: str
+) -> list[Share]:
+    """The share of each query; together they are within the unspent.
+
+    Args:
+        split: "weights", by each query's weight; or "relative-error", so that the expected error
+            over the declared magnitude is the same for all. True answers play no part.
+        noise: "laplace", or "gaussian" for queries that sum, under a plan with a δ; the others
+            then get the ε whose ρ is their part.
+    """
+    if split not in SPLITS:
+        raise UnknownName("split", str(split), SPLITS)
+    if noise not in NOISES:
+        raise UnknownName("noise", str(noise), NOISES)
+    gaussian = noise == "gaussian"
+    if gaussian and not unspent.rho:
+        raise InvalidInput("noise", "laplace, under a plan without a delta", noise)
+    # After Gaussian noise there is no pure ε left to spend, but ε that counts by its ρ.
+    pot = unspent.rho if gaussian else unspent.epsilon or units.pure(unspent.rho)
+    if split == "weights":
+        parts = [rational(query.weight) for query in queries]
+    else:
+        parts = _equal_errors(queries, table, unspent.plan, pot, gaussian)
+    whole = sum(parts, Fraction(0))
+    failing = sum(isinstance(query, Keys) for query in queries)
+    found = []
+    for query, part in zip(queries, parts, strict=True):
+        delta = Fraction(0)
+        if isinstance(query, Keys):
+            delta = Fraction(unspent.delta // failing, units.DELTA_UNITS)
+        amount = int(pot * part / whole)
+        rho = amount if gaussian and query.sums else 0
+        epsilon = 0 if rho else units.pure(amount) if gaussian else amount
+        if not epsilon and not rho:
+            raise InvalidInput("weight", "large enough to get any budget", query.title)
+        scale = units.EPSILON_UNITS
+        found.append(Share(unspent.plan, Fraction(epsilon, scale), Fraction(rho, scale), delta))
+    return found
+
+
+def _equal_errors(
+    queries: Sequence[Query], table: Table, plan: Plan, pot: int, gaussian: bool
+) -> list[Fraction]:
+    """Parts of the pot that give all queries the same expected error over magnitude.
+
+    Discrete Laplace noise on a sensitivity of Δ steps has the expected error r for ε =
+    Δ·asinh(step/r), and Gaussian noise for a ρ that falls as 1/r²: the r for which they add up to
+    the pot is found by bisection.
+    """
+    reaches = [_reach(query, table, plan, gaussian) for query in queries]
+    budget = pot / units.EPSILON_UNITS
+
+    def needed(error: float) -> list[float]:
+        if gaussian:
+            return [(reach / error) ** 2 for _, reach in reaches]
+        return [steps * math.asinh(reach / steps / error) for steps, reach in reaches]
+
+    low, high = 1e-300, 1e300
+    for _ in range(200):
+        middle = math.sqrt(low) * math.sqrt(high)
+        low, high = (middle, high) if sum(needed(middle)) > budget else (low, middle)
+    return [Fraction(each) for each in needed(high)]
+
+
+def _reach(query: Query, table: Table, plan: Plan, gaussian: bool) -> tuple[float, float]:
+    """(sensitivity in steps, what to divide by a relative error) of a query."""
+    if query.magnitude is None:
+        raise InvalidInput("magnitude", "declared for every query, to split by error", query.title)
+    probe = Fraction(1, 1000)
+    rho = probe if gaussian and query.sums else Fraction(0)
+    offer = query.offer(table, Share(plan, probe, rho, probe))
+    if offer.error is None or len(offer.parts) != 1 or (gaussian and not query.sums):
+        accepted = "weights, for a batch with means, variances, quantiles or selections"
+        raise InvalidInput("split", accepted, query.title)
+    noisy, magnitude = offer.parts[0], float(rational(query.magnitude))
+    if gaussian:
+        return 0.0, offer.error / magnitude * math.sqrt(probe)
+    steps = float(noisy.scale * probe)
+    return steps, steps * float(noisy.part.unit) / magnitude
