@@ -233,6 +233,7 @@ def release(
     settings: Settings, body: ScenarioBody, request: str, visitor: Visitor
 ) -> tuple[Scenario, Release]:
     """Answer a scenario; every debit is on disk before its noise is drawn."""
+    request = visitor.request(request)
     with opened(settings, body, visitor) as (scenario, table):
         if standing_of(settings, table.name) is None:
             decide(settings, table.name, visitor)
@@ -262,6 +263,7 @@ def stored(
     settings: Settings, body: ScenarioBody, request: str, visitor: Visitor
 ) -> tuple[Scenario, Release]:
     """A release that was made before; nothing is paid, nothing is drawn."""
+    request = visitor.request(request)
     dataset = dataset_name(body.table.source)
     answered: set[str] = set()
     if standing_of(settings, dataset) is not None:
