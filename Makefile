@@ -2,13 +2,12 @@
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
-CORE := .venv/.package
+SHOWN := .venv/.package
 STAMP := .venv/.installed
-EXTRAS := [test,docs]
 
 .PHONY: demo test soak system bench docs reference format clean
 
-demo: $(CORE)
+demo: $(SHOWN)
 	@$(BIN)/whosin demo
 
 test: $(STAMP)
@@ -43,10 +42,12 @@ format: $(STAMP)
 clean:
 	rm -rf .venv .bench site build dist
 
-# The demonstration needs the package alone; everything else needs the tools of the tests too.
-$(CORE) $(STAMP): pyproject.toml constraints.txt
+# The demonstration needs two extras; everything else needs all of them, and the tools of the tests.
+$(SHOWN): EXTRAS := release,charts
+$(STAMP): EXTRAS := test,docs
+$(SHOWN) $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "whosin needs Python 3.11 or newer: make PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "Setting up .venv (first run only) …" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --editable '.$(if $(filter $@,$(STAMP)),$(EXTRAS))'
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	@touch $@

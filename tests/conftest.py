@@ -1,8 +1,15 @@
-"""What several files of tests share: the command in this process, the same draws in every run."""
+"""What several files of tests share: the command in this process, the same draws in every run, the
+wheel."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -10,6 +17,8 @@ from hypothesis import settings
 import chance
 from command import Result
 from whosin.app.cli.main import main
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture
@@ -49,7 +58,10 @@ def pytest_fixture_setup(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """With Ctrl-C heard: shells start background jobs deaf, and PySpark leaves a handler."""
     _begin(item, item.nodeid)
+    if item.get_closest_marker("xdist_group") is None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     return (yield)
 
 
@@ -59,3 +71,22 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         chance.fresh()
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy, so that nothing is left in the tree."""
+    folder = tmp_path_factory.mktemp("wheel")
+    beside = shutil.ignore_patterns("*.egg-info", "__pycache__")
+    shutil.copytree(ROOT / "src", folder / "copy" / "src", ignore=beside)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / "copy")
+    options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir", str(folder)]
+    command = [sys.executable, "-m", "pip", "wheel", *options, str(folder / "copy")]
+    built = subprocess.run(command, capture_output=True, text=True)
+    # pip makes an environment for building, with a setuptools that knows today's pyproject files.
+    if "setuptools" in built.stderr and "ERROR" in built.stderr and not os.environ.get("CI"):
+        pytest.skip("the build backend cannot be fetched")
+    assert built.returncode == 0, built.stdout + built.stderr
+    (made,) = folder.glob("*.whl")
+    return made

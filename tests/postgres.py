@@ -59,7 +59,7 @@ class Server:
         who = {} if user is None else {"user": user, "group": _group(user), "extra_groups": []}
         command = [str(home / program), *arguments]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
-        subprocess.run(command, check=True, cwd=self.folder, timeout=120, **quiet, **who)
+        subprocess.run(command, check=True, cwd=self.folder, timeout=900, **quiet, **who)
 
     def start(self, *settings: str) -> None:
         """Start it, and wait until it answers; it listens on a socket in its folder only."""

@@ -16,6 +16,7 @@ import pytest
 
 import release_oracle as oracle
 import whosin as wi
+from amounts import cases
 from whosin import release
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed
 from whosin.ledger import Charge, Cost, verify
@@ -153,6 +154,7 @@ def test_what_was_paid_is_drawn_from_what_it_was_paid_for(visits, ledger, monkey
         patch.setattr(Sum, "answer", lambda *_: 1 / 0)
         with pytest.raises(wi.errors.ScanFailed):
             session.ask(Sum(column="days"), share="1/2")
+    ledger.resume("visits")
     narrow = table(visits, days="0..3")
     Session(narrow, PLAN, ledger, amend=True)
     with pytest.raises(BudgetRefused, match="with other domains or bounds"):
@@ -382,10 +384,11 @@ def synthesise(folder: str, ledger: str, barrier) -> None:
     session.ask(release.Synthetic(columns=["days"], path=f"{folder}/s.parquet"))
 
 
-def test_one_request_is_one_synthetic_table_wherever_it_runs(visits, tmp_path) -> None:
+@cases(2, 4)
+def test_one_request_is_one_synthetic_table_wherever_it_runs(visits, tmp_path, count) -> None:
     context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(4)
-    folders = [tmp_path / str(number) for number in range(4)]
+    barrier = context.Barrier(count)
+    folders = [tmp_path / str(number) for number in range(count)]
     for folder in folders:
         folder.mkdir()
     ledger = str(tmp_path / "ledger.db")
@@ -399,7 +402,7 @@ def test_one_request_is_one_synthetic_table_wherever_it_runs(visits, tmp_path) -
         run.start()
     for run in runs:
         run.join()
-    assert [run.exitcode for run in runs] == [0] * 4
+    assert [run.exitcode for run in runs] == [0] * count
     written = {path.read_bytes() for folder in folders for path in folder.iterdir()}
     assert len(written) == 1, "one debit, one table"
     with wi.Ledger(ledger) as opened:

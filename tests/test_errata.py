@@ -13,6 +13,7 @@ import pytest
 
 import oracle
 import whosin as wi
+from amounts import cases
 from whosin.mechanisms import KMax, KMaxAsPublished
 from whosin.notions import (
     DifferentialIdentifiability,
@@ -21,7 +22,6 @@ from whosin.notions import (
     PositiveMembership,
 )
 
-INSTANCES = 1000
 HALF = Fraction(1, 2)
 UNINFORMED = PositiveMembership(wi.families.Uninformed())
 
@@ -163,10 +163,11 @@ def test_e2_literally_two_candidates_do_not_give_bounded_dp(n):
     assert DifferentialPrivacy("replace").measure(finite).value == math.inf
 
 
-def test_e2_the_other_reading_equals_bounded_dp_and_the_literal_one_falls_short():
+@cases(250, 1000)
+def test_e2_the_other_reading_equals_bounded_dp_and_the_literal_one_falls_short(count):
     """On random channels ρ/(1−ρ) is the BDP ratio; literally it is often less, never more."""
     rng, short = random.Random(2), 0
-    for _ in range(INSTANCES):
+    for _ in range(count):
         n = rng.randint(2, 3)
         channel = oracle.random_channel(rng, n, rng.randint(1, 3), rng.choice([0, 0.2]))
         ratio = oracle.largest(channel, oracle.swapped(n))
@@ -178,7 +179,7 @@ def test_e2_the_other_reading_equals_bounded_dp_and_the_literal_one_falls_short(
         short += less < rho
         if n == 2:  # a single pair of candidates: the readings agree
             assert less == rho
-    assert short > INSTANCES // 10
+    assert short > count // 10
 
 
 # E5: "In UDP, closeness in output distributions is required only between two datasets that contain
@@ -243,11 +244,12 @@ def test_e7_the_printed_weights_are_wrong():
     assert found > printed  # so the printed identity would even understate the belief
 
 
-def test_e7_the_right_weights_are_p_times_the_chance_of_the_output():
+@cases(250, 1000)
+def test_e7_the_right_weights_are_p_times_the_chance_of_the_output(count):
     """On random priors and mechanisms the posterior is the average with weights p Pr[A1∈S] and
     (1−p) Pr[A2∈S]; with p and 1−p it mostly is not. The theorem's conclusion always holds."""
     rng, tried, wrong = random.Random(7), 0, 0
-    for _ in range(INSTANCES):
+    for _ in range(count):
         n, outputs, p = rng.randint(1, 3), rng.randint(2, 3), Fraction(rng.randint(1, 7), 8)
         parts = tuple(oracle.random_channel(rng, n, outputs) for _ in range(2))
         masses = oracle.random_distribution(rng, 2**n)
@@ -260,4 +262,4 @@ def test_e7_the_right_weights_are_p_times_the_chance_of_the_output():
                 tried, wrong = tried + 1, wrong + (found != printed)
         bound = max(oracle.positive(prior, part, n) for part in parts)
         assert oracle.positive(prior, mixture(*parts, p), n) <= bound
-    assert tried > INSTANCES and wrong > tried // 4
+    assert tried > count and wrong > tried // 4

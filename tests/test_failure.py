@@ -12,6 +12,7 @@ import time
 from fractions import Fraction
 from itertools import combinations, product
 
+import flint
 import numpy as np
 import pytest
 
@@ -20,6 +21,7 @@ import whosin as wi
 from whosin.calibration import Process, calibrate, calibrate_process, counts
 from whosin.calibration.accounting import _losses
 from whosin.calibration.failure import failure_bound, gaussian_plan, gaussian_profile
+from whosin.calibration.normal import log_normal
 from whosin.errors import InvalidInput, Unsupported, WhosinError
 from whosin.families import AtMostKnown, Cliques, FixedSize, Independent, OneOf
 
@@ -508,9 +510,9 @@ def test_what_is_cut_off_is_less_than_the_slack():
 def test_an_exact_count_can_be_judged():
     """Among many uncertain people an exact count keeps a γ with a small δ; among few it needs
     noise, and knowing more people needs more of it."""
-    started = time.perf_counter()
+    started = time.process_time()
     many = calibrate(wi.Gamma("1.5"), AtMostKnown(10, "0.1", "0.9"), 1e-6, wi.Query(), 2000)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 20
     assert many.noise.kind == "none" and many.noise.scale == 0 and not many.composes
     few = calibrate(wi.Gamma("1.5"), AtMostKnown(10, "0.1", "0.9"), 1e-6, wi.Query(), 100)
     assert few.noise.kind == "geometric"
@@ -553,3 +555,13 @@ def test_errors_are_whosin_errors():
     """So that the command can show them in one line."""
     with pytest.raises(WhosinError):
         failure_bound(gaussian_profile(1.0), 1.0)
+
+
+def test_the_normal_distribution_far_out_is_that_of_balls():
+    near = np.linspace(-45, 9, 400)
+    places = np.concatenate([near, [-1e4, -1e3, -30.0, -30.0001, -29.9999, 0.0]])
+    with flint.ctx.workprec(300):
+        root = flint.arb(2).sqrt()
+        true = [float(((flint.arb(-x) / root).erfc() / 2).log()) for x in places.tolist()]
+    np.testing.assert_allclose(log_normal(places), true, rtol=1e-13)
+    assert log_normal(np.array([-np.inf, np.inf])).tolist() == [-np.inf, 0.0]

@@ -69,11 +69,15 @@ def compare(rng: random.Random, channel: wi.Channel, n: int) -> None:
             assert notion.measure(channel).value == notion.measure(full).value
 
 
+SIZES = [(1, 2, 2, 3, 4), pytest.param((1, 1, 2, 2, 2, 3, 3, 4, 4, MOST), marks=pytest.mark.soak)]
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=len)
 @pytest.mark.parametrize("name", STATISTICS)
-def test_random_channels_on_a_statistic(name):
+def test_random_channels_on_a_statistic(name, sizes):
     """Any channel that sees the world only through a statistic."""
     rng = random.Random(name)
-    for n in (1, 1, 2, 2, 2, 3, 3, 4, 4, MOST):
+    for n in sizes:
         space = wi.Subsets(n)
         compare(rng, random_on(rng, STATISTICS[name](rng, n), space), n)
 
@@ -88,11 +92,12 @@ def test_geometric_noise_on_a_statistic(name):
         compare(rng, mechanism.channel(wi.Subsets(n)), n)
 
 
+@pytest.mark.parametrize("most", [4, pytest.param(MOST, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("mechanism", [wi.mechanisms.KMax, wi.mechanisms.KMaxAsPublished])
-def test_k_max_on_the_ladder(mechanism):
+def test_k_max_on_the_ladder(mechanism, most):
     """k-Max lives on the ladder of maxima, whatever the family."""
     rng = random.Random(3)
-    for n in range(2, MOST + 1):
+    for n in range(2, most + 1):
         for k in range(2, n + 1):
             compare(rng, mechanism(k).channel(wi.Subsets(n)), n)
 
@@ -197,12 +202,12 @@ def coin(n: int, scale: float) -> float:
 )
 def test_large_counts(family, expected, laplace_300):
     """A Laplace count over 300 people has the closed form of its family, in seconds."""
-    start = time.monotonic()
+    start = time.process_time()
     for notion in (PositiveMembership(family), NegativeMembership(family)):
         level = notion.measure(laplace_300)
         assert level.exact
         assert level.value == pytest.approx(expected, rel=1e-12)
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 40
 
 
 def test_large_count_under_sampling(laplace_300):

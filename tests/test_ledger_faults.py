@@ -39,7 +39,7 @@ def python(code: str, *arguments: object) -> str:
     start += "from whosin.ledger import *\n"
     start += "PRICE = Charge({'query': 'count'}, {'add-remove': Cost.pure('0.001')})\n"
     command = [sys.executable, "-c", start + code, *map(str, arguments)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert run.returncode == 0, run.stderr
     return run.stdout.strip()
 
@@ -209,7 +209,7 @@ def test_a_locked_file(tmp_path):
         began = time.monotonic()
         with pytest.raises(StoreFailed, match="locked by another program; no answer was given"):
             ledger.answer("d", PRICE, lambda: 1, "r")
-        assert 0.1 < time.monotonic() - began < 5
+        assert 0.1 < time.monotonic() - began < 25  # not the default of 30
         assert ledger.standing("d").debits == 0  # reading goes on
         other.execute("ROLLBACK")
         other.close()

@@ -90,7 +90,7 @@ def test_a_mounted_file_is_refused(path, tmp_path):
     if not able or os.getuid():
         reason = "a file can be mounted by root only"
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.stderr == "" and done.stdout == (
         "mounted here.db is mounted as a single file, and its log would stay behind: mount the "
         "folder that holds it\n"
@@ -148,7 +148,7 @@ def killed(path: Path) -> None:
     start = "import sys\nimport whosin as wi\nfrom whosin.ledger import *\n"
     start += "PRICE = Charge({'query': 'count'}, {'add-remove': Cost.pure('0.001')})\n"
     command = [sys.executable, "-c", start + KILLED, str(path)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert run.returncode == -signal.SIGKILL and run.stdout == "25\n", run.stderr
 
 
@@ -299,7 +299,7 @@ def test_a_file_system_without_locks_is_named(path, tmp_path):
         env={**os.environ, "LD_PRELOAD": str(library)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=900,
     )
     assert run.stdout == (
         "the ledger cannot be used: its file system offers no locks; keep it on a local disk, or "

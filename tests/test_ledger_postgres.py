@@ -13,9 +13,20 @@ from sqlalchemy import create_engine, text
 
 import postgres
 import whosin as wi
+from test_halting import check_a_release_of_its_own, check_halting, fail
 from test_ledger_faults import run_kills
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed
-from whosin.ledger import Charge, Cost, chain, clock, running, store_errors, units, verify
+from whosin.ledger import (
+    Charge,
+    Cost,
+    chain,
+    clock,
+    refusal,
+    running,
+    store_errors,
+    units,
+    verify,
+)
 from whosin.ledger.store import read_url
 
 PLAN = wi.calibrate(wi.Epsilon(1))
@@ -138,7 +149,7 @@ def test_first_users_at_once(url):
     barrier = threading.Barrier(8)
 
     def begin(worker):
-        barrier.wait(10)
+        barrier.wait(300)
         with wi.Ledger(url, who=f"{worker}") as ledger:
             try:
                 ledger.register("d", PLAN)
@@ -194,7 +205,7 @@ def test_a_retry_that_waited_for_the_first_sees_its_debit(ledger):
 
     def ask(worker):
         for number in range(8):
-            barrier.wait(30)
+            barrier.wait(300)
             shown.append((number, ledger.answer("d", PRICE, lambda: worker, f"{number}")))
 
     threads = [threading.Thread(target=ask, args=(worker,)) for worker in range(6)]
@@ -395,6 +406,9 @@ def test_the_grants_of_the_documentation_are_enough(as_role):
     assert analyst.admit("d", PLAN).debits == 0
     assert analyst.answer("d", PRICE, lambda: 1, "r") == 1
     assert verify(analyst, "d").debits == 1
+    with pytest.raises(MemoryError):
+        analyst.answer("d", PRICE, fail, "s")
+    assert as_role("curators").resume("d").halts == 1
     assert as_role("closers").close("d").state == "closed"
 
 
@@ -424,10 +438,48 @@ def test_the_grants_of_the_documentation_allow_no_more(as_role, ledger):
         lambda: closer.debit("d", "r", PRICE),
         lambda: curator.close("d"),
         lambda: curator.debit("d", "r", PRICE),
+        lambda: (analyst.halt("d"), analyst.resume("d")),
+        lambda: closer.resume("d"),
     ):
         with pytest.raises(StoreFailed, match="permission denied"):
             call()
-    assert ledger.datasets() == ["d"] and verify(ledger, "d").entries == 1
+    assert ledger.datasets() == ["d"] and verify(ledger, "d").entries == 2
+
+
+def test_a_failure_after_a_debit_halts_the_dataset(ledger):
+    check_halting(ledger)
+
+
+def test_a_release_of_its_own_stays_the_only_one(ledger):
+    check_a_release_of_its_own(ledger)
+
+
+def test_a_program_of_ones_own_draws_nothing_while_it_is_halted(ledger, monkeypatch):
+    ledger.register("d", PLAN)
+    debit = ledger.debit("d", "r", PRICE)
+    ledger.halt("d", "r")
+    monkeypatch.setattr(refusal, "halted", lambda _: None)
+    for call in (
+        lambda: ledger.store(debit, 1),
+        lambda: ledger.debit("d", "s", PRICE),
+        lambda: ledger.debits("d", {"s": PRICE}),
+    ):
+        with pytest.raises(StoreFailed, match="its rules refuse this entry"):
+            call()
+    monkeypatch.undo()
+    assert verify(ledger, "d").entries == 3 and ledger.resume("d").debits == 1
+
+
+def test_upgrading_brings_the_functions_of_this_version(ledger, url, run):
+    """Those of an earlier state of this format are replaced; rights that were given stay."""
+    with ledger._store.writing() as connection:
+        connection.exec_driver_sql("DROP FUNCTION whosin_halt(text, text, text)")
+    ledger.register("d", PLAN)
+    with pytest.raises(BrokenHistory, match="its functions are not those of a ledger"):
+        verify(ledger, "d")
+    assert run("ledger upgrade", url)[1] == "The ledger has format 2 already.\n"
+    ledger.halt("d")
+    assert verify(ledger, "d").entries == 2
 
 
 FORGERIES = {

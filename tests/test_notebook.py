@@ -66,7 +66,7 @@ def test_a_table_opens_in_a_real_kernel(tmp_path, widgets):
     cells = [nbformat.v4.new_code_cell(each.format(blocked=not widgets)) for each in CELLS]
     notebook = nbformat.v4.new_notebook(cells=cells)
     resources = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(notebook, timeout=120, resources=resources).execute()
+    nbclient.NotebookClient(notebook, timeout=900, resources=resources).execute()
     (shown,) = notebook.cells[-1].outputs
     assert "95%" in shown["data"]["text/html"] and (tmp_path / "ledger.db").exists()
     assert not any(cell.outputs for cell in notebook.cells[:-1])

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-import sys
 import sysconfig
 import venv
 import zipfile
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.xdist_group("wheel")
 PAGE = ROOT / "src" / "whosin" / "app" / "web" / "static"
 
 
@@ -24,25 +23,6 @@ def run(*command: object, **environment: str) -> str:
     )
     assert found.returncode == 0, found.stdout + found.stderr
     return found.stdout
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """Built from a copy, so that nothing is left in the tree."""
-    folder = tmp_path_factory.mktemp("wheel")
-    beside = shutil.ignore_patterns("*.egg-info", "__pycache__")
-    shutil.copytree(ROOT / "src", folder / "copy" / "src", ignore=beside)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, folder / "copy")
-    options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir", folder]
-    command = [sys.executable, "-m", "pip", "wheel", *options, folder / "copy"]
-    built = subprocess.run(command, capture_output=True, text=True)
-    # pip makes an environment for building, with a setuptools that knows today's pyproject files.
-    if "setuptools" in built.stderr and "ERROR" in built.stderr and not os.environ.get("CI"):
-        pytest.skip("the build backend cannot be fetched")
-    assert built.returncode == 0, built.stdout + built.stderr
-    (made,) = folder.glob("*.whl")
-    return made
 
 
 def test_the_wheel_carries_the_page_and_its_types(wheel):

@@ -219,7 +219,12 @@ CSV_QUERIES = [
 ]
 
 
-def test_no_line_of_a_text_file_does(tmp_path, onlooker) -> None:
+@pytest.mark.parametrize(
+    "places", [(0, 9), pytest.param(range(len(BAD_LINES)), marks=pytest.mark.soak)], ids=len
+)
+def test_no_line_of_a_text_file_does(tmp_path, onlooker, places) -> None:
+    """Among others, before others, and, at these places of the list, alone."""
+
     def file(name: str, *lines: bytes):
         path = tmp_path / f"{name}.csv"
         path.write_bytes(HEADER + b"".join(lines))
@@ -231,7 +236,7 @@ def test_no_line_of_a_text_file_does(tmp_path, onlooker) -> None:
     assert onlooker(file("all", LINES, *BAD_LINES), **options) == truth
     assert onlooker(file("first", *BAD_LINES, LINES), **options) == truth
     assert onlooker(file("none"), **options) == truth
-    for place in (0, 1, 2, 3, 9, 15):
+    for place in places:
         found = onlooker(file(f"only{place}", BAD_LINES[place]), **options)
         assert found == truth, BAD_LINES[place][:30]
 

@@ -63,10 +63,7 @@ def places(engine: Any, rows: dict[str, pa.Array], domains: dict[str, Values]) -
     return sorted(tuple(row.values()) for row in found.to_pylist())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=30, deadline=None)
-@given(data=st.data())
-def test_the_join_says_what_a_case_says(kind: str, data: st.DataObject) -> None:
+def compare(kind: str, data: st.DataObject) -> None:
     held, declared, arrow = KINDS[kind]
     domain = Values(tuple(data.draw(st.lists(declared, min_size=1, max_size=8, unique=True))))
     column = pa.array(data.draw(st.lists(st.none() | held, min_size=1, max_size=12)), arrow)
@@ -75,6 +72,21 @@ def test_the_join_says_what_a_case_says(kind: str, data: st.DataObject) -> None:
     assert [row for row, *_ in found] == list(range(len(column)))
     for _, *both in found:
         assert both[:2] == both[2:]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_the_join_says_what_a_case_says(kind: str, data: st.DataObject) -> None:
+    compare(kind, data)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=200)
+@given(data=st.data())
+def test_it_says_so_often(kind: str, data: st.DataObject) -> None:
+    compare(kind, data)
 
 
 def test_one_and_true_are_two_lists() -> None:
@@ -101,7 +113,7 @@ def test_ten_thousand_values_and_a_million_rows(tmp_path: Path) -> None:
         [counts] = query.cells(table).dense(
             engine.run(table.check(query.exact(table, query.cells(table)))), ["people"]
         )
-        assert time.process_time() - start < 3  # 0.5 s alone; a CASE took minutes
+        assert time.process_time() - start < 10  # 0.5 s alone; a CASE took minutes
     assert len(counts) == 10_001 and 9 * 10**5 < counts.sum() <= 10**6 and counts.min() > 0
 
 

@@ -33,15 +33,25 @@ from whosin.notions import (
 )
 from whosin.references import PAPERS, THEOREMS
 
-INSTANCES = 1000
 NEAR = Fraction(1, 10**9)
 """How close to its limit a ratio must come when a belief is taken towards 0 or 1."""
 
 
-def instances(seed: int, count: int = INSTANCES, least: int = 1):
+class Amount:
+    """How many random cases each theorem has: a share in `make test`, all in `make soak`."""
+
+    cases = 1000
+
+
+@pytest.fixture(params=[250, pytest.param(1000, marks=pytest.mark.soak)], autouse=True)
+def amount(request, monkeypatch):
+    monkeypatch.setattr(Amount, "cases", request.param)
+
+
+def instances(seed: int, count: int | None = None, least: int = 1):
     """(rng, n, channel) with n ≤ 3, one time in forty 4, and at most 3 outputs."""
     rng = random.Random(seed)
-    for _ in range(count):
+    for _ in range(count or Amount.cases):
         n = 4 if rng.random() < 1 / 40 else rng.randint(least, 3)
         yield rng, n, oracle.random_channel(rng, n, rng.randint(1, 3), rng.choice([0, 0.25]))
 
@@ -170,7 +180,7 @@ def only(t: int, prior: dict, channel: dict, positive: bool) -> Fraction | float
 def test_t1_worst_belief_is_the_limit_and_comes_close_to_it():
     """`worst_belief` over all beliefs is r, at a belief whose γ is within one in a million."""
     rng = random.Random(104)
-    for _ in range(INSTANCES):
+    for _ in range(Amount.cases):
         ratio = Fraction(rng.randint(1, 999), rng.randint(1, 99))
         worst = beliefs.worst_belief(ratio, Fraction(0), Fraction(1))
         assert worst.gamma == max(ratio, 1)
@@ -234,7 +244,7 @@ def test_t4_unbounded_dp_is_membership_privacy_against_independent_priors():
 def test_t5_bounded_dp_is_membership_privacy_against_fixed_sizes():
     """No fixed-size prior exceeds e^ε, and swaps of two approach it (D_B²), also for NMP."""
     tried = 0
-    for rng, n, channel in instances(5, 2 * INSTANCES, least=2):
+    for rng, n, channel in instances(5, 2 * Amount.cases, least=2):
         prior = oracle.fixed_size(chances(rng, n), rng.randint(1, n - 1))
         if prior is None:
             continue
@@ -245,7 +255,7 @@ def test_t5_bounded_dp_is_membership_privacy_against_fixed_sizes():
         assert oracle.positive(prior, channel, n) <= ratio
         assert oracle.negative(prior, channel, n) <= ratio
         assert reaches(over_two_worlds(channel, oracle.swapped(n), tiny(ratio)), ratio)
-    assert tried >= INSTANCES
+    assert tried >= Amount.cases
 
 
 # T6 and T7: from single additions to swaps and groups.
@@ -354,7 +364,7 @@ def identifiability(channel: dict, n: int, m: int) -> Fraction:
     )
 
 
-def disagreements_t8(forth, back, count: int = INSTANCES) -> int:
+def disagreements_t8(forth, back, count: int | None = None) -> int:
     """On how many instances the measured ρ and γ under D_C^m are not linked by two maps."""
     wrong = 0
     for rng, n, channel in instances(8, count, least=2):
@@ -434,7 +444,7 @@ def test_t9_more_candidates_are_not(m):
 # T10: sampling.
 
 
-def disagreements_t10(forth, back, count: int = INSTANCES) -> int:
+def disagreements_t10(forth, back, count: int | None = None) -> int:
     """On how many instances e^ε of positive DPS and γ under D_F^β are not linked by two maps."""
     wrong = 0
     for rng, n, channel in instances(10, count):
@@ -579,7 +589,7 @@ def is_coupling(pairs: dict, prior: dict, t: int) -> bool:
 def test_coupling_has_the_margins_and_is_nested():
     """Lemma 4.9 holds for every uncertain entity; a certain one is refused."""
     coupled = refused = 0
-    for _rng, n, p, size, prior in fixed_size_priors(49, 2 * INSTANCES):
+    for _rng, n, p, size, prior in fixed_size_priors(49, 2 * Amount.cases):
         space, stated = wi.Subsets(n), wi.priors.FixedSize(p, size)
         for t in range(n):
             if 0 < sum(mass for world, mass in prior.items() if t in world) < 1:
@@ -589,7 +599,7 @@ def test_coupling_has_the_margins_and_is_nested():
                 with pytest.raises(InvalidInput, match="entity must be uncertain"):
                     theorems.coupling(stated, space, t)
                 refused += 1
-    assert coupled >= INSTANCES and refused >= INSTANCES
+    assert coupled >= Amount.cases and refused >= Amount.cases
 
 
 def test_coupling_check_can_fail():

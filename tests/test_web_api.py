@@ -400,11 +400,18 @@ def test_a_failing_scan_keeps_the_debit_and_tells_nothing(server, hospital, monk
         with_fault(patch, failing_scan, SECRET)
         first = server.post("/api/release", json=body)
     assert "the debit stands" in problem(first, 503)
+    _resume(hospital)
     made = server.post("/api/release", json=body)
     assert made.status_code == 200
     with Ledger(hospital.ledger) as ledger:
         assert ledger.standing("hospital").debits == 1
     assert SECRET not in first.text + "".join(capfd.readouterr())
+
+
+def _resume(hospital: Settings) -> None:
+    """What a curator does once it is known why an engine failed."""
+    with Ledger(hospital.ledger) as ledger:
+        ledger.resume("hospital")
 
 
 def test_an_unexpected_error_tells_nothing(server, monkeypatch, capfd):
@@ -422,6 +429,7 @@ def test_a_crash_leaves_the_debit_and_no_second_answer(server, hospital, monkeyp
         with_fault(patch, crashing_scan)
         words = problem(server.post("/api/release", json=body), 503)
     assert "continues without paying again" in words
+    _resume(hospital)
     _goes_on(server, hospital, body)
 
 
@@ -456,7 +464,7 @@ def test_a_killed_server_takes_its_processes_along(hospital):
                 process.kill()
             with pytest.raises(httpx.TransportError):
                 lost.result()
-    end = time.monotonic() + 20
+    end = time.monotonic() + 300
     while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < end:
         time.sleep(0.05)
     assert not any(Path(f"/proc/{pid}").exists() for pid in started)
@@ -576,7 +584,7 @@ schema = schemathesis.openapi.from_dict(_description())
     suppress_health_check=list(HealthCheck),
 )
 def test_anything_at_all(case, fuzzed):
-    answer = case.call(base_url=fuzzed, headers={"X-Whosin": "fuzz"}, timeout=30)
+    answer = case.call(base_url=fuzzed, headers={"X-Whosin": "fuzz"}, timeout=300)
     checks = [
         not_a_server_error,
         status_code_conformance,

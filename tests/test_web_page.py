@@ -29,7 +29,7 @@ from whosin.ledger import Ledger
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((path for path in map(shutil.which, NAMES) if path is not None), None)
-expect.set_options(timeout=20_000)  # a busy machine is no reason to fail
+expect.set_options(timeout=120_000)  # a busy machine is no reason to fail
 SIZES = {"desktop": (1280, 860), "phone": (375, 812)}
 
 
@@ -78,7 +78,7 @@ def opened(browser, serving):
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(120_000)
         if quiet:
             page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -362,6 +362,9 @@ def test_every_view(hospital, opened, serving, album, size, theme):
     shoot(page, album, f"tradeoff-{size}-{theme}")
     page.goto(f"{url}/#ledger")
     expect(page.locator("#datasets")).to_contain_text("Spent")
+    page.get_by_text("Go on with another file").click()
+    command = page.locator("#datasets code")
+    expect(command).to_contain_text("whosin ledger amend ledger.db hospital --scenario")
     shoot(page, album, f"ledger-{size}-{theme}")
     page.goto(f"{url}/api")
     expect(page.locator("h3", has_text="/api/price")).to_be_visible()

@@ -187,6 +187,8 @@ def test_an_interrupted_table_is_continued_under_its_id(server, hospital, monkey
     body = {"scenario": SYNTHETIC, "request": "breaks-once"}
     with_fault(monkeypatch, second_scan_failing, str(hospital.folder / "failed"))
     assert "the debit stands" in problem(server.post("/api/release", json=body), 503)
+    with Ledger(hospital.ledger) as ledger:
+        ledger.resume("hospital")
     made = server.post("/api/release", json=body)
     assert made.status_code == 200 and (hospital.folder / "copy.parquet").exists()
     with Ledger(hospital.ledger) as ledger:

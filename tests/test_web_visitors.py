@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 
 import duckdb
 import pytest
 
 from web_server import ONE, SCENARIO, problem, program, served
+from whosin.app.cli.main import main
 from whosin.app.web.server import running
 from whosin.app.web.users import add_user
 from whosin.app.web.visitors import Visitor
@@ -121,3 +123,20 @@ def test_scenario_files_are_for_curators(shared):
     assert problem(hidden, 422, "file").replace("hospital", "nothing!") == problem(
         absent, 422, "file"
     )
+
+
+def test_a_curator_is_told_how_to_go_on_with_another_file(shared, monkeypatch):
+    """The command that the page shows does it, in the served folder."""
+    settings, ask = shared
+    (listed,) = ask("Ann", "GET", "/api/ledger").json()["datasets"]
+    assert listed["amend"] is None
+    (listed,) = ask("Cyd", "GET", "/api/ledger").json()["datasets"]
+    served(settings.folder, 61)  # next month's file
+    body = {"scenario": SOME, "request": "next-month"}
+    assert "amend" in problem(ask("Cyd", "POST", "/api/release", json=body), 409)
+    saved = ask("Cyd", "POST", "/api/scenario/toml", json=SOME)
+    (settings.folder / "scenario.toml").write_text(saved.text)
+    monkeypatch.chdir(settings.folder)
+    assert main(shlex.split(listed["amend"])[1:]) == 0
+    assert ask("Cyd", "POST", "/api/release", json=body).status_code == 200
+    assert seen(ask, "Ann") == ["hospital.parquet"]

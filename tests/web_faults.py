@@ -89,7 +89,7 @@ def failing_plan(words: str) -> None:
     plan.plan_of = fail  # type: ignore[assignment]
 
 
-def appears(file: Path, seconds: float = 30) -> bool:
+def appears(file: Path, seconds: float = 300) -> bool:
     """Wait for a file."""
     end = time.monotonic() + seconds
     while not file.exists() and time.monotonic() < end:

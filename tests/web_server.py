@@ -37,7 +37,7 @@ def served(folder: Path, patients: int = 400, **options: object) -> Settings:
 
 def program(url: str, **headers: str) -> httpx.Client:
     """A program that knows the rules."""
-    return httpx.Client(base_url=url, headers={"X-Whosin": "test", **headers}, timeout=60)
+    return httpx.Client(base_url=url, headers={"X-Whosin": "test", **headers}, timeout=300)
 
 
 def problem(answer: httpx.Response, status: int, field: str | None = None) -> str:

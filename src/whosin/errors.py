@@ -113,6 +113,15 @@ class MechanismFailed(WhosinError):
     """The code under audit ended the program."""
 
 
+class MissingExtra(WhosinError, ImportError):
+    """Packages that this part of whosin needs are not installed; `extra` brings them."""
+
+    def __init__(self, extra: str, what: str) -> None:
+        name = f"whosin[{extra}]"
+        super().__init__(f"{what} {name}: pip install '{name}'")
+        self.extra = extra
+
+
 class Interrupted(WhosinError):
     """Someone stopped the work; the message says what stands."""
 

@@ -24,6 +24,9 @@ from whosin.audit.result import Audit, Bounds, Count
 from whosin.audit.sampling import one_draw
 from whosin.audit.single_run import OneRun, one_run
 from whosin.audit.world_pairs import check_claim, two_worlds
+from whosin.extras import needs
+
+needs("audit")
 
 __all__ = [
     "Audit",

@@ -29,6 +29,7 @@ from whosin.calibration.failure import (
 from whosin.calibration.targets import Advantage, Epsilon, Target
 from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError
 from whosin.exact import Array, rational
+from whosin.extras import needs
 from whosin.families import Family
 
 GRIDS = (1e-2, 1e-3, 1e-4)
@@ -72,10 +73,11 @@ class Process:
         Args:
             reverse: of (without ‖ with the person) instead.
         """
-        from dp_accounting.pld import privacy_loss_distribution as pld
-
         if self.is_plain:
             return gaussian_profile(multiplier / math.sqrt(self.steps))
+        needs("accounting")
+        from dp_accounting.pld import privacy_loss_distribution as pld
+
         once = pld.PrivacyLossDistribution(_losses(self, multiplier, grid, reverse))
         composed = once if self.steps == 1 else once.self_compose(self.steps)
 
@@ -92,6 +94,7 @@ def _losses(process: Process, multiplier: float, grid: float, reverse: bool = Fa
     from dp_accounting.pld import pld_pmf
     from dp_accounting.pld import privacy_loss_distribution as pld
     from dp_accounting.pld import privacy_loss_mechanism as mechanisms
+    from scipy.special import log_ndtr
 
     common = {"sampling_prob": float(process.sample_rate)}
     if process.noise == "discrete-gaussian":
@@ -111,7 +114,7 @@ def _losses(process: Process, multiplier: float, grid: float, reverse: bool = Fa
     epsilons = np.arange(low, high + 1) * grid
     if process.noise == "gaussian" and not reverse:
         # dp-accounting inverts this loss number by number: 0.37 of 0.89 s for DP-SGD's noise.
-        deltas = gaussian_profile(multiplier, float(process.sample_rate))(epsilons)
+        deltas = gaussian_profile(multiplier, float(process.sample_rate), log_ndtr)(epsilons)
     else:
         deltas = loss.get_delta_for_epsilon(epsilons)
     return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(grid, low, high, deltas)
@@ -153,6 +156,8 @@ def calibrate_process(
     Raises:
         Unsupported: a family for which sampled processes have no known accounting.
     """
+    if not process.is_plain:
+        needs("accounting")
     adversary = against(target, family or default_family(target))
     if adversary.group > 1 or (adversary.relation == "replace" and process.sample_rate != 1):
         raise Unsupported("sampled processes are accounted for add-remove families only")

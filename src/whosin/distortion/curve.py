@@ -16,6 +16,7 @@ from whosin.distortion.solving import best
 from whosin.distortion.symmetry.detection import structure
 from whosin.distortion.symmetry.parts import Structure
 from whosin.errors import UnknownName
+from whosin.extras import needs
 from whosin.priors import Prior
 from whosin.spaces import Space
 from whosin.validation import listed, whole
@@ -48,6 +49,7 @@ def curves(
         points: how many to compute for each notion.
         progress: called with the notion, how many points are done and how many there are.
     """
+    needs("tradeoff")
     whole(points, "points", 2)
     for notion in listed(notions, "notions", f"a list of {', '.join(NOTIONS)}"):
         if notion not in NOTIONS:

@@ -11,6 +11,7 @@ from whosin.distortion.optimum import NOTIONS, Optimum
 from whosin.distortion.symmetry.detection import structure
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
+from whosin.extras import needs
 from whosin.priors import Prior
 from whosin.spaces import Space
 
@@ -38,10 +39,12 @@ def best(
         cost: m × m, what showing b for a costs; Hamming by default.
 
     Raises:
+        MissingExtra: whosin[tradeoff] is not installed.
         InvalidInput: a negative ε, a distortion outside [0, n], a prior that does not fit.
         ImpossibleTarget: identifiability below ε_X, which no mechanism reaches.
         Unsupported: a size beyond reach; the message says which structure would help.
     """
+    needs("tradeoff")
     if notion not in NOTIONS:
         raise UnknownName("notion", str(notion), NOTIONS)
     if (epsilon is None) == (distortion is None):

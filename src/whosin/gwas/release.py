@@ -8,6 +8,8 @@ missing is private. Errors depend on public things only.
 
 from __future__ import annotations
 
+import json
+import uuid
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +27,7 @@ from whosin.gwas.snps import Snps
 from whosin.gwas.statistics import allelic_chi2
 from whosin.gwas.study import Study
 from whosin.gwas.tables import allele_counts
-from whosin.ledger import Ledger
+from whosin.ledger import Ledger, halting
 from whosin.ledger.names import read_name
 
 
@@ -71,6 +73,7 @@ def publish(
     Raises:
         BudgetRefused: the plan does not fit what is left, or the study was released under the
             other relation before; nothing is drawn.
+        ScanFailed: it could not be drawn; the study is halted.
     """
     offered = price(plan, question, study)
     instance(ledger, Ledger, "ledger", "a Ledger")
@@ -85,11 +88,16 @@ def publish(
         chosen = named if question.top is None else choose(offered, table)
         return {"places": chosen.tolist(), "noisy": _noisy(offered, table[chosen])}
 
-    answer = ledger.answer(name, offered.charge(), draw, request)
+    key = uuid.uuid4().hex if request is None else request
+    debit = ledger.debit(name, key, offered.charge())
+    if debit.answer is not None:
+        answer = json.loads(debit.answer)
+    else:
+        answer = ledger.store(debit, halting.drawn(ledger, debit, key, draw))
     places = np.array(answer["places"], dtype=np.int64)
     noisy = np.array(answer["noisy"], dtype=np.int64).reshape(question.size, -1)
     numbers = noisy * float(offered.step)
-    return Release(offered, study.snps.take(places), places, numbers, study.snps, name, request)
+    return Release(offered, study.snps.take(places), places, numbers, study.snps, name, key)
 
 
 def account(ledger: Ledger, dataset: str, relation: str) -> str:

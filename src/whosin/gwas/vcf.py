@@ -8,14 +8,14 @@ read in a process of its own: a damaged one can crash its reader.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 from whosin import isolation
-from whosin.errors import Crashed, InvalidInput, OutOfMemory, Unsupported
+from whosin.errors import Crashed, InvalidInput, OutOfMemory
 from whosin.exact import Array
+from whosin.extras import needs
 from whosin.gwas.people import sample_groups
 from whosin.gwas.snps import Snps
 from whosin.isolation import Limits, readers
@@ -26,8 +26,7 @@ LIMITS = Limits(7 * 86400.0, 8 << 30)
 
 def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, tuple[int, int], int]:
     """(SNPs, counts SNPs × 6, sizes of the groups, variants left out)."""
-    if find_spec("cyvcf2") is None:
-        raise Unsupported("reading VCF needs cyvcf2: install whosin with the extra 'vcf'")
+    needs("vcf")
     place = Path(path)
     place.open("rb").close()  # a missing file is reported as one
     try:

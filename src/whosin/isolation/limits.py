@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import select
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
+
+import psutil
 
 from whosin.errors import Crashed, OutOfMemory, TookTooLong
 from whosin.isolation import messages
@@ -28,11 +30,10 @@ class Limits:
 
     Attributes:
         seconds: from its start to its answer.
-        memory: bytes, beyond what the process held at its start. Where the system does not say
-            how much a process holds (only Linux does), it is not watched.
+        memory: bytes, beyond what the process held at its start.
         hint: what a person can do instead, for the messages.
         processor: seconds of computing, so that a busy machine does not stop what is short; the
-            others are seconds of the clock. Watched as memory is.
+            others are seconds of the clock.
     """
 
     seconds: float
@@ -63,13 +64,14 @@ class Limits:
 def wait(connection: socket.socket, pid: int, limits: Limits, stop: Callable[[], None]) -> Any:
     """The answer of a process; however this ends, `stop` has ended the process by then."""
     end = time.monotonic() + limits.seconds
-    before = _held(pid)
+    process = _Watched(pid)
+    before = process.held()
     received = bytearray()
     try:
         while not messages.complete(received):
-            if time.monotonic() > end or _computed(pid) > (limits.processor or inf):
+            if time.monotonic() > end or process.computed() > (limits.processor or inf):
                 raise limits.too_long()
-            if _held(pid) - before > limits.memory:
+            if process.held() - before > limits.memory:
                 raise limits.too_large()
             if not select.select([connection], [], [], POLL)[0]:
                 continue
@@ -87,20 +89,23 @@ def wait(connection: socket.socket, pid: int, limits: Limits, stop: Callable[[],
         connection.close()
 
 
-def _computed(pid: int) -> float:
-    """Seconds that a process has computed, in all its threads, or 0 if nobody knows."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            user, system = file.read().rpartition(b")")[2].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, IndexError):
-        return 0.0
+class _Watched:
+    """What a process takes, in all its threads; nothing if it is gone."""
 
+    def __init__(self, pid: int) -> None:
+        self._process: psutil.Process | None = None
+        with suppress(psutil.Error):
+            self._process = psutil.Process(pid)
 
-def _held(pid: int) -> int:
-    """Bytes of memory that a process holds, or 0 if nobody knows."""
-    try:
-        with open(f"/proc/{pid}/statm", "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
+    def computed(self) -> float:
+        """Seconds of computing."""
+        return self._ask(lambda process: sum(process.cpu_times()[:2]))
+
+    def held(self) -> float:
+        """Bytes of memory."""
+        return self._ask(lambda process: process.memory_info().rss)
+
+    def _ask(self, question: Callable[[psutil.Process], float]) -> float:
+        with suppress(psutil.Error):
+            return question(self._process) if self._process is not None else 0
         return 0

@@ -12,7 +12,7 @@ class Entry:
     """One line of a dataset's history.
 
     Attributes:
-        kind: "registered", "amended", "debit", "answer" or "closed".
+        kind: "registered", "amended", "debit", "answer", "halted", "resumed" or "closed".
         request: the id of the question that a debit or an answer belongs to.
         body: who, when, and what the kind has to say: a plan, a question with its cost under each
             relation, the digest of an answer.

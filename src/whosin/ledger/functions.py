@@ -21,6 +21,8 @@ CALLS = {
         "p_head text",
         "p_answer text",
     ),
+    "halt": ("p_dataset text", "p_body text", "p_head text"),
+    "resume": ("p_dataset text", "p_body text", "p_head text"),
     "close": ("p_dataset text", "p_body text", "p_head text"),
     "amend": ("p_dataset text", "p_body text", "p_head text", "p_binding text"),
     "register": (
@@ -150,6 +152,9 @@ BEGIN
   IF NOT FOUND OR p_body::jsonb->>'digest' IS DISTINCT FROM whosin_digest(p_answer) THEN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'this answer was not paid for';
   END IF;
+  IF left(d.state, 6) = 'halted' THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is halted';
+  END IF;
   INSERT INTO whosin_answers (dataset, request, answer) VALUES (p_dataset, p_request, p_answer);
   PERFORM whosin_write(d, 'answer', p_request, p_body, p_head);
 END
@@ -160,11 +165,35 @@ DECLARE
   d whosin_datasets;
 BEGIN
 {_FIND}
-  IF d.state = 'closed' THEN
+  IF right(d.state, 6) = 'closed' THEN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is closed already';
   END IF;
-  d.state := 'closed';
+  d.state := CASE WHEN left(d.state, 6) = 'halted' THEN 'halted closed' ELSE 'closed' END;
   PERFORM whosin_write(d, 'closed', NULL, p_body, p_head);
+END
+"""
+
+_HALT = f"""
+DECLARE
+  d whosin_datasets;
+BEGIN
+{_FIND}
+  d.state := CASE WHEN d.state = 'open' THEN 'halted'
+    WHEN left(d.state, 6) = 'halted' THEN d.state ELSE 'halted ' || d.state END;
+  PERFORM whosin_write(d, 'halted', NULL, p_body, p_head);
+END
+"""
+
+_RESUME = f"""
+DECLARE
+  d whosin_datasets;
+BEGIN
+{_FIND}
+  IF left(d.state, 6) <> 'halted' THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is not halted';
+  END IF;
+  d.state := CASE WHEN d.state = 'halted' THEN 'open' ELSE substr(d.state, 8) END;
+  PERFORM whosin_write(d, 'resumed', NULL, p_body, p_head);
 END
 """
 
@@ -207,6 +236,8 @@ _BODIES = {
     "lock": (CALLS["lock"], "void", _LOCK),
     "debit": (CALLS["debit"], "void", _DEBIT),
     "answer": (CALLS["answer"], "void", _ANSWER),
+    "halt": (CALLS["halt"], "void", _HALT),
+    "resume": (CALLS["resume"], "void", _RESUME),
     "close": (CALLS["close"], "void", _CLOSE),
     "amend": (CALLS["amend"], "void", _AMEND),
     "register": (CALLS["register"], "boolean", _REGISTER),

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from whosin.errors import BrokenHistory, InvalidInput
-from whosin.ledger import chain, rows, running, units
+from whosin.ledger import chain, rows, running, states, units
 from whosin.ledger.charge import Cost, promise_of
 from whosin.ledger.entries import Entry
 from whosin.ledger.ledger import Ledger
 from whosin.ledger.standing import Standing
 
-KINDS = ("debit", "answer", "amended", "closed", "upgraded")
+KINDS = ("debit", "answer", "amended", "halted", "resumed", "closed", "upgraded")
 """What may follow a registration."""
+_AFTER = {"closed": states.closed, "halted": states.halted, "resumed": states.without_halt}
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,21 @@ def _check_sums(standing: Standing, entries: Sequence[Entry], debits: Sequence[E
     state = "closed" if closed else "complete" if alone else "open"
     if standing.state != state:
         raise BrokenHistory(name, f"it says {standing.state}, and its entries say {state}")
+    if standing.halted != _check_halts(name, entries):
+        raise BrokenHistory(name, "whether it is halted is not what its entries say")
+
+
+def _check_halts(name: str, entries: Sequence[Entry]) -> bool:
+    """Whether a history ends in a halt; while one lasts nothing is debited or answered."""
+    halted = False
+    for entry in entries:
+        if halted and entry.kind in ("debit", "answer"):
+            raise BrokenHistory(name, f"entry {entry.number} was made while it was halted")
+        if entry.kind == "resumed" and not halted:
+            raise BrokenHistory(name, f"entry {entry.number} resumes what was not halted")
+        if entry.kind in ("halted", "resumed"):
+            halted = entry.kind == "halted"
+    return halted
 
 
 def _check_table(standing: Standing, entries: Sequence[Entry], debits: Sequence[Entry]) -> None:
@@ -158,8 +174,8 @@ def _check_running(standing: Standing, entries: Sequence[Entry]) -> None:
             spent += Cost(**cost) if cost else Cost(units.INFINITE, units.INFINITE)
             debits += 1
             state = "complete" if entry.body["alone"] or standing.budget.alone else state
-        elif entry.kind == "closed":
-            state = "closed"
+        elif entry.kind in ("closed", "halted", "resumed"):
+            state = _AFTER[entry.kind](state)
         elif entry.kind == "upgraded":
             if not silent:
                 raise BrokenHistory(name, f"entry {entry.number} is one that no ledger makes")

@@ -15,7 +15,9 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from whosin.errors import BudgetRefused, InvalidInput
+from sqlalchemy import Connection
+
+from whosin.errors import BudgetRefused, InvalidInput, SourceChanged
 from whosin.ledger import chain, refusal, rows, running
 from whosin.ledger.charge import Charge
 from whosin.ledger.entries import Debit, Entry
@@ -71,6 +73,8 @@ class Ledger(Registry):
                 refusal.other_question(paid, asked[key], self._only)
                 if key not in turn.answers:
                     refusal.other_table(paid, asked[key], standing)
+            if asked.keys() - turn.answers.keys():
+                refusal.halted(standing)
             new = {key: charge for key, charge in asked.items() if key not in turn.debits}
             if new:
                 refusal.debits(standing, list(new.values()))
@@ -100,6 +104,9 @@ class Ledger(Registry):
 
         That is the answer stored first: if another process answered the same request meanwhile,
         its answer counts and this one must be thrown away.
+
+        Raises:
+            BudgetRefused: the dataset was halted meanwhile; this answer must be thrown away.
         """
         if not isinstance(debit, Debit):
             raise InvalidInput("debit", "a Debit, as `Ledger.debit` returns it", repr(debit))
@@ -110,6 +117,7 @@ class Ledger(Registry):
                 raise BudgetRefused(f"request {key!r} has not been paid for")
             if key in turn.answers:
                 return json.loads(turn.answers[key])
+            refusal.halted(rows.standing(turn.row))
             body = self._signed({"digest": chain.digest(text)}, turn.time)
             entry, row = running.following(turn.row, "answer", key, body)
             turn.commit(row, entry, answer=text)
@@ -118,7 +126,8 @@ class Ledger(Registry):
     def answer(
         self, dataset: str, charge: Charge, draw: Callable[[], object], request: str | None = None
     ) -> Any:
-        """Pay, draw, store, and only then return: the whole way of an answer.
+        """Pay, draw, store, and only then return: the whole way of an answer. If `draw` raises, the
+        dataset is halted (see `halt`), since that may depend on a row.
 
         Args:
             draw: draws the noise and returns the answer as JSON data. It runs after the debit is
@@ -130,7 +139,14 @@ class Ledger(Registry):
         debit = self.debit(dataset, uuid.uuid4().hex if request is None else request, charge)
         if debit.answer is not None:
             return json.loads(debit.answer)
-        return self.store(debit, draw())
+        try:
+            drawn = draw()
+        except SourceChanged:
+            raise
+        except Exception:
+            self.halt(debit.dataset, debit.request)
+            raise
+        return self.store(debit, drawn)
 
     def history(self, dataset: str) -> list[Entry]:
         """All entries of a dataset, oldest first."""
@@ -143,20 +159,32 @@ class Ledger(Registry):
         Args:
             answered: only those whose answer is stored.
         """
+        with self._store.reading() as connection:
+            return self._requests(connection, dataset, prefix, answered=answered)
+
+    def unanswered(self, dataset: str, prefix: str = "") -> set[str]:
+        """The requests that were paid for, begin with a text and have no stored answer."""
+        with self._store.reading() as connection:
+            paid = self._requests(connection, dataset, prefix, answered=False)
+            return paid - self._requests(connection, dataset, prefix, answered=True)
+
+    def _requests(
+        self, connection: Connection, dataset: str, prefix: str, *, answered: bool
+    ) -> set[str]:
         name = read_name(dataset, "dataset")
         if not isinstance(prefix, str):
             raise InvalidInput("prefix", "the beginning of a request", repr(prefix))
-        with self._store.reading() as connection:
-            beginning = unicodedata.normalize("NFC", prefix)
-            found = rows.requests(connection, name, beginning, answered=answered)
-            if self._only is not None:
-                found &= rows.requests_of(connection, name, beginning, self._only)
-            return found
+        beginning = unicodedata.normalize("NFC", prefix)
+        found = rows.requests(connection, name, beginning, answered=answered)
+        if self._only is not None:
+            found &= rows.requests_of(connection, name, beginning, self._only)
+        return found
 
     def record(self, dataset: str) -> tuple[Standing, list[Entry], dict[str, str]]:
         """Everything about a dataset in one consistent view: standing, entries, stored answers."""
         row, history, answers = self.evidence(dataset)
-        return rows.standing(row), history, answers
+        halts = sum(entry.kind == "halted" for entry in history)
+        return rows.standing(row, halts), history, answers
 
     def evidence(self, dataset: str) -> tuple[Any, list[Entry], dict[str, str]]:
         """The row, the entries and the answers of a dataset, as they are, in one view."""

@@ -15,13 +15,25 @@ from whosin.ledger.standing import Standing, without_dust
 
 
 def open_for_debits(standing: Standing) -> None:
-    """A closed dataset, or one about which a release of its own was made, answers nothing more."""
+    """A closed dataset, or one about which a release of its own was made, answers nothing more; one
+    that is halted, nothing for now."""
+    halted(standing)
     if standing.state == "closed":
         raise BudgetRefused(f"dataset {standing.dataset!r} is closed")
     if standing.state == "complete":
         raise BudgetRefused(
             f"dataset {standing.dataset!r} has had a release whose promise does not add to others: "
             "nothing more can be asked of it"
+        )
+
+
+def halted(standing: Standing) -> None:
+    """Nothing is drawn after an engine failed: whether it fails again could depend on one row. The
+    words are the same whatever the reason was."""
+    if standing.halted:
+        raise BudgetRefused(
+            f"dataset {standing.dataset!r} is halted, since an engine failed after a debit: its "
+            "curator looks into it and lets it go on with whosin ledger resume"
         )
 
 

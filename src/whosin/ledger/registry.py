@@ -1,7 +1,8 @@
 """`Registry`: the datasets of a ledger: which there are, whose budget they have, for which table.
 
 Contract: a budget is set once. The table that it is for may be amended as long as whom it protects
-stays the same; each registration, amendment and closing is an entry of the history.
+stays the same. Where an engine failed after a debit the dataset is halted until its curator resumes
+it. Each registration, amendment, halt, resumption and closing is an entry of the history.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from sqlalchemy import Connection, select
 
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, UnknownName
-from whosin.ledger import refusal, registration, rows, running
+from whosin.ledger import refusal, registration, rows, running, states
 from whosin.ledger.binding import Binding, Bound, read_binding
 from whosin.ledger.budget import Budget
 from whosin.ledger.names import read_name, user
@@ -149,15 +150,47 @@ class Registry:
     def standing(self, dataset: str) -> Standing:
         """Where a dataset stands."""
         with self._store.reading() as connection:
-            return rows.standing(self._find(connection, dataset))
+            row = self._find(connection, dataset)
+            return rows.standing(row, rows.halts(connection, row.name))
 
     def close(self, dataset: str) -> Standing:
         """Allow no further debits, for good."""
         with self._turn(dataset) as turn:
-            if turn.row.state == "closed":
+            if states.without_halt(turn.row.state) == "closed":
                 raise BudgetRefused(f"dataset {turn.row.name!r} is closed already")
             body = self._signed({}, turn.time)
-            entry, row = running.following(turn.row, "closed", None, body, state="closed")
+            after = states.closed(turn.row.state)
+            entry, row = running.following(turn.row, "closed", None, body, state=after)
+            turn.commit(row, entry)
+        return self.standing(dataset)
+
+    def halt(self, dataset: str, request: str | None = None) -> None:
+        """Draw nothing more until the curator has looked: an engine failed after a debit. Each time
+        counts, whether it was halted already or not.
+
+        Args:
+            request: whose answer could not be drawn.
+        """
+        said = {} if request is None else {"request": read_name(request, "request")}
+        with self._turn(dataset) as turn:
+            body = self._signed(said, turn.time)
+            after = states.halted(turn.row.state)
+            entry, row = running.following(turn.row, "halted", None, body, state=after)
+            turn.commit(row, entry)
+
+    def resume(self, dataset: str) -> Standing:
+        """Let a halted dataset go on: for its curator, who knows why an engine failed. What was
+        paid for can then be answered under its request.
+
+        Raises:
+            BudgetRefused: it is not halted.
+        """
+        with self._turn(dataset) as turn:
+            if not states.is_halted(turn.row.state):
+                raise BudgetRefused(f"dataset {turn.row.name!r} is not halted")
+            after = states.without_halt(turn.row.state)
+            body = self._signed({}, turn.time)
+            entry, row = running.following(turn.row, "resumed", None, body, state=after)
             turn.commit(row, entry)
         return self.standing(dataset)
 

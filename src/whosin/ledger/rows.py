@@ -9,11 +9,11 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from whosin.calibration import Fallback, Noise, Plan, codec
 from whosin.errors import BrokenHistory, WhosinError
-from whosin.ledger import chain
+from whosin.ledger import chain, states
 from whosin.ledger.binding import Bound
 from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Cost
@@ -25,7 +25,6 @@ DatasetRow = namedtuple("DatasetRow", [column.name for column in datasets.column
 EntryRow = namedtuple("EntryRow", [column.name for column in entries.columns])  # type: ignore[misc]
 
 COUNTS = ("alone", "epsilon", "rho", "delta", "debits", "entries")
-STATES = ("open", "closed", "complete")
 TEXTS = ("name", "state", "relation", "head", "last", "plan")
 
 
@@ -35,16 +34,26 @@ def dataset_row(connection: Connection, name: str) -> Any:
     return None if found is None else DatasetRow._make(found)
 
 
-def standing(row: Any) -> Standing:
+def halts(connection: Connection, dataset: str) -> int:
+    """How often a dataset was halted; found through an index."""
+    found = select(func.count()).where(
+        entries.c.dataset == dataset, entries.c.request.is_(None), entries.c.kind == "halted"
+    )
+    return int(connection.execute(found).scalar_one())
+
+
+def standing(row: Any, halts: int = 0) -> Standing:
     """Where a dataset stands, by its row."""
     numbers = all(type(getattr(row, name)) is int for name in COUNTS)
     texts = all(type(getattr(row, name)) is str for name in TEXTS)
-    if not (numbers and texts and row.alone in (0, 1) and row.state in STATES):
+    if not (numbers and texts and row.alone in (0, 1) and row.state in states.KNOWN):
         raise BrokenHistory(str(row.name), "its row in the table of datasets is not readable")
     try:
         return Standing(
             dataset=row.name,
-            state=row.state,
+            state=states.without_halt(row.state),
+            halted=states.is_halted(row.state),
+            halts=halts,
             plan=_plan(row.plan),
             budget=Budget(row.relation, row.epsilon, row.rho, row.delta, bool(row.alone)),
             spent=Cost(row.spent_epsilon, row.spent_rho, row.spent_delta),

@@ -22,6 +22,8 @@ class Standing(Displayed):
 
     Attributes:
         state: "open", "closed" (by hand) or "complete" (a release of its own was made).
+        halted: whether an engine failed after a debit, and the curator has not looked yet.
+        halts: how often that happened.
         spent: the total cost so far, in units.
         debits: how many answers were paid for.
         entries: how many entries the history has.
@@ -39,6 +41,8 @@ class Standing(Displayed):
     head: str
     last: str
     bound: Bound | None = None
+    halted: bool = False
+    halts: int = 0
 
     @property
     def epsilon(self) -> float:
@@ -148,7 +152,8 @@ class Standing(Displayed):
         """Plain data."""
         return {
             "dataset": self.dataset,
-            "state": self.state,
+            "state": "halted" if self.halted else self.state,
+            "halts": self.halts,
             "relation": self.budget.relation,
             "budget_epsilon": _down(self.budget.epsilon),
             "budget_delta": self.plan.dp_delta,

@@ -19,6 +19,7 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL, make_url
 
 from whosin.errors import BrokenHistory, InvalidInput, StoreFailed, WhosinError
+from whosin.extras import needs
 from whosin.ledger import functions, rows, schema, store_errors
 from whosin.ledger.clock import now
 from whosin.ledger.engines import checkpoint, postgres_engine, read_only_engine, sqlite_engine
@@ -194,12 +195,8 @@ class Store:
             return read_only_engine(self._place)
         if self.sqlite:
             return sqlite_engine(self.url, self.wait)
-        try:
-            return postgres_engine(self.url, self.wait)
-        except ImportError:
-            raise StoreFailed(
-                "a ledger on PostgreSQL needs the package psycopg: pip install 'whosin[postgres]'"
-            ) from None
+        needs("postgres")
+        return postgres_engine(self.url, self.wait)
 
     def version(self, connection: Connection) -> int:
         """The format of the ledger."""

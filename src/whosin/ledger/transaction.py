@@ -76,6 +76,7 @@ _STATEMENTS: dict[str, CompilerElement] = {
     },
 }
 _CALLED = {"debit": "debit", "answer": "answer", "closed": "close", "amended": "amend"}
+_CALLED |= {"halted": "halt", "resumed": "resume"}
 
 Statement = tuple[str, Mapping[str, object]]
 

@@ -3,7 +3,7 @@
 Contract: nothing of a history is rewritten. Each dataset gets one entry, "upgraded", with the sums
 that its entries add up to; a dataset whose history is broken stops the whole upgrade. On a server
 it makes the functions that write, and takes back every right to write past them; only the owner of
-the tables can do it.
+the tables can do it. A ledger of the present format gets the functions of this version.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ def upgrade(url: object, *, who: str | None = None, wait: float = WAIT) -> tuple
                 for each in found:
                     _carry_on(connection, each, name, store.stamp(connection))
                 connection.execute(update(schema.about).values(version=schema.VERSION))
+            elif not store.sqlite:
+                store.make_functions(connection)  # of this version; who may call them stays
             return before, schema.VERSION, len(found)
     finally:
         store.dispose()

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array, rational, round_up
+from whosin.extras import needs
 
 
 def noisy_max(scores: npt.ArrayLike, scale: object, *, negate: bool = False) -> int:
@@ -88,6 +89,7 @@ def _positive_float(value: object, field: str) -> float:
 
 @lru_cache(maxsize=32)
 def _measurement(kind: str, k: int, scale: float, monotonic: bool, negate: bool) -> Any:
+    needs("selection")
     # Not through opendp.prelude, which imports scikit-learn: seconds, for nothing that is used.
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_noisy_top_k

@@ -17,6 +17,7 @@ from whosin.calibration import Plan, Target, calibrate
 from whosin.documents import read_toml
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
+from whosin.extras import needs
 from whosin.release.batch_price import price
 from whosin.release.engines import DuckDB, Engine, Spark
 from whosin.release.pricing import Offer
@@ -87,6 +88,7 @@ class Scenario:
 
 def load_scenario(path: str | Path) -> Scenario:
     """Read a scenario file."""
+    needs("release")
     file = Path(path)
     data = read_toml(file, file.name)
     return read_scenario(data, file.parent, title=file.stem)

@@ -17,10 +17,11 @@ from dataclasses import replace
 from typing import Any
 
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, ScanFailed, WhosinError
+from whosin.errors import BudgetRefused, InvalidInput, WhosinError
 from whosin.ledger import Debit, Ledger, Standing, refusal, units
 from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Charge, Cost
+from whosin.ledger.halting import drawn, stands
 from whosin.ledger.names import read_name
 from whosin.ledger.registration import copied
 from whosin.release.answer import Answer, Release
@@ -186,7 +187,9 @@ class Session:
 
         Raises:
             BudgetRefused: the batch does not fit; nothing was spent.
-            ScanFailed: the engine failed; the debits of this request stand and can be used again.
+            ScanFailed: the engine failed; the debits of this request stand, and once the curator
+                has resumed the dataset they can be used again.
+            SourceChanged: so does this, and nothing has to be resumed.
         """
         asked = asked_of(queries)
         offers = self._resumed(asked, share, split, noise)
@@ -212,11 +215,11 @@ class Session:
             for place, offer in enumerate(offers)
         }
         self._fix_universe(charges.values())
-        self._begun = [offer.charge for offer in offers]
+        before, self._begun = self._begun, [offer.charge for offer in offers]
         try:
             return self.ledger.debits(self.dataset, charges)
         except BudgetRefused:
-            self._begun = []
+            self._begun = before
             raise
         except BaseException as error:
             try:
@@ -242,7 +245,7 @@ class Session:
 
     @property
     def _stands(self) -> str:
-        return f"the debit stands; request {self.request} continues without paying again"
+        return stands(self.request)
 
     def _resumed(
         self, queries: Sequence[Query], share: object, split: str, noise: str
@@ -271,16 +274,16 @@ class Session:
         return self.release(query, share=share, noise=noise)[0]
 
     def _answer(self, debit: Debit, offer: Offer, watch: Watch | None) -> Answer:
-        drawn, stored = None, None if debit.answer is None else json.loads(debit.answer)
+        found, stored = None, None if debit.answer is None else json.loads(debit.answer)
         if stored is None:
-            drawn = self._drawn(offer, watch)
+            found = self._drawn(debit, offer, watch)
             try:
-                stored = self.ledger.store(debit, drawn)
+                stored = self.ledger.store(debit, found)
             except BaseException as error:
                 if self._unanswered(debit):
-                    offer.query.publish(self.table, drawn, None)
+                    offer.query.publish(self.table, found, None)
                 raise named(error, self._stands) from None
-        missing = offer.query.publish(self.table, drawn, stored)
+        missing = offer.query.publish(self.table, found, stored)
         if missing is not None:
             self._note(missing)
         return _answered(debit.body, stored, offer.noise, self.plan.relation)
@@ -288,25 +291,19 @@ class Session:
     def _unanswered(self, debit: Debit) -> bool:
         """Whether the ledger is known to have no answer: a failed store may have stored it."""
         try:
-            return debit.request not in self.ledger.requests(
-                self.dataset, debit.request, answered=True
-            )
+            return debit.request in self.ledger.unanswered(self.dataset, debit.request)
         except WhosinError:
             return False
 
-    def _drawn(self, offer: Offer, watch: Watch | None) -> dict[str, Any]:
-        """Scan and draw. The engine's words may quote rows, so they are not repeated, not even as a
-        context."""
-        failure: BaseException
-        try:
+    def _drawn(self, debit: Debit, offer: Offer, watch: Watch | None) -> dict[str, Any]:
+        """Scan and draw; a failure halts the dataset."""
+
+        def draw() -> dict[str, Any]:
             progress = watch(offer.query.title) if watch is not None else None
             data = dict(offer.query.answer(self.table, offer, progress))
             return {**data, "noise": offer.noise}
-        except KeyboardInterrupt:
-            failure = KeyboardInterrupt(f"interrupted: {self._stands}")
-        except Exception:
-            failure = ScanFailed(f"the engine failed: {self._stands}")
-        raise failure
+
+        return drawn(self.ledger, debit, self.request, draw)
 
     def _paid(self) -> set[str]:
         """The requests of this session that were debited before."""

@@ -8,6 +8,7 @@ from typing import Any
 from unicodedata import normalize
 
 from whosin.errors import InvalidInput
+from whosin.extras import needs
 from whosin.release.casts import usable
 from whosin.release.domains import Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
@@ -52,6 +53,7 @@ class Table:
         name: str | None = None,
         engine: Engine | None = None,
     ) -> None:
+        needs("release")
         given = {"rows": rows, "groups": groups}
         self.stated = frozenset(field for field, value in given.items() if value is not None)
         self.rows, self.groups = (

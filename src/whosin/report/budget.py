@@ -16,6 +16,8 @@ STATES = {
     "closed": "closed: no further answers",
     "complete": "complete: it had a release that allows no other",
 }
+NAMED = ("registered", "amended", "halted", "resumed", "closed")
+"""Kinds of entries that say what they are."""
 
 
 def standing_card(standing: Standing) -> list[Section]:
@@ -47,7 +49,22 @@ def _money(standing: Standing) -> list[str]:
         rho = gaussian if standing.budget.rho else ""
         lines.append(f"Left: ε = {standing.spendable:.6g}{rho}.{alone}")
     lines.append(f"State: {STATES[standing.state]}.")
-    return lines
+    return [*lines, *_halts(standing)]
+
+
+def _halts(standing: Standing) -> list[str]:
+    """That an engine failed, where one did, and what follows."""
+    if not standing.halts and not standing.halted:
+        return []
+    times = "once" if standing.halts == 1 else f"{standing.halts} times"
+    now = (
+        ": nothing is answered until its curator has looked, and lets it go on with whosin "
+        "ledger resume."
+        if standing.halted
+        else "; its curator let it go on."
+    )
+    word = "Halted" if standing.halted else "It was halted"
+    return [f"{word}{now} An engine failed after a debit {times}."]
 
 
 def _whose(standing: Standing) -> list[str]:
@@ -93,7 +110,7 @@ def history_line(standing: Standing) -> str:
 
 def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
     """(number, when, who, what, cost) of an entry."""
-    what = entry.kind if entry.kind in ("registered", "amended", "closed") else ""
+    what = entry.kind if entry.kind in NAMED else ""
     cost = ""
     if entry.kind == "debit":
         what = _question(entry)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput
+from whosin.extras import needs
 from whosin.notions.chain_plans import ChainPlan
 from whosin.references import THEOREMS
 from whosin.report.plot import Curve
@@ -20,6 +21,7 @@ COLOURS = ["#1b6ca8", "#c44536", "#3a7d44", "#888888"]
 
 def check_path(path: Path) -> None:
     """Refuse a file that could not be written, before any work is done."""
+    needs("charts")
     if path.suffix.lower() not in SUFFIXES:
         raise InvalidInput("--save", "a file ending in .html, .svg or .png", path.name)
     if not path.resolve().parent.is_dir():

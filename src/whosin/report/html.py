@@ -10,6 +10,7 @@ from typing import Any
 
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput
+from whosin.extras import needs
 from whosin.references import THEOREMS
 from whosin.release import Answer, Release
 from whosin.report import card, charts
@@ -41,6 +42,7 @@ def check_path(path: Path | None) -> None:
     """Refuse a file that could not be written, before anything is spent."""
     if path is None:
         return
+    needs("charts")
     if path.suffix.lower() not in (".html", ".htm"):
         raise InvalidInput("--report", "a file ending in .html", path.name)
     if not path.resolve().parent.is_dir():
@@ -56,6 +58,7 @@ def save_report(title: str, plan: Plan, release: Release, path: Path) -> None:
 
 def release_report(title: str, plan: Plan, release: Release) -> str:
     """What was asked, whom it protects from whom, the answers, the ledger, the theorems."""
+    needs("charts")
     bounds = getattr(plan.family, "bounds", (0, 1))
     beliefs = charts.belief_chart(
         card.curves(plan), (float(bounds[0]), float(bounds[1])), "How sure anyone can become"

@@ -6,6 +6,7 @@ from functools import singledispatch
 from html import escape
 
 from whosin.calibration import Plan
+from whosin.extras import installed
 from whosin.ledger import Standing
 from whosin.notions import Level, Notion
 from whosin.references import THEOREMS
@@ -27,11 +28,14 @@ def html(thing: object) -> str:
 
 @html.register
 def _(plan: Plan) -> str:
-    bounds = getattr(plan.family, "bounds", (0, 1))
-    beliefs = charts.belief_chart(
-        card.curves(plan), (float(bounds[0]), float(bounds[1])), "How sure anyone can become"
-    )
-    return _block(sections(card.card(plan)), drawing(beliefs), _reasons(plan.theorems))
+    parts = [sections(card.card(plan))]
+    if installed("charts"):
+        bounds = getattr(plan.family, "bounds", (0, 1))
+        beliefs = charts.belief_chart(
+            card.curves(plan), (float(bounds[0]), float(bounds[1])), "How sure anyone can become"
+        )
+        parts.append(drawing(beliefs))
+    return _block(*parts, _reasons(plan.theorems))
 
 
 @html.register
@@ -71,7 +75,7 @@ def _(standing: Standing) -> str:
 
 @html.register
 def _(answer: Answer) -> str:
-    chart = answer_chart(answer)
+    chart = answer_chart(answer) if installed("charts") else None
     return _block(
         f"<h3>{escape(answer.title)}</h3>",
         f"<p>{escape(cost_words(answer.cost))}; {escape(answer.noise)}</p>",

@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 from whosin.errors import TooLarge
 
-PROC = Path("/proc")
+MEMBERSHIPS = Path("/proc/self/cgroup")
 GROUPS = Path("/sys/fs/cgroup")
-UNKNOWN = 4 << 30
 ALWAYS = 256 << 20  # what work may take on any machine: nobody is asked about less
 
 
 def available() -> int:
-    """Bytes of memory that work may take: what the system can give, and the limits of this
-    process's control groups leave, less a fifth for everything else."""
-    free = min([_system(), *_groups()])
+    """Bytes of memory that work may take: what the system can give without swapping, and the limits
+    of this process's control groups leave, less a fifth for everything else."""
+    import psutil
+
+    free = min([int(psutil.virtual_memory().available), *_groups()])
     return max(free * 4 // 5, ALWAYS)
-
-
-def _system() -> int:
-    """What can be had without swapping: caches count as free."""
-    try:
-        for line in (PROC / "meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) << 10
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return UNKNOWN
 
 
 def _groups() -> list[int]:
     """What is left to each control group that this process is in, from its own up to the root."""
     try:
-        lines = (PROC / "self" / "cgroup").read_text().splitlines()
+        lines = MEMBERSHIPS.read_text().splitlines()
     except OSError:
         return []
     left = []

@@ -17,7 +17,9 @@ def demo(
 ) -> None:
     """Plan, price and release statistics of a generated hospital, with a report and a ledger."""
     from whosin.errors import InvalidInput
+    from whosin.extras import needs
 
+    needs("release", "charts")
     if keep is None:
         with TemporaryDirectory(prefix="whosin-demo-") as folder:
             _tell(Path(folder), json=json, kept=False)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from whosin.release.scenario import Scenario
 
 app = typer.Typer(
-    help="Keep a durable budget for datasets: create, show, verify, export, upgrade, close.",
+    help="Keep a durable budget: create, amend, show, verify, export, upgrade, resume, close.",
     no_args_is_help=True,
 )
 
@@ -209,6 +209,18 @@ def upgrade(ledger: Where, json: Json = False) -> None:
         print(
             f"The ledger went from format {before} to {after}; {datasets} verified and carried on."
         )
+
+
+@app.command()
+def resume(ledger: Where, dataset: Dataset, json: Json = False) -> None:
+    """Let a dataset go on that was halted because an engine failed after a debit.
+
+    Look first why it failed (memory, disk, a damaged file): whether it fails can depend on one
+    person's rows, and each failure tells whoever asked a little that no debit paid for.
+    """
+    with _open(ledger) as opened:
+        opened.resume(dataset)
+        _show(opened, [dataset], json=json)
 
 
 @app.command()

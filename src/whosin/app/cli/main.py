@@ -68,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         BudgetRefused,
         Interrupted,
         MechanismFailed,
+        MissingExtra,
         ScanFailed,
         StoreFailed,
         WhosinError,
@@ -85,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), 130)
     except (BrokenHistory, BudgetRefused) as error:
         return _fail(str(error), 1)
-    except (MechanismFailed, ScanFailed, StoreFailed) as error:
+    except (MechanismFailed, MissingExtra, ScanFailed, StoreFailed) as error:
         return _fail(str(error), 3)
     except WhosinError as error:
         return _fail(str(error), 2)

@@ -11,9 +11,6 @@ import typer
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
-
-    from uvicorn import Server
 
     from whosin.app.web.settings import Settings
 
@@ -64,6 +61,7 @@ def serve(
     """
     from whosin.app.cli.output import print_json
     from whosin.errors import InvalidInput
+    from whosin.extras import needs
 
     if not folder.is_dir():
         raise InvalidInput("--folder", "an existing folder", folder.name)
@@ -86,6 +84,7 @@ def serve(
         else:
             print(f"{remove_user} has no token any longer.")
         return
+    needs("web")
     for field, value, least, most in (
         ("--upload-limit", upload_limit, 1, 100_000),
         ("--scan-minutes", scan_minutes, 0.1, 10_000),
@@ -99,7 +98,8 @@ def serve(
         scan_seconds=scan_minutes * 60,
         scan_memory=scan_memory << 20,
     )
-    make_server = _server()
+    from whosin.app.web.server import make_server
+
     with _listen(host, port) as listening:
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{listening.getsockname()[1]}/"
@@ -170,12 +170,3 @@ def _listen(host: str, port: int) -> socket.socket:
 def _other(port: int) -> int:
     """A port to try instead of one that others have."""
     return port + 1 if 1024 <= port < 65535 else 8321
-
-
-def _server() -> Callable[[Settings], Server]:
-    """What makes the server; a missing extra is said before an address is."""
-    try:
-        from whosin.app.web.server import make_server
-    except ImportError:
-        raise OSError("the page needs more packages: pip install 'whosin[web]'") from None
-    return make_server

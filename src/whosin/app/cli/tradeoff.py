@@ -47,9 +47,11 @@ def tradeoff(
     from whosin.app.cli.output import print_json
     from whosin.distortion import NOTIONS, best, stated_threshold, structure
     from whosin.errors import InvalidInput, UnknownName
+    from whosin.extras import needs
     from whosin.report import charts
     from whosin.report import tradeoff as text
 
+    needs("tradeoff")
     if save is not None:
         charts.check_path(save)
     if notion is not None and notion not in NOTIONS:

@@ -24,6 +24,7 @@ from whosin.isolation.messages import place
 STATUS: tuple[tuple[type[errors.WhosinError], int], ...] = (
     (errors.BudgetRefused, 409),
     (errors.BrokenHistory, 409),
+    (errors.MissingExtra, 501),
     (errors.ScanFailed, 503),
     (errors.StoreFailed, 503),
     (errors.TooLarge, 413),
@@ -65,7 +66,7 @@ def install(app: FastAPI) -> None:
     def _library(request: Request, error: errors.WhosinError) -> JSONResponse:
         unexpected = getattr(error, "unexpected", None)
         if unexpected is not None:
-            log(unexpected)
+            log(f"internal error: {unexpected}")
             return JSONResponse(body(None, INTERNAL), 500)
         status = next((code for kind, code in STATUS if isinstance(error, kind)), 422)
         field = getattr(error, "place", None) or getattr(error, "field", None)
@@ -86,12 +87,12 @@ def install(app: FastAPI) -> None:
 
 def log_unexpected(error: Exception) -> None:
     """Kind and place on standard error; the words may quote rows and stay out."""
-    log(" at ".join(place(error)))
+    log(f"internal error: {' at '.join(place(error))}")
 
 
 def log(what: str) -> None:
     """A line on standard error."""
-    print(f"whosin: internal error: {what}", file=sys.stderr)
+    print(f"whosin: {what}", file=sys.stderr)
 
 
 def _sentence(text: str) -> str:

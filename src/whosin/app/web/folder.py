@@ -18,6 +18,7 @@ from unicodedata import normalize
 
 from whosin.app.web.failures import Refused
 from whosin.errors import InvalidInput, UnknownName, WhosinError
+from whosin.extras import installed
 from whosin.isolation import readers
 from whosin.ledger.binding import Binding, Bound
 from whosin.release import DuckDB
@@ -41,7 +42,7 @@ def databases(folder: Path) -> dict[str, Path]:
     """The tables of databases, as `database.duckdb::table`; a database that cannot be read, because
     another program writes to it, has none."""
     found = sorted(path for path in _files(folder) if path.suffix.lower() in DATABASES)
-    if not found:
+    if not found or not installed("release"):
         return {}
     listed: dict[str, Path] = {}
     with DuckDB() as engine:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from dataclasses import fields
 from fractions import Fraction
@@ -18,33 +16,17 @@ PARTS = ("adversary", "target", "table", "domains", "ledger", "budget")
 
 def toml_text(data: Mapping[str, Any]) -> str:
     """The scenario as TOML; reading it gives the same keys and values."""
-    lines = [f"title = {_toml(data['title'])}"] if "title" in data else []
-    for part in PARTS:
-        if data.get(part):
-            lines += ["", f"[{part}]", *_pairs(data[part])]
-    for query in data.get("queries", ()):
-        lines += ["", "[[queries]]", *_pairs(query)]
-    return "\n".join(lines).lstrip("\n") + "\n"
+    import tomli_w
+
+    known = {key: data[key] for key in ("title", *PARTS, "queries") if key in data}
+    return tomli_w.dumps(_given(known))
 
 
-def _pairs(table: Mapping[str, Any]) -> list[str]:
-    return [f"{_key(key)} = {_toml(value)}" for key, value in table.items() if value is not None]
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml(key)
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_toml(each) for each in value)}]"
+def _given(value: Any) -> Any:
+    """The same without what is left out, which TOML has no word for."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(_pairs(value)) + " }" if value else "{}"
-    return repr(value)
+        return {key: _given(each) for key, each in value.items() if each is not None}
+    return [_given(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str:

@@ -22,6 +22,7 @@ from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, has_ledger
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError
+from whosin.extras import needs
 from whosin.ledger import Ledger, Standing, refusal
 from whosin.ledger.budget import Budget
 from whosin.release import QUERIES, Offer, Release, Session, Table
@@ -90,14 +91,17 @@ def plan_of(
 
 def full_data(settings: Settings, body: ScenarioBody) -> dict[str, Any]:
     """The keys of a scenario file, with the server's ledger, for a person to keep."""
+    return data(body) | {"ledger": {"url": ledger_place(settings)}}
+
+
+def ledger_place(settings: Settings) -> str:
+    """Where the server's ledger is, as seen from the served folder, without a password."""
     where = settings.ledger
     if "://" not in where:
         path, home = Path(where).resolve(), settings.folder.resolve()
-        where = str(path.relative_to(home) if path.is_relative_to(home) else path)
-    else:
-        with Ledger(where, create=False) as ledger:
-            where = ledger.name  # without a password
-    return data(body) | {"ledger": {"url": where}}
+        return str(path.relative_to(home) if path.is_relative_to(home) else path)
+    with Ledger(where, create=False) as ledger:
+        return ledger.name
 
 
 @contextmanager
@@ -105,6 +109,7 @@ def opened(
     settings: Settings, body: ScenarioBody, visitor: Visitor
 ) -> Iterator[tuple[Scenario, Table]]:
     """A scenario and its table, checked by its schema."""
+    needs("release")
     given = data(body)
     with at("table.source"):
         folder.find_table(settings.folder, body.table.source, visitor.tables(settings))

@@ -44,6 +44,7 @@ REFUSALS = {
     413: "too large",
     422: "a field is wrong; the message says which values are accepted",
     429: "busy",
+    501: "packages are missing; the message says which extra brings them",
     503: "the engine or the ledger's store failed",
 }
 ABOUT = """The steps of the page as JSON routes, for notebooks and programs.

@@ -60,7 +60,8 @@ class Visitor:
 
     def sees(self, entry: Entry) -> bool:
         """Whether an entry may be shown: what is about nobody's request, or about one's own."""
-        return self.curator or entry.request is None or entry.body.get("who") == self.name
+        public = entry.request is None and entry.kind != "halted"
+        return self.curator or public or entry.body.get("who") == self.name
 
 
 def has_ledger(settings: Settings) -> bool:

@@ -20,24 +20,21 @@ from pydantic import BaseModel
 from whosin.app.web.failures import Refused
 from whosin.app.web.fair_queue import FairQueue
 from whosin.app.web.settings import Settings
+from whosin.extras import installed
 from whosin.isolation import Limits, Nursery
 
 QUICK = Limits(30.0, 1 << 30, "the command takes more than the page", processor=8.0)
 SCANS = 2
-MODULES = (
-    "whosin.app.web.server",
-    "altair",
-    "flint",
-    "highspy",
-    "ibis.backends.duckdb",
-    "pyarrow.dataset",
-    "pyarrow.csv",
-    "vl_convert",
-    "whosin.report.html",
-)
-"""Not opendp: it starts threads, and a process with threads cannot fork safely."""
+MODULES = {
+    "web": ("whosin.app.web.server", "flint", "whosin.report.html"),
+    "charts": ("altair", "vl_convert"),
+    "release": ("ibis.backends.duckdb", "pyarrow.dataset", "pyarrow.csv"),
+    "tradeoff": ("highspy",),
+}
+"""What tasks begin with, by extra. Not opendp: it starts threads, and a process with threads cannot
+fork safely."""
 
-SHARED = Nursery(MODULES)
+SHARED = Nursery([each for extra in MODULES if installed(extra) for each in MODULES[extra]])
 """One for all servers of this process: a task carries its settings."""
 
 
@@ -59,13 +56,20 @@ class Work:
         """A task that scans a table."""
         return self._run(self.scan_turns, self.scan_limits, who, task, given)
 
+    def always(self, task: Callable[..., Any], *given: Any) -> Any:
+        """A quick task that has to be done whoever waits, and however many do."""
+        return self._done(QUICK, task, given)
+
     def _run(
         self, turns: FairQueue, limits: Limits, who: str, task: Callable[..., Any], given: Any
     ) -> Any:
         with turns.turn(who):
-            kind, *found = self.nursery.run(
-                perform, task.__module__, task.__qualname__, given, limits=limits
-            )
+            return self._done(limits, task, given)
+
+    def _done(self, limits: Limits, task: Callable[..., Any], given: Any) -> Any:
+        kind, *found = self.nursery.run(
+            perform, task.__module__, task.__qualname__, given, limits=limits
+        )
         if kind == "refused":
             raise Refused(*found)
         return found[0]
@@ -79,6 +83,11 @@ def quick(request: Request, task: Callable[..., Any], *given: Any) -> Any:
 def scan(request: Request, task: Callable[..., Any], *given: Any) -> Any:
     """A task that scans, for a request."""
     return _work(request).scan(person(request), task, *given)
+
+
+def always(request: Request, task: Callable[..., Any], *given: Any) -> Any:
+    """A quick task that nobody can keep from being done."""
+    return _work(request).always(task, *given)
 
 
 def person(request: Request) -> str:

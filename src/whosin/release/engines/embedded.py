@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput
+from whosin.extras import needs
 from whosin.release.engines.arrow_validation import require_sound
 from whosin.release.engines.base import (
     Progress,
@@ -46,6 +47,7 @@ class DuckDB:
         spill: object = None,
         views: bool = False,
     ) -> None:
+        needs("release")
         if not isinstance(views, bool):
             raise InvalidInput("views", "true or false", repr(views)[:80])
         self._views, self._settings = views, _settings(memory, threads)

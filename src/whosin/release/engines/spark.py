@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.extras import needs
 from whosin.release.engines.base import (
     POLL,
     Progress,
@@ -71,19 +72,15 @@ class Spark:
         settings: dict[str, str] | None = None,
         spill: object = None,
     ) -> None:
+        needs("release", "spark")
+        import ibis
+
         if not isinstance(master, str):
             raise InvalidInput("master", "a master URL such as local[*]", repr(master)[:80])
         local = session is None and master.startswith("local")
         if spill is not None and not local:
             accepted = "left out with a cluster, whose workers have settings of their own"
             raise InvalidInput("spill", accepted, "a folder")
-        try:
-            import ibis
-            import pyspark  # noqa: F401
-        except ImportError:
-            raise Unsupported(
-                "Spark needs the package pyspark: pip install 'whosin[spark]'"
-            ) from None
         self._own, self._handler = session is None, signal.getsignal(signal.SIGINT)
         self._folder = SpillFolder(spill) if local else None
         settings = dict(settings or {})

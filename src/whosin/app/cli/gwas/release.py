@@ -108,12 +108,15 @@ def release(
 
 def _check_files(files: list[Path]) -> None:
     from whosin.errors import InvalidInput
+    from whosin.extras import needs
 
     for path in files:
         if path.suffix not in (".tsv", ".html"):
             raise InvalidInput("--save", "a file ending in .tsv or .html", path.name)
         if not path.resolve().parent.is_dir():
             raise InvalidInput("--save", "in a folder that exists", str(path))
+        if path.suffix == ".html":
+            needs("charts")
 
 
 def _threshold(significance: str) -> float:

@@ -14,6 +14,7 @@ from whosin.app.web.failures import Refused, at
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, visitor_of
 from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong
+from whosin.extras import needs
 from whosin.release import DuckDB
 
 router = APIRouter(tags=["files"], route_class=BoundedRoute)
@@ -108,6 +109,7 @@ BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "b
 )
 async def upload_file(request: Request, name: FileName) -> File:
     """Bring a table into the folder: the body is the file. No file is replaced."""
+    needs("release")
     settings = settings_of(request)
     if not settings.register or not visitor_of(request, settings).curator:
         raise Refused(409, "this server takes no files; ask whoever runs it", "name")

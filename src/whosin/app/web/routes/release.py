@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,17 +14,20 @@ from whosin import documents
 from whosin.app.cli.output import plain
 from whosin.app.web import folder, outputs, scenario_files, scenarios, shapes, work
 from whosin.app.web.bodies import BoundedRoute
-from whosin.app.web.failures import Refused, at
+from whosin.app.web.failures import Refused, at, log
 from whosin.app.web.models import ReleaseBody, ScenarioBody, TextBody, data
 from whosin.app.web.routes.files import FileName, settings_of
 from whosin.app.web.routes.plan import Section, sections
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, visitor_of
-from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, ScanFailed, TookTooLong
+from whosin.extras import needs
 from whosin.ledger import units
 from whosin.ledger.charge import Cost
+from whosin.ledger.halting import halted_by
 from whosin.release import Answer, Release
 from whosin.release.scenario import Scenario
+from whosin.release.table import dataset_name
 from whosin.report import card
 from whosin.report.budget import standing_card
 from whosin.report.html import release_report
@@ -109,20 +110,28 @@ def make_release(request: Request, body: ReleaseBody) -> Made:
     settings = settings_of(request)
     visitor = visitor_of(request, settings)
     work.quick(request, checked, settings, body, visitor)
-    with outputs.reserved(settings.folder, body.scenario), _continued():
-        return work.scan(request, released, settings, body, visitor)  # type: ignore[no-any-return]
+    with outputs.reserved(settings.folder, body.scenario):
+        try:
+            return work.scan(request, released, settings, body, visitor)  # type: ignore[no-any-return]
+        except (Crashed, OutOfMemory, TookTooLong) as error:
+            words = work.always(request, stopped, settings, body, visitor)
+            if words is None:
+                raise
+            log(f"{dataset_name(body.scenario.table.source)!r} is halted: {error}")
+    raise ScanFailed(words)
 
 
-@contextmanager
-def _continued() -> Iterator[None]:
-    """Say what stands when a process was stopped or crashed."""
-    try:
-        yield
-    except (Crashed, OutOfMemory, TookTooLong) as error:
-        if not hasattr(error, "unexpected"):
-            stands = "what was debited stands, and the same id continues without paying again"
-            error.args = (f"{error}; {stands}",)
-        raise
+def stopped(settings: Settings, body: ReleaseBody, visitor: Visitor) -> str | None:
+    """The task: halt a dataset whose process was stopped or crashed after its debit, since that may
+    depend on the rows; what to tell people then, which says no more than of any other failure."""
+    dataset = dataset_name(body.scenario.table.source)
+    if scenarios.standing_of(settings, dataset) is None:
+        return None
+    with visitor.ledger(settings, create=False) as ledger:
+        waiting = ledger.unanswered(dataset, f"{body.request}/")
+        if not waiting:
+            return None
+        return str(halted_by(ledger, dataset, min(waiting), body.request))
 
 
 def checked(settings: Settings, body: ReleaseBody, visitor: Visitor) -> None:
@@ -149,6 +158,7 @@ def report_release(request: Request, body: ReleaseBody) -> Response:
 
 def reported(settings: Settings, body: ReleaseBody, visitor: Visitor) -> str:
     """The task."""
+    needs("charts")
     with_plan, made = scenarios.stored(settings, body.scenario, body.request, visitor)
     return release_report(with_plan.title, with_plan.plan, made)
 
@@ -168,9 +178,9 @@ def csv_release(
 
 def answer_csv(settings: Settings, body: ReleaseBody, visitor: Visitor, answer: int) -> bytes:
     """The task."""
+    _, made = scenarios.stored(settings, body.scenario, body.request, visitor)
     from pyarrow import csv
 
-    _, made = scenarios.stored(settings, body.scenario, body.request, visitor)
     out = io.BytesIO()
     csv.write_csv(_answer(made, answer).to_arrow(), out)
     return out.getvalue()

@@ -1,0 +1,164 @@
+"""A process that fails after its debit, on a server: one refusal, until a curator looks."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import pytest
+
+from web_faults import crashing_scan, failing_scan, waiting_scan, with_fault
+from web_server import ONE, problem, program, served
+from whosin.app.web.failures import Refused
+from whosin.app.web.server import running
+from whosin.app.web.settings import Settings
+from whosin.app.web.visitors import Visitor
+from whosin.app.web.work import Work
+from whosin.isolation import limits
+from whosin.ledger import Entry, Ledger, verify
+
+SECRET = "patient 4711 is Ann"
+BODY = {"scenario": {**ONE, "budget": {"share": "1/4"}}, "request": "will-fail"}
+
+
+@pytest.fixture
+def hospital(tmp_path):
+    return served(tmp_path)
+
+
+@pytest.fixture
+def server(hospital):
+    with running(hospital) as url, program(url) as client:
+        yield client
+
+
+def is_halted(client: httpx.Client, hospital: Settings) -> None:
+    """It refuses everything that is not stored, on every route, and nothing more is debited."""
+    for request in (BODY["request"], "another-one"):
+        words = problem(client.post("/api/release", json={**BODY, "request": request}), 409)
+        assert words.startswith("dataset 'hospital' is halted")
+    assert client.post("/api/price", json=BODY["scenario"]).json()["refusal"] == words
+    [shown] = client.get("/api/ledger").json()["datasets"]
+    assert shown["standing"]["state"] == "halted" and shown["standing"]["halts"] == 1
+    assert any(line.startswith("Halted: ") for line in shown["card"][0]["lines"])
+    history = client.get("/api/ledger/history", params={"dataset": "hospital"}).json()
+    assert history["whole"] and history["entries"][-1][3] == "halted"
+    with Ledger(hospital.ledger) as ledger:
+        assert f"{BODY['request']}/0" in verify(ledger, "hospital").unanswered
+
+
+def goes_on(client: httpx.Client, hospital: Settings) -> None:
+    with Ledger(hospital.ledger) as ledger:
+        before = ledger.resume("hospital").debits
+    assert client.post("/api/release", json=BODY).status_code == 200
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.standing("hospital").debits == before
+        assert verify(ledger, "hospital").unanswered == ()
+
+
+def too_large(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """The process is found to hold too much as soon as it scans."""
+    mark = folder / "scanning"
+
+    def held(_: int) -> int:
+        if not mark.exists():
+            return 0
+        mark.unlink()
+        return 1 << 60
+
+    patch.setattr(limits, "_held", held)
+    with_fault(patch, waiting_scan, str(folder))
+
+
+def too_slow(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """The deadline comes as soon as it scans."""
+    mark = folder / "scanning"
+
+    def monotonic() -> float:
+        if not mark.exists():
+            return time.monotonic()
+        mark.unlink()
+        return time.monotonic() + 1e6
+
+    patch.setattr(limits, "time", SimpleNamespace(monotonic=monotonic))
+    with_fault(patch, waiting_scan, str(folder))
+
+
+def crashed(patch: pytest.MonkeyPatch, _: Path) -> None:
+    with_fault(patch, crashing_scan)
+
+
+def failed(patch: pytest.MonkeyPatch, _: Path) -> None:
+    with_fault(patch, failing_scan, SECRET)
+
+
+@pytest.mark.parametrize("fault", [failed, crashed, too_large, too_slow])
+def test_the_words_do_not_say_why(server, hospital, monkeypatch, capfd, fault):
+    """An exception, a crash, too much memory and too much time look the same to whoever asked, and
+    cannot be tried twice; whoever runs the server sees more."""
+    with monkeypatch.context() as patch:
+        fault(patch, hospital.folder)
+        words = problem(server.post("/api/release", json=BODY), 503)
+    assert words == (
+        "the engine failed: the debit stands; dataset 'hospital' is halted until its curator lets "
+        "it go on with whosin ledger resume, and request will-fail then continues without paying "
+        "again"
+    )
+    if fault is crashed:
+        is_halted(server, hospital)
+        goes_on(server, hospital)
+    with Ledger(hospital.ledger) as ledger:
+        standing = ledger.standing("hospital")
+    assert (standing.halts, standing.debits) == (1, 1) and standing.halted == (fault is not crashed)
+    said = "".join(capfd.readouterr())
+    assert SECRET not in said and ("is halted: " in said) == (fault is not failed)
+
+
+def test_a_full_queue_does_not_keep_a_failure_uncounted(server, hospital, monkeypatch):
+    """Whoever has used up all turns cannot get around the halt."""
+    real, priced = Work.quick, []
+
+    def busy(self, *given):
+        if priced:
+            raise Refused(429, "busy")
+        priced.append(True)
+        return real(self, *given)
+
+    with monkeypatch.context() as patch:
+        with_fault(patch, crashing_scan)
+        patch.setattr(Work, "quick", busy)
+        problem(server.post("/api/release", json=BODY), 503)
+    is_halted(server, hospital)
+
+
+def test_what_is_stored_is_still_shown(server, hospital, monkeypatch):
+    answered = {**BODY, "request": "was-answered"}
+    made = server.post("/api/release", json=answered)
+    with monkeypatch.context() as patch:
+        with_fault(patch, crashing_scan)
+        problem(server.post("/api/release", json=BODY), 503)
+    again = server.post("/api/release", json=answered)
+    assert again.status_code == 200 and again.json()["answers"] == made.json()["answers"]
+    is_halted(server, hospital)
+
+
+def test_a_crash_before_any_debit_halts_nothing(server, hospital, monkeypatch):
+    with monkeypatch.context() as patch:
+        with_fault(patch, crashing_scan)
+        patch.setattr(Work, "scan", lambda *_: limits_reached())
+        assert "memory" in problem(server.post("/api/release", json=BODY), 413)
+    assert server.post("/api/release", json=BODY).status_code == 200
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.standing("hospital").halts == 0
+
+
+def limits_reached() -> None:
+    raise limits.Limits(1, 1 << 30).too_large()
+
+
+def test_a_user_is_not_told_whose_scan_failed():
+    entry = Entry("d", 2, "halted", None, {"who": "Ann", "request": "r/0"}, "")
+    assert Visitor("Ann", False).sees(entry) and Visitor("Boss").sees(entry)
+    assert not Visitor("Bob", False).sees(entry)
