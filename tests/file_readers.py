@@ -216,21 +216,21 @@ STUDY = {"s.bed": BED, "s.bim": BIM, "s.fam": FAM}
 TOKENS = {"users": {"ann": "0" * 64, SECRET: "1" * 64}, "curators": ["ann"]}
 _SCENARIOS = tuple(map(str.encode, SCENARIOS))
 READERS = {
-    "channel": Reader("json", wi.Channel.load, _json(CHANNEL, RECORDS), 150_000),
-    "chain": Reader("json", _chain, _json(CHAIN), 120_000),
-    "blocks": Reader("json", _blocks, _json(BLOCKS), 120_000),
-    "prior": Reader("json", _prior, _json(*PRIORS), 150_000),
-    "plan": Reader("json", _plan, _json(*PLANS), 60_000),
-    "scenario": Reader("text", load_scenario, _SCENARIOS, 80_000, "s.toml"),
-    "counts": Reader("text", read_study, (TABLE,), 100_000, "counts.tsv"),
-    "scores": Reader("text", lambda path: _table(path, "member"), (SCORES,), 70_000, "s.csv"),
+    "channel": Reader("json", wi.Channel.load, _json(CHANNEL, RECORDS), 180_000),
+    "chain": Reader("json", _chain, _json(CHAIN), 150_000),
+    "blocks": Reader("json", _blocks, _json(BLOCKS), 150_000),
+    "prior": Reader("json", _prior, _json(*PRIORS), 180_000),
+    "plan": Reader("json", _plan, _json(*PLANS), 30_000),
+    "scenario": Reader("text", load_scenario, _SCENARIOS, 40_000, "s.toml"),
+    "counts": Reader("text", read_study, (TABLE,), 120_000, "counts.tsv"),
+    "scores": Reader("text", lambda path: _table(path, "member"), (SCORES,), 40_000, "s.csv"),
     "audited scores": Reader("text", _audited, (SCORES,), 5_000, "scores.csv"),
     "one run": Reader("text", _one_run, (RUNS,), 5_000, "scores.csv"),
-    "users": Reader("json", _users, _json(TOKENS), 70_000),
-    "bed": Reader("bytes", _study, (BED,), 30_000, "s.bed", STUDY),
-    "bim": Reader("text", _study, (BIM,), 25_000, "s.bim", STUDY),
-    "fam": Reader("text", _study, (FAM,), 25_000, "s.fam", STUDY),
-    "phenotypes": Reader("text", _with_phenotypes, (PHENOTYPES,), 20_000, "people.pheno", STUDY),
+    "users": Reader("json", _users, _json(TOKENS), 90_000),
+    "bed": Reader("bytes", _study, (BED,), 20_000, "s.bed", STUDY),
+    "bim": Reader("text", _study, (BIM,), 15_000, "s.bim", STUDY),
+    "fam": Reader("text", _study, (FAM,), 15_000, "s.fam", STUDY),
+    "phenotypes": Reader("text", _with_phenotypes, (PHENOTYPES,), 10_000, "people.pheno", STUDY),
 }
 """All but those of foreign binary formats (`foreign_files`)."""
 

@@ -119,7 +119,7 @@ def test_numbers_beyond_all_measure_are_answered_at_once(line, capfd):
 
 
 def test_the_soak_has_a_million_files():
-    assert sum(reader.soak for reader in READERS.values()) >= 10**6
+    assert sum(reader.soak for reader in READERS.values()) >= 10**6  # VCF files not counted
 
 
 @pytest.mark.soak

@@ -87,9 +87,7 @@ def is_seen(folder: Path, name: str, seen: Seen) -> bool:
     return bound.holds_rows_of(Binding(bound.binding.entity, source=source))
 
 
-def find(
-    folder: Path, name: str, scenario: bool = False, seen: Seen = None
-) -> Path:
+def find(folder: Path, name: str, scenario: bool = False, seen: Seen = None) -> Path:
     """A file of the folder. Scenario files, which may be about any table, are for who sees all."""
     if scenario:
         known = scenarios(folder) if seen is None else []
