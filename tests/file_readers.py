@@ -15,15 +15,17 @@ from pathlib import Path
 
 import whosin as wi
 from mutants import mutants
-from whosin.app.cli import files, record_priors
 from whosin.app.cli.audit import _of_scores, _table
 from whosin.app.web.users import read_curators, read_users
+from whosin.documents import read_object
 from whosin.errors import WhosinError
 from whosin.gwas import read_study
+from whosin.notions.files import chain_file, measurement
+from whosin.priors.files import on_records
 from whosin.release.scenario import load_scenario
 from whosin.report import card
 
-SECONDS, WALL = 10, 120
+SECONDS, WALL = 10, 600
 """Of computing, and of the clock on a busy machine."""
 LARGEST = 2 << 30
 MOST_FAULTS = 20
@@ -171,11 +173,11 @@ def _json(*values: object) -> tuple[bytes, ...]:
 def _prior(path: Path) -> object:
     """With the number of rows where the file does not say it."""
     try:
-        return record_priors.from_file(path, None, None)
+        return on_records(read_object(path, "file"))
     except WhosinError as error:
-        if "--rows" not in str(error):
+        if getattr(error, "field", None) != "rows":
             raise
-    return record_priors.from_file(path, 2, 2)
+    return on_records(read_object(path, "file"), 2, 2)
 
 
 def _audited(path: Path) -> object:
@@ -201,11 +203,11 @@ def _with_phenotypes(path: Path) -> object:
 
 
 def _chain(path: Path) -> object:
-    return files.chain_file(files.load(path)).mechanism()
+    return chain_file(read_object(path, "file")).mechanism()
 
 
 def _blocks(path: Path) -> object:
-    return files.block_file(files.load(path))
+    return measurement(read_object(path, "file"))
 
 
 def _users(path: Path) -> object:

@@ -19,7 +19,7 @@ from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.exact import Array
 from whosin.gwas.derived import Association, association
-from whosin.gwas.offer import CHI2_STEP, Offer, Question, price
+from whosin.gwas.offer import CHI2_STEP, Question, StudyOffer, price
 from whosin.gwas.reading import instance
 from whosin.gwas.scoring import scores
 from whosin.gwas.sensitivities import RELATIONS
@@ -32,7 +32,7 @@ from whosin.ledger.names import read_name
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class StudyRelease:
     """What is published. Everything here may be shown.
 
     Attributes:
@@ -42,7 +42,7 @@ class Release:
         dataset: the study's name in the ledger.
     """
 
-    offer: Offer
+    offer: StudyOffer
     snps: Snps
     places: Array
     numbers: Array
@@ -67,7 +67,7 @@ def publish(
     ledger: Ledger,
     dataset: str,
     request: str | None = None,
-) -> Release:
+) -> StudyRelease:
     """Choose SNPs and publish numbers about them, paid from a ledger.
 
     Raises:
@@ -97,7 +97,8 @@ def publish(
     places = np.array(answer["places"], dtype=np.int64)
     noisy = np.array(answer["noisy"], dtype=np.int64).reshape(question.size, -1)
     numbers = noisy * float(offered.step)
-    return Release(offered, study.snps.take(places), places, numbers, study.snps, name, key)
+    chosen = study.snps.take(places)
+    return StudyRelease(offered, chosen, places, numbers, study.snps, name, key)
 
 
 def account(ledger: Ledger, dataset: str, relation: str) -> str:
@@ -116,7 +117,7 @@ def _paid(ledger: Ledger, name: str, request: str) -> bool:
     return read_name(request, "request") in ledger.requests(name, request)
 
 
-def choose(offered: Offer, table: Array) -> Array:
+def choose(offered: StudyOffer, table: Array) -> Array:
     """Draw the places of the SNPs that are published, best first: what the offer prices."""
     asked = offered.question
     values = scores(asked.score, table, asked.relation, asked.threshold)
@@ -132,7 +133,7 @@ def _named(question: Question, study: Study) -> Array:
     return np.array([places[name] for name in question.named], dtype=np.int64)
 
 
-def _noisy(offered: Offer, table: Array) -> list[list[int]]:
+def _noisy(offered: StudyOffer, table: Array) -> list[list[int]]:
     """The numbers of the chosen SNPs, in steps, with exact noise."""
     if offered.question.numbers == "nothing":
         return []

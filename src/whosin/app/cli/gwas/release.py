@@ -19,8 +19,8 @@ from whosin.app.cli.gwas.shared import (
 )
 
 if TYPE_CHECKING:
-    from whosin.gwas.offer import Offer
-    from whosin.gwas.release import Release
+    from whosin.gwas.offer import StudyOffer
+    from whosin.gwas.release import StudyRelease
 
 
 def release(
@@ -132,7 +132,7 @@ def _threshold(significance: str) -> float:
     return float(chdtri(1, value))
 
 
-def _data(offered: Offer, made: Release | None = None) -> dict[str, object]:
+def _data(offered: StudyOffer, made: StudyRelease | None = None) -> dict[str, object]:
     from whosin.report.gwas_tables import release_rows
 
     asked = offered.question
