@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from whosin.calibration import Plan, Target
+from whosin.errors import InvalidInput
 from whosin.families import Family
 from whosin.release import QUERIES
 
@@ -15,10 +16,14 @@ PARTS = ("adversary", "target", "table", "domains", "ledger", "budget")
 
 
 def toml_text(data: Mapping[str, Any]) -> str:
-    """The scenario as TOML; reading it gives the same keys and values."""
+    """The scenario as TOML, without its empty parts; reading it gives the same keys and values."""
     import tomli_w
 
-    known = {key: data[key] for key in ("title", *PARTS, "queries") if key in data}
+    known = {
+        key: data[key]
+        for key in ("title", *PARTS, "queries")
+        if key in data and (key == "title" or data[key])
+    }
     return tomli_w.dumps(_given(known))
 
 
@@ -26,7 +31,11 @@ def _given(value: Any) -> Any:
     """The same without what is left out, which TOML has no word for."""
     if isinstance(value, Mapping):
         return {key: _given(each) for key, each in value.items() if each is not None}
-    return [_given(each) for each in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        if None in value:
+            raise InvalidInput("a list", "without null, for which TOML has no word", None)
+        return [_given(each) for each in value]
+    return value
 
 
 def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str:
