@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from whosin.isolation.child import PID
 
 MOST_TASKS = 500
 """Of one process."""
+FIRST = 300.0
+"""Seconds for a process to begin."""
 UNLIMITED = Limits(1e6, 1 << 40)
 
 
@@ -57,7 +60,7 @@ class KeptNursery:
     """Runs one task at a time; safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._nursery = Nursery([*MODULES, "kept_nursery"])
+        self._nursery = Nursery([*chain.from_iterable(MODULES.values()), "kept_nursery"])
         self._lock = threading.Lock()
         self._connection: socket.socket | None = None
         self._pid = self._tasks = 0
@@ -89,6 +92,7 @@ class KeptNursery:
             address = str(Path(folder, "tasks"))
             listening.bind(address)
             listening.listen()
+            listening.settimeout(FIRST)
             threading.Thread(target=self._serve, args=[address], daemon=True).start()
             self._connection, _ = listening.accept()
         (self._pid,) = PID.unpack(self._connection.recv(PID.size))
