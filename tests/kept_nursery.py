@@ -113,15 +113,16 @@ class KeptNursery:
     def _wait(self, connection: socket.socket, call: bytes, allowed: Limits) -> Any:
         self._tasks += 1
         end = time.monotonic() + allowed.seconds
-        before, computed = limits._held(self._pid), limits._computed(self._pid)
+        process = limits._Watched(self._pid)
+        before, computed = process.held(), process.computed()
         most = computed + (allowed.processor or inf)
         received = bytearray()
         try:
             connection.sendall(messages.LENGTH.pack(len(call)) + call)
             while not messages.complete(received):
-                if time.monotonic() > end or limits._computed(self._pid) > most:
+                if time.monotonic() > end or process.computed() > most:
                     raise allowed.too_long()
-                held = limits._held(self._pid)
+                held = int(process.held())
                 self.largest = max(self.largest, held)
                 if held - before > allowed.memory:
                     raise allowed.too_large()
@@ -131,7 +132,7 @@ class KeptNursery:
                 if not part:
                     raise Crashed("the process that worked on this ended without an answer")
                 received += part
-            self.slowest = max(self.slowest, limits._computed(self._pid) - computed)
+            self.slowest = max(self.slowest, process.computed() - computed)
         except ConnectionError:
             self._end()
             raise Crashed("the process that worked on this ended without an answer") from None
