@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import whosin as wi
-from whosin.app import reference
+from whosin.app import reference, scenario_schema
 from whosin.families import FAMILIES, read_family
 from whosin.mechanisms import MECHANISMS, Channel
 from whosin.notions import NOTIONS
@@ -19,6 +19,10 @@ ROOT = Path(__file__).parent.parent
 def test_the_reference_page_is_up_to_date():
     """`make reference` writes it."""
     assert (ROOT / "docs" / "reference.md").read_text(encoding="utf-8") == reference.markdown()
+
+
+def test_the_schema_of_scenarios_is_up_to_date():
+    assert (ROOT / "schema" / "scenario.json").read_text("utf-8") == scenario_schema.text()
 
 
 @pytest.mark.parametrize("name", FAMILIES)

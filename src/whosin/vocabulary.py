@@ -1,4 +1,4 @@
-"""The words for who is looking and how sure they may become, as data.
+"""The words of a scenario, for who is looking, how sure they may become and which table, as data.
 
 Contract: a word is one thing, whether it is a key of a scenario file, an option of the command or a
 field of the page. Targets and families name the words that choose them; `calibration.reading` reads
@@ -59,3 +59,40 @@ ADVERSARY = _words(
     ),
 )
 """Who may be looking."""
+
+TABLE = _words(
+    Word("source", "text", "The file, folder or database::table."),
+    Word("entity", "text", 'The column that says whose row it is; "row" for one row a person.'),
+    Word("rows", "whole", "How many rows of an entity count, at most."),
+    Word("groups", "whole", "How many cells of a group-by an entity may be in."),
+    Word("name", "text", "The dataset's name in the ledger; the file's by default."),
+    Word("engine", "text", "duckdb (by default) or spark."),
+    Word("memory", "text", "What DuckDB may hold, such as 4GB; beyond it, it spills."),
+    Word("spill", "text", "The folder to spill to."),
+    Word("master", "text", "Where Spark runs."),
+    Word("views", "flag", "Whether views of a database may be read."),
+)
+"""The table."""
+
+LEDGER = _words(
+    Word("url", "text", "A file, or postgresql://…"),
+    Word("dataset", "text", "The dataset's name in the ledger."),
+)
+"""Where the budget is kept."""
+
+BUDGET = _words(
+    Word("split", "text", "weights, or relative-error."),
+    Word("noise", "text", "laplace, or gaussian under a delta."),
+    Word("share", "number", "The part of the plan's budget for this batch."),
+)
+"""How a batch divides its budget."""
+
+SCENARIO = {
+    "adversary": ADVERSARY,
+    "target": TARGET,
+    "table": TABLE,
+    "ledger": LEDGER,
+    "budget": BUDGET,
+}
+"""The sections of a scenario that have words of their own; beside them are a title, the domains of
+columns and the queries."""

@@ -24,15 +24,8 @@ from whosin.release.session import Session
 from whosin.release.table import Table
 
 KEYS = {
-    "scenario": ("adversary", "target", "table", "domains", "ledger", "budget", "queries", "title"),
-    "adversary": tuple(vocabulary.ADVERSARY),
-    "target": tuple(vocabulary.TARGET),
-    "table": (
-        *("source", "entity", "rows", "groups", "name"),
-        *("engine", "memory", "spill", "master", "views"),
-    ),
-    "ledger": ("url", "dataset"),
-    "budget": ("split", "noise", "share"),
+    "scenario": (*vocabulary.SCENARIO, "domains", "queries", "title"),
+    **{section: tuple(words) for section, words in vocabulary.SCENARIO.items()},
 }
 ENGINES = {"duckdb": ("memory", "spill", "views"), "spark": ("master", "spill")}
 """The engines, with the settings that each has."""
