@@ -14,11 +14,14 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
 
+import isolation_tasks
 import web_fuzz
 from kept_nursery import KeptNursery
 from web_server import served
 from whosin.app.web.server import make_app, running
 from whosin.app.web.settings import Settings
+from whosin.errors import Crashed
+from whosin.isolation import Limits
 
 SLOWEST, PATIENCE = 10.0, 100.0
 """Seconds that an answer may take, in computing and on a busy machine."""
@@ -110,6 +113,14 @@ def nursery():
     found = KeptNursery()
     yield found
     found.close()
+
+
+def test_a_kept_process_works_on_many_tasks(nursery):
+    allowed = Limits(60, 1 << 30)
+    assert [nursery.run(isolation_tasks.add, 1, n, limits=allowed) for n in (1, 2)] == [2, 3]
+    with pytest.raises(Crashed):
+        nursery.run(isolation_tasks.crash, limits=allowed)
+    assert nursery.run(isolation_tasks.add, 1, 3, limits=allowed) == 4 and nursery.largest > 0
 
 
 @pytest.mark.soak
