@@ -55,6 +55,7 @@ def seeds() -> list[tuple[str, str, Any, dict[str, Any]]]:
     release = {"scenario": ONE, "request": "fuzzed-request"}
     return [
         ("GET", "/api/hello", None, {}),
+        ("GET", "/api/kinds", None, {}),
         ("POST", "/api/login", {"token": "none"}, {}),
         ("POST", "/api/logout", {}, {}),
         ("POST", "/api/plan", PLAN, {}),
