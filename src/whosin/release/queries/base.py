@@ -45,7 +45,7 @@ class Query(ABC):
     label: ClassVar[str]
     """What it asks, for people who choose one."""
     column_takes: ClassVar[str] = ""
-    """Which columns its `column` may be: "numbers", "cells" (values or bins), "any"; "" for none."""
+    """Which columns it may be about: "numbers", "cells" (values or bins), "any"; "" for none."""
     example: ClassVar[tuple[str, str, str]] = ("", "", "")
     """A key of its own that a page asks for: the key, what to call it, an example."""
     needs_delta: ClassVar[bool] = False
