@@ -34,7 +34,7 @@ def rows() -> Iterator[Row]:
         recorded=found is None,
     )
     few = wi.families.AtMostKnown(10, 0.1, 0.9)
-    query = wi.Query("count")
+    query = wi.calibration.PlannedQuery("count")
     plan = best_of(
         lambda: wi.calibrate(wi.Posterior(0.95), few, 1e-6, query, entities=10_000), repeats=1
     )

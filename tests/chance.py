@@ -1,10 +1,10 @@
 """Chance in tests: the same draws in every run, so that nothing fails by bad luck.
 
-Contract: after `start(name)` the generators of `random` and NumPy and the package's secure source
-give what follows from the name, in this process; a forked process draws from the system again.
-`fresh()` gives all three back to chance. A test starts from its node id and a fixture from its own
-name, so that neither depends on what ran before; soak tests draw afresh, and so do all tests when
-`WHOSIN_FRESH` is set.
+Contract: after `start(name)` the generators of `random` and NumPy (also those that are made without
+a seed) and the package's secure source give what follows from the name, in this process; a forked
+process has its noise from the system again. `fresh()` gives all of them back to chance. A test
+starts from its node id and a fixture from its own name, so that neither depends on what ran before;
+soak tests draw afresh, and so do all tests when `WHOSIN_FRESH` is set.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ import zlib
 
 import numpy as np
 from hypothesis import HealthCheck, settings
+from numpy.random import bit_generator
 
 from whosin.noise.source import SystemSource
 
 system = SystemSource.draw
+randbits = bit_generator.randbits  # where NumPy has the seeds from that nobody gave
 FRESH = bool(os.environ.get("WHOSIN_FRESH"))
 
 slow = [HealthCheck.too_slow, HealthCheck.data_too_large]  # a busy machine is no fault of a test
@@ -32,6 +34,7 @@ def start(name: str) -> None:
     seed = zlib.crc32(name.encode())
     random.seed(seed)
     np.random.seed(seed)
+    bit_generator.randbits = random.Random(seed).getrandbits
     owner, stream = os.getpid(), np.random.default_rng(seed)
 
     def draw(source: SystemSource, count: int) -> bytes:
@@ -43,4 +46,5 @@ def start(name: str) -> None:
 def fresh() -> None:
     random.seed()
     np.random.seed()
+    bit_generator.randbits = randbits
     SystemSource.draw = system  # type: ignore[method-assign]

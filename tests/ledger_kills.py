@@ -84,6 +84,8 @@ def run(url: str, folder: Path, dataset: str, debits: int, kills: int, seed: int
             start(worker)
         elif os.WEXITSTATUS(status):
             raise SystemExit(f"child {worker} failed")
+        elif killed < kills:  # on a fast machine all is asked before all are killed: ask again
+            start(worker)
     return killed
 
 

@@ -52,7 +52,7 @@ def coverage(trials: int, others: int, error: float, slope: float, delta: float)
     bounds = np.array(
         [
             [
-                ratio.ratio_bound(x, trials, y, others, error, slope, delta)
+                ratio.RatioTest(x, trials, y, others, error, slope, delta).bound()
                 for y in range(others + 1)
             ]
             for x in range(trials + 1)
@@ -102,7 +102,7 @@ def test_the_tail_of_the_statistic(trials, others, slope, p, q, data):
 
 def test_the_joint_bound_beats_two_intervals():
     for x, y, n, slope in ((38_600, 35_700, 750_000, 1.07), (100, 60, 7_500, 1.4)):
-        joint = ratio.ratio_bound(x, n, y, n, 0.05, slope)
+        joint = ratio.RatioTest(x, n, y, n, 0.05, slope).bound()
         apart = math.log(confidence.lower(x, n, 0.025) / confidence.upper(y, n, 0.025))
         assert apart < joint < math.log(x / y)
 
@@ -133,24 +133,28 @@ def only_at(monkeypatch):
     """
 
     def patch(truth: float, careless: float = 1.0) -> None:
-        def above(x, n, y, m, error, slope, delta):
-            if x == 0:
-                return 0.0
-            test = ratio.RatioTest(x, n, y, m, careless * error, slope, delta)
-            return math.nextafter(truth, 9) if test.rejects(truth) else 0.0
+        class Above(ratio.RatioTest):
+            def __init__(self, x, n, y, m, error, slope, delta):
+                super().__init__(x, n, y, m, careless * error, slope, delta)
 
-        def guessed(guesses, canaries, error, delta, rates, rate):
-            test = RunTest.of(guesses, canaries, error * careless, delta, rates, rate)
-            rejected = test is not None and test.p_value(truth) <= careless * error
-            return math.nextafter(truth, 9) if rejected else 0.0
+            def bound(self):
+                return math.nextafter(truth, 9) if self.hits and self.rejects(truth) else 0.0
+
+        class Guessed(RunTest):
+            @classmethod
+            def of(cls, guesses, canaries, error, delta, rates, rate):
+                return super().of(guesses, canaries, error * careless, delta, rates, rate)
+
+            def bound(self, error):
+                return math.nextafter(truth, 9) if self.p_value(truth) <= careless * error else 0.0
 
         class Ranked(RankTest):
             def bound(self, error):
                 rejected = self.p_value(truth) <= careless * error
                 return math.nextafter(truth, 9) if rejected else 0.0
 
-        monkeypatch.setattr(counting_module, "ratio_bound", above)
-        monkeypatch.setattr(run_module, "bound", guessed)
+        monkeypatch.setattr(counting_module, "RatioTest", Above)
+        monkeypatch.setattr(run_module, "RunTest", Guessed)
         monkeypatch.setattr(scores_module, "RankTest", Ranked)
 
     return patch

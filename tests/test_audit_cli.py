@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import whosin as wi
-from whosin.audit import Count, Event
+from whosin.audit import Event, EventCount
 from whosin.audit.orderings import ByValue
 from whosin.report.audit import print_audit
 
@@ -132,9 +132,9 @@ def test_a_channel_file(run, tmp_path):
 
 
 def test_plans(run, tmp_path):
-    wi.calibrate(
-        wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"), query=wi.Query("count")
-    ).save(tmp_path / "plan.json")
+    wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"), query="count").save(
+        tmp_path / "plan.json"
+    )
     code, out, _err = run("--against plan.json --samples 20000")
     assert code == 0 and "the plan's own noise" in out and "not refuted" in out
     code, out, _err = run(f"attacked_here:noisy {WORLDS} --against plan.json")
@@ -314,7 +314,7 @@ def test_the_event_for_gamma_is_the_one_that_favours_with(first, capsys):
     """Whichever of two counted events is the stronger, only one of them speaks of γ."""
     other = "without" if first == "with" else "with"
     counts = tuple(
-        Count(Event(ByValue(), threshold, favours), 50, 10, 100, 100, bound)
+        EventCount(Event(ByValue(), threshold, favours), 50, 10, 100, 100, bound)
         for favours, threshold, bound in ((first, 1.0, 0.9), (other, 2.0, 0.3))
     )
     found = wi.audit.Audit(0.9, 0.3, 0.95, counts=counts, samples=200, with_=1, without=0)

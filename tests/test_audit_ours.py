@@ -91,9 +91,7 @@ def test_selection():
 
 
 def test_the_noise_of_a_plan():
-    plan = wi.calibrate(
-        wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"), query=wi.Query("count")
-    )
+    plan = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"), query="count")
 
     def draw(count, size, _rng):
         return count + noise.discrete_laplace(plan.noise.scale, size)

@@ -71,9 +71,9 @@ def found(mechanism, samples=3_000, **options):
 @pytest.mark.parametrize("kind", [Plain, OnlyDlpack, WithGradient])
 def test_tensors_are_read(kind):
     """A leak of 100 standard deviations, as a tensor of all draws, or one a draw."""
-    assert found(lambda v, size, rng: kind(100 * v + rng.normal(size=size))).epsilon > 4
-    assert found(lambda v, rng: kind(100 * v + rng.normal(size=2)), 1_000).epsilon > 3
-    assert found(lambda v, rng: {"loss": kind(100 * v + rng.normal())}, 1_000).epsilon > 3
+    assert found(lambda v, size, rng: kind(100 * v + rng.normal(size=size)), 12_000).epsilon > 5
+    assert found(lambda v, rng: kind(100 * v + rng.normal(size=2)), 1_000).epsilon > 5
+    assert found(lambda v, rng: {"loss": kind(100 * v + rng.normal())}, 1_000).epsilon > 5
     assert found(lambda v, rng: kind(rng.normal(size=2)), 1_000).epsilon < 0.5
 
 
@@ -98,7 +98,7 @@ def test_buffers_are_copied():
             yield fill_one(v, rng)
 
     for mechanism in (fill_many, fill_one, fill_inner, fill_and_yield):
-        assert found(mechanism, 1_000).epsilon > 3, mechanism.__name__
+        assert found(mechanism, 4_000).epsilon > 4, mechanism.__name__
 
 
 def respond(v, rng):
@@ -239,7 +239,7 @@ NULLS = ["mixed", "mapping", "text", "raising"]
 
 @pytest.mark.parametrize("kind", NULLS)
 def test_forms_raise_no_alarm(kind):
-    assert alarms(null_outputs(kind), 0.0, 20) <= most_alarms(20)
+    assert alarms(null_outputs(kind), 0.0, 10) <= most_alarms(10)
 
 
 @pytest.mark.soak
@@ -340,8 +340,8 @@ def test_a_parameter_with_a_default_is_the_mechanisms_own():
         return x + np.random.laplace(0, 1, size)
 
     for mechanism in (laplace, sized, with_rng, only_size):
-        assert 0.5 < found(mechanism).epsilon <= 1.2, mechanism.__name__
-    assert 0.5 < found(wi.audit.one_draw(with_rng)).epsilon <= 1.2
+        assert 0.8 < found(mechanism, 20_000).epsilon <= 1.1, mechanism.__name__
+    assert 0.8 < found(wi.audit.one_draw(with_rng), 20_000).epsilon <= 1.1
     with pytest.raises(InvalidInput, match="callable as"):
         found(lambda x, *, other: 0)
 

@@ -130,6 +130,7 @@ def test_debits_record_what_they_were_asked_of(visits, ledger) -> None:
     assert entries(ledger, "registered")[0].body["binding"]["schema"]["days"] == "string"
 
 
+VISITS = Histogram(column="visit")
 BOTH = {"days": "0..30", "visit": ["v0", "v1", "v2"]}
 
 
@@ -139,7 +140,11 @@ BOTH = {"days": "0..30", "visit": ["v0", "v1", "v2"]}
         (Rows(rows=2), Rows(rows=3), "rows = 2, and this has 3"),
         (Sum(column="days", rows=1), Sum(column="days", rows=50), "rows = 2, and this has 50"),
         (Median(column="days"), Median(column="days", rows=9), "rows = 2, and this has 9"),
-        (Histogram(column="visit"), Histogram(column="visit", groups=2), "groups = 1, and this has 2"),
+        (
+            Histogram(column="visit"),
+            Histogram(column="visit", groups=2),
+            "groups = 1, and this has 2",
+        ),
     ],
 )
 def test_a_question_has_no_wider_bounds_than_the_registered(visits, ledger, within, beyond, words):

@@ -17,7 +17,7 @@ import pytest
 import oracle
 import whosin as wi
 from whosin import theorems
-from whosin.calibration import HIPAA, calibrate, read_adversary
+from whosin.calibration import HIPAA, PlannedQuery, calibrate, read_adversary
 from whosin.errors import InvalidInput, Unsupported, WhosinError
 from whosin.exact import exp_up, log_down, log_up
 from whosin.families import (
@@ -323,7 +323,7 @@ def test_the_noise_of_a_plan_meets_it(family, gamma):
 
     The engine rounds up, so it is met to within its rounding; ε times the scale is at least 1.
     """
-    plan = calibrate(wi.Gamma(gamma), family, query=wi.Query())
+    plan = calibrate(wi.Gamma(gamma), family, query="count")
     level = measured(plan, 6)
     assert Fraction(plan.noise.scale) * Fraction(plan.epsilon) >= 1
     assert level <= Fraction(gamma) * Fraction(1 + 1e-13)
@@ -334,7 +334,7 @@ def test_the_noise_of_a_plan_meets_it(family, gamma):
 def test_the_noise_for_groups_is_tight_for_counts():
     """T7: k people together move a count by k, and no less noise would do."""
     for k in (1, 2, 3):
-        plan = calibrate(wi.Gamma(2), Cliques(k), query=wi.Query())
+        plan = calibrate(wi.Gamma(2), Cliques(k), query="count")
         assert plan.epsilon == pytest.approx(math.log(2) / k, rel=1e-12)
         assert float(measured(plan, 5)) == pytest.approx(2, rel=1e-9)
         less = wi.mechanisms.Laplace(wi.Count(), plan.noise.scale * (1 - 1e-6))
@@ -344,7 +344,7 @@ def test_the_noise_for_groups_is_tight_for_counts():
 @pytest.mark.parametrize(("rho", "m"), [("0.6", 2), ("0.5", 3), ("0.4", 5)])
 def test_the_noise_for_candidates_is_enough(rho, m):
     """(ρ, m)-DI of the noisy answer, measured; attained with two candidates."""
-    plan = calibrate(wi.Rho(rho, m), query=wi.Query())
+    plan = calibrate(wi.Rho(rho, m), query="count")
     noisy = wi.mechanisms.Laplace(wi.Sum([1] + [0] * (m - 1)), plan.noise.scale)
     level = DifferentialIdentifiability(m).measure(noisy, wi.Subsets(m)).value
     assert level <= Fraction(rho)
@@ -353,10 +353,10 @@ def test_the_noise_for_candidates_is_enough(rho, m):
 
 def test_expected_errors_are_those_of_the_noise():
     """Laplace noise of scale b has mean error b, and is within b ln 20 in 95% of cases."""
-    plan = calibrate(wi.Epsilon("0.5"), query=wi.Query("sum", 0, 10, rows=2))
+    plan = calibrate(wi.Epsilon("0.5"), query=PlannedQuery("sum", 0, 10, rows=2))
     assert plan.noise.scale == plan.noise.error == 40
     assert math.exp(-plan.noise.within / plan.noise.scale) == pytest.approx(0.05)
-    plan = calibrate(wi.Gamma(2), delta=1e-6, query=wi.Query())
+    plan = calibrate(wi.Gamma(2), delta=1e-6, query="count")
     assert plan.noise.kind == "gaussian"
     assert math.erfc(plan.noise.within / plan.noise.scale / math.sqrt(2)) == pytest.approx(0.05)
     assert plan.noise.error == pytest.approx(plan.noise.scale * math.sqrt(2 / math.pi))
@@ -365,7 +365,7 @@ def test_expected_errors_are_those_of_the_noise():
 # Sensitivities, by brute force over everything that one entity can hold.
 
 
-def holdings(query: wi.Query, cells: int) -> list[tuple[Fraction, ...]]:
+def holdings(query: PlannedQuery, cells: int) -> list[tuple[Fraction, ...]]:
     """All the answers that one entity's rows alone can give."""
     low, high = Fraction(query.lower), Fraction(query.upper)
     if query.kind == "count":
@@ -380,7 +380,7 @@ def holdings(query: wi.Query, cells: int) -> list[tuple[Fraction, ...]]:
     return [tuple(map(Fraction, way)) for way in ways if sum(map(bool, way)) <= query.cells]
 
 
-def moved(query: wi.Query, relation: str) -> tuple[Fraction, float]:
+def moved(query: PlannedQuery, relation: str) -> tuple[Fraction, float]:
     """The largest L1 and L2 change of the answer when one entity is added, or replaced."""
     cells = 2 * query.cells if query.kind == "histogram" else 1
     one = holdings(query, cells)
@@ -396,14 +396,14 @@ def moved(query: wi.Query, relation: str) -> tuple[Fraction, float]:
 @pytest.mark.parametrize(
     "query",
     [
-        wi.Query(),
-        *(wi.Query("rows", rows=c) for c in (1, 2, 5)),
+        PlannedQuery(),
+        *(PlannedQuery("rows", rows=c) for c in (1, 2, 5)),
         *(
-            wi.Query("sum", low, high, rows=c)
+            PlannedQuery("sum", low, high, rows=c)
             for low, high in ((0, 1), (-1, 1), (2, 5), (-7, -3), (-1, 4), ("-0.5", "2.5"), (0, 3))
             for c in (1, 2, 3)
         ),
-        *(wi.Query("histogram", rows=k, cells=c) for k in (1, 2, 3) for c in (1, 2)),
+        *(PlannedQuery("histogram", rows=k, cells=c) for k in (1, 2, 3) for c in (1, 2)),
     ],
     ids=repr,
 )
@@ -418,13 +418,13 @@ def test_sensitivities(query, relation):
 @pytest.mark.parametrize(
     ("make", "word"),
     [
-        (lambda: wi.Query("median"), "query"),
-        (lambda: wi.Query("sum", 1, 0), "lower"),
-        (lambda: wi.Query("sum", 1, 1), "lower"),
-        (lambda: wi.Query("sum", "x", 1), "lower"),
-        (lambda: wi.Query(rows=0), "rows"),
-        (lambda: wi.Query(cells=1.5), "cells"),
-        (lambda: wi.Query(rows=True), "rows"),
+        (lambda: PlannedQuery("median"), "query"),
+        (lambda: PlannedQuery("sum", 1, 0), "lower"),
+        (lambda: PlannedQuery("sum", 1, 1), "lower"),
+        (lambda: PlannedQuery("sum", "x", 1), "lower"),
+        (lambda: PlannedQuery(rows=0), "rows"),
+        (lambda: PlannedQuery(cells=1.5), "cells"),
+        (lambda: PlannedQuery(rows=True), "rows"),
     ],
 )
 def test_bad_queries(make, word):
@@ -480,9 +480,11 @@ def test_theorems_are_named():
         (lambda: calibrate(wi.Gamma(2), entities=0), "entities"),
         (lambda: calibrate(wi.Gamma(2), entities="many"), "entities"),
         (lambda: calibrate(wi.Gamma(2), AtMostKnown(1, 0.1, 0.9), 1e-6), "query"),
-        (lambda: calibrate(wi.Gamma(2), AtMostKnown(1, 0.1, 0.9), 1e-6, wi.Query()), "entities"),
+        (lambda: calibrate(wi.Gamma(2), AtMostKnown(1, 0.1, 0.9), 1e-6, "count"), "entities"),
         (
-            lambda: calibrate(wi.Gamma(2), AtMostKnown(1, 0.1, 0.9), 1e-6, wi.Query("rows"), 50),
+            lambda: calibrate(
+                wi.Gamma(2), AtMostKnown(1, 0.1, 0.9), 1e-6, PlannedQuery("rows"), 50
+            ),
             "query",
         ),
         (lambda: calibrate(wi.Gamma(2), "independent"), "family"),
@@ -502,7 +504,13 @@ def test_plans_survive_a_file(tmp_path):
     rng, made = random.Random(31), 0
     while made < 150:
         target, family = random_target(rng), random_family(rng)
-        query = rng.choice([None, wi.Query(), wi.Query("sum", "-1/3", 2.5, rows=2)])
+        query = rng.choice(
+            [
+                None,
+                PlannedQuery(),
+                PlannedQuery("sum", "-1/3", 2.5, rows=2),
+            ]
+        )
         delta = 0 if isinstance(family, AtMostKnown | Cliques) else rng.choice([0, 0, 1e-6])
         try:
             plan = calibrate(target, family, delta, query)
@@ -523,13 +531,13 @@ def test_plans_survive_a_file(tmp_path):
 
 def test_a_plan_for_the_uncertain_survives_a_file(tmp_path):
     """With the number of people and the δ that it needs."""
-    plan = calibrate(wi.Gamma(2), AtMostKnown(2, "0.2", "0.8"), 1e-4, wi.Query(), 60)
+    plan = calibrate(wi.Gamma(2), AtMostKnown(2, "0.2", "0.8"), 1e-4, "count", 60)
     plan.save(tmp_path / "plan.json")
     assert wi.Plan.load(tmp_path / "plan.json") == plan
 
 
 def plan_data() -> dict:
-    plan = calibrate(wi.Posterior("0.6"), Independent("0.05", "0.5"), query=wi.Query())
+    plan = calibrate(wi.Posterior("0.6"), Independent("0.05", "0.5"), query="count")
     return json.loads(json.dumps(plan.to_dict()))
 
 

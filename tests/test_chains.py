@@ -12,9 +12,11 @@ import pytest
 
 import record_oracle as records
 import whosin as wi
+from whosin.calibration import chain_plans
 from whosin.errors import InvalidInput, Unsupported
 from whosin.mechanisms import Composed, Geometric, Laplace
-from whosin.notions import BayesianDifferentialPrivacy, DifferentialPrivacy, chain_plans, chains
+from whosin.notions import BayesianDifferentialPrivacy, DifferentialPrivacy, chain_windows, chains
+from whosin.notions.sums import noisy_sum
 from whosin.priors import MarkovChain, Table
 
 HALF = Fraction(1, 2)
@@ -98,7 +100,7 @@ def test_every_set_of_known_rows(kind, steps):
         outputs, channel = records.noisy_sums(n, weights, bases)
         truth = records.log(records.bayesian_ratio(prior, channel, n))
         space = wi.Records(n, m)
-        level = chains.leakage(chain, space, chains.queries(mechanism, space))
+        level = chains.leakage(chain, space, noisy_sum(mechanism, space))
         assert level.exact
         assert level.value == pytest.approx(truth, abs=1e-9)
         check_witness(level.witness, prior, outputs, channel, truth)
@@ -178,7 +180,7 @@ def test_the_cut_is_certified(monkeypatch, reach):
     rng, brackets = random.Random(4), 0
     for n, m, chain in cut_chains(rng):
         space = wi.Records(n, m)
-        query = chains.queries(Laplace(wi.Sum(), rng.choice([1, 2, 4])), space)
+        query = noisy_sum(Laplace(wi.Sum(), rng.choice([1, 2, 4])), space)
         whole = chains.leakage(chain, space, query)
         assert whole.exact
         with monkeypatch.context() as patch:
@@ -205,7 +207,7 @@ def test_the_cut_is_certified(monkeypatch, reach):
 def test_wider_windows_narrow_the_bracket(monkeypatch):
     """The bracket shrinks with the window, at the rate at which the chain forgets."""
     space, chain = wi.Records(40, 2), sticky(Fraction(3, 4))
-    query = chains.queries(Laplace(wi.Sum(), 1), space)
+    query = noisy_sum(Laplace(wi.Sum(), 1), space)
     truth, widths = chains.leakage(chain, space, query).value, []
     for reach in (2, 4, 8, 16):
         with monkeypatch.context() as patch:
@@ -223,7 +225,7 @@ def test_the_closing_tolerance_only_renames(monkeypatch):
     """With CLOSED as wide as the bracket a bound is called exact, but the value stays the upper
     end."""
     space, chain = wi.Records(12, 2), sticky(Fraction(9, 10))
-    query = chains.queries(Laplace(wi.Sum(), 1), space)
+    query = noisy_sum(Laplace(wi.Sum(), 1), space)
     truth = chains.leakage(chain, space, query).value
     monkeypatch.setattr(chains, "WINDOWS", (6,))
     monkeypatch.setattr(chains, "CLOSED", 100.0)
@@ -236,7 +238,7 @@ def test_a_lone_exact_chain_beside_a_bound(monkeypatch):
     space = wi.Records(12, 2)
     mechanism = Laplace(wi.Sum(), 1)
     listed = [sticky(Fraction(9, 10)), sticky(Fraction(3, 10))]
-    query = chains.queries(mechanism, space)
+    query = noisy_sum(mechanism, space)
     truth = max(chains.leakage(chain, space, query).value for chain in listed)
     monkeypatch.setattr(chains, "WINDOWS", (1,))
     monkeypatch.setattr(chains, "WORK", chains._work(1, query, 2) * 1.01)
@@ -252,7 +254,7 @@ def test_longer_series_never_leak_less(monkeypatch):
     """A window whose right end is a known row fits into every longer series from the same start,
     so the most that such windows leak never falls, and the level is never below it. (The level
     itself may fall: the next test.)"""
-    rng, original = random.Random(5), chains._rights
+    rng, original = random.Random(5), chain_windows._rights
 
     def known(*given):
         sides, densities, norms = original(*given)
@@ -265,10 +267,12 @@ def test_longer_series_never_leak_less(monkeypatch):
         inner = []
         for n in range(2, 13):
             space = wi.Records(n, 2)
-            query = chains.queries(mechanism, space)
+            query = noisy_sum(mechanism, space)
             with monkeypatch.context() as patch:
-                patch.setattr(chains, "_rights", known)
-                inner.append(chains._sweep(chain, n, query, chain.marginals(n), n - 1, None).value)
+                patch.setattr(chain_windows, "_rights", known)
+                inner.append(
+                    chain_windows.sweep(chain, n, query, chain.marginals(n), n - 1, None).value
+                )
             level = chains.leakage(chain, space, query)
             assert level.exact and level.value >= inner[-1] - 1e-12
         assert all(a <= b + 1e-12 for a, b in pairwise(inner))
@@ -330,7 +334,7 @@ def test_smallest_scale(stay, epsilon):
     """What is returned keeps ε; a thousandth less does not; and it is between plain and group
     privacy."""
     space = wi.Records(20, 2)
-    scale = chain_plans.smallest_scale(sticky(stay), space, wi.Sum(), epsilon)
+    scale = chain_plans.plan([sticky(stay)], space, wi.Sum(), epsilon).scale
     notion = BayesianDifferentialPrivacy(sticky(stay))
     assert notion.measure(Laplace(wi.Sum(), scale), space).value <= epsilon
     assert notion.measure(Laplace(wi.Sum(), scale * 0.999), space).value > epsilon
@@ -341,7 +345,7 @@ def test_smallest_scale_without_a_price():
     """Staying with probability 0.3 costs nothing: 1/ε, as plain differential privacy."""
     for epsilon in (0.5, 1.0, 3.0):
         for rows in (1, 6, 30):
-            scale = chain_plans.smallest_scale(sticky(0.3), wi.Records(rows, 2), wi.Sum(), epsilon)
+            scale = chain_plans.plan([sticky(0.3)], wi.Records(rows, 2), wi.Sum(), epsilon).scale
             assert scale == pytest.approx(1 / epsilon, rel=1e-9)
 
 
@@ -351,19 +355,19 @@ def test_smallest_scale_of_independent_rows_is_the_sensitivity():
     chain = MarkovChain((third,) * 3, ((third,) * 3,) * 3)
     space = wi.Records(3, 3)
     for statistic, span in ((wi.Histogram(), 2), (wi.Sum((-1, 0, 4)), 5), (wi.Count(), 1)):
-        scale = chain_plans.smallest_scale(chain, space, statistic, 0.5)
+        scale = chain_plans.plan([chain], space, statistic, 0.5).scale
         assert scale == pytest.approx(2 * span, rel=1e-6)
 
 
 def test_smallest_scale_for_a_list():
     """The largest of the chains' own scales."""
     space, listed = wi.Records(10, 2), [sticky(0.3), sticky(0.8), sticky(0.7)]
-    together = chain_plans.smallest_scale(listed, space, wi.Sum(), 1.0)
-    alone = [chain_plans.smallest_scale(chain, space, wi.Sum(), 1.0) for chain in listed]
+    together = chain_plans.plan(listed, space, wi.Sum(), 1.0).scale
+    alone = [chain_plans.plan([chain], space, wi.Sum(), 1.0).scale for chain in listed]
     assert together == pytest.approx(max(alone), rel=3e-6)
     for wrong in (0, -1, math.nan):
         with pytest.raises(InvalidInput, match="epsilon"):
-            chain_plans.smallest_scale(listed, space, wi.Sum(), wrong)
+            chain_plans.plan(listed, space, wi.Sum(), wrong)
 
 
 def test_a_list_of_chains_is_the_largest():

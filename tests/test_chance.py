@@ -18,6 +18,7 @@ def draws() -> list[object]:
     return [
         random.random(),
         np.random.laplace(),
+        np.random.default_rng().random(),
         int(wi.noise.discrete_laplace(10**15)),
         int(wi.noise.uniform(2**60)),
     ]
@@ -46,7 +47,7 @@ def test_fresh_draws_and_forks_do_not_repeat(tmp_path):
     chance.start("a name")
     child = os.fork()
     if not child:
-        (tmp_path / "draws").write_text(json.dumps(draws()[2:]), encoding="utf-8")
+        (tmp_path / "draws").write_text(json.dumps(draws()[3:]), encoding="utf-8")
         os._exit(0)
     os.waitpid(child, 0)
     assert draws() == here

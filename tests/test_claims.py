@@ -13,6 +13,7 @@ import whosin as wi
 from whosin import beliefs, notions
 from whosin.exact import log_up, quarter_tanh_up
 from whosin.notions import BayesianDifferentialPrivacy, Level, PositiveMembership, chains
+from whosin.notions.sums import noisy_sum
 from whosin.report.notebook import html
 
 RESPONSE = wi.mechanisms.RandomizedResponse(keep=Fraction(3, 4))
@@ -139,7 +140,7 @@ def test_the_command_has_an_exit_code_and_words_for_each(run):
 def test_brackets_of_chains_are_decided_the_same_way(run, tmp_path, monkeypatch):
     """A chain whose windows are cut gives a bracket; a claim inside it is undecided."""
     space, noisy = wi.Records(12, 2), wi.mechanisms.Laplace("sum", 1)
-    query = chains.queries(noisy, space)
+    query = noisy_sum(noisy, space)
     monkeypatch.setattr(chains, "WINDOWS", (1,))
     monkeypatch.setattr(chains, "WORK", chains._work(1, query, 2) * 1.01)
     chain = {"initial": [0.5, 0.5], "transition": [[0.9, 0.1], [0.1, 0.9]]}

@@ -15,7 +15,7 @@ import whosin as wi
 from distortion_oracle import full_program
 from whosin.distortion import best, h, h_inverse, identifiable, randomized_response, threshold
 from whosin.distortion.closed.costs import check_cost
-from whosin.distortion.program.linear import Linear
+from whosin.distortion.program.linear import CertifiedProgram
 from whosin.distortion.rate.letters import table_letter
 from whosin.distortion.rate.saddle_point import saddle
 from whosin.distortion.symmetry.detection import structure
@@ -228,7 +228,7 @@ def test_t16_t17_on_random_priors(seed):
         rate = best(space, prior, distortion=found.distortion, notion="mutual-information")
         assert rate.mutual_information == pytest.approx(found.mutual_information, abs=1e-9)
         assert rate.gap < 1e-9
-    linear = Linear(known, check_cost(space, None), "identifiability")
+    linear = CertifiedProgram(known, check_cost(space, None), "identifiability")
     assert linear.at(least + 0.5).distortion == pytest.approx(h(space, least + 0.5), abs=1e-8)
 
 

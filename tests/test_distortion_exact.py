@@ -16,13 +16,12 @@ from distortion_oracle import full_program
 from whosin.distortion import best
 from whosin.distortion.closed.costs import check_cost
 from whosin.distortion.closed.one_row import likeliest
-from whosin.distortion.closed.optimal_forms import exp_down
 from whosin.distortion.mechanisms import drawing
 from whosin.distortion.program import solver as program
 from whosin.distortion.program.certificate import shares_of
-from whosin.distortion.program.linear import Linear
+from whosin.distortion.program.linear import CertifiedProgram
 from whosin.distortion.symmetry.detection import structure
-from whosin.exact import exp_up
+from whosin.exact import exp_down, exp_up
 from whosin.notions import DifferentialPrivacy, Identifiability, MutualInformation
 
 DP = DifferentialPrivacy("replace")
@@ -30,7 +29,7 @@ IID = wi.priors.Independent
 
 
 def linear(space, prior, notion="dp", cost=None):
-    return Linear(structure(space, prior), check_cost(space, cost), notion)
+    return CertifiedProgram(structure(space, prior), check_cost(space, cost), notion)
 
 
 def urns(rows, one=Fraction(1, 10), two=Fraction(2, 5)):

@@ -18,7 +18,7 @@ import pytest
 
 import oracle
 import whosin as wi
-from whosin.calibration import Process, calibrate, calibrate_process, counts
+from whosin.calibration import PlannedQuery, Process, calibrate, calibrate_process, counts
 from whosin.calibration.accounting import _losses
 from whosin.calibration.failure import failure_bound, gaussian_plan, gaussian_profile
 from whosin.calibration.normal import log_normal
@@ -208,7 +208,10 @@ def test_gaussian_plans_meet_their_delta_with_nothing_to_spare(ratio, delta):
 def test_plans_with_a_delta_use_it():
     """The plan's (ε, δ) is a point of the profile of the planned noise, in the query's units."""
     plan = calibrate(
-        wi.Posterior("0.6"), Independent("0.05", "0.5"), 1e-6, wi.Query("histogram", cells=3)
+        wi.Posterior("0.6"),
+        Independent("0.05", "0.5"),
+        1e-6,
+        PlannedQuery("histogram", cells=3),
     )
     sigma = plan.noise.scale / math.sqrt(3)
     assert failure_bound(gaussian_profile(sigma), 1.5)[0] <= 1e-6 * (1 + 1e-9)
@@ -511,25 +514,25 @@ def test_an_exact_count_can_be_judged():
     """Among many uncertain people an exact count keeps a γ with a small δ; among few it needs
     noise, and knowing more people needs more of it."""
     started = time.process_time()
-    many = calibrate(wi.Gamma("1.5"), AtMostKnown(10, "0.1", "0.9"), 1e-6, wi.Query(), 2000)
+    many = calibrate(wi.Gamma("1.5"), AtMostKnown(10, "0.1", "0.9"), 1e-6, "count", 2000)
     assert time.process_time() - started < 20
     assert many.noise.kind == "none" and many.noise.scale == 0 and not many.composes
-    few = calibrate(wi.Gamma("1.5"), AtMostKnown(10, "0.1", "0.9"), 1e-6, wi.Query(), 100)
+    few = calibrate(wi.Gamma("1.5"), AtMostKnown(10, "0.1", "0.9"), 1e-6, "count", 100)
     assert few.noise.kind == "geometric"
     scale, family = few.noise.scale, AtMostKnown(10, "0.1", "0.9")
     ratio = float(wi.Gamma("1.5").ratio(*family.bounds))
     assert failure_bound(counts.profile(100, family, scale), ratio)[0] <= 1e-6
     assert failure_bound(counts.profile(100, family, scale * 0.97), ratio)[0] > 1e-6
-    known = calibrate(wi.Gamma("1.5"), AtMostKnown(90, "0.1", "0.9"), 1e-6, wi.Query(), 100)
+    known = calibrate(wi.Gamma("1.5"), AtMostKnown(90, "0.1", "0.9"), 1e-6, "count", 100)
     assert known.noise.scale >= scale
-    pure = calibrate(wi.Gamma("1.5"), family, query=wi.Query())
+    pure = calibrate(wi.Gamma("1.5"), family, query="count")
     assert scale <= pure.noise.scale * 1.001
     assert all(each.gamma == math.inf for each in few.fallback)
 
 
 def test_geometric_errors_are_those_of_the_noise():
     """The mean error and the 95% of the planned noise, by summation."""
-    plan = calibrate(wi.Gamma(2), AtMostKnown(1, "0.2", "0.8"), 1e-6, wi.Query(), 20)
+    plan = calibrate(wi.Gamma(2), AtMostKnown(1, "0.2", "0.8"), 1e-6, "count", 20)
     weights = counts._geometric(plan.noise.scale)
     size = np.abs(np.arange(len(weights)) - len(weights) // 2)
     assert plan.noise.error == pytest.approx(float((weights * size).sum()), rel=1e-9)

@@ -106,7 +106,7 @@ def test_a_budget_is_for_one_study(strong, ledger, tmp_path):
     larger = gwas.Study(strong.snps, strong.counts, 3000, 3001)
     for other, words in (
         (gwas.Study(strong.snps, counts, 3000, 3000), "another table: the source has changed"),
-        (fewer, "'SNPs' as 400 of digest .*, and this has 399 of digest"),
+        (fewer, r"'SNPs' as 400 of digest .*, and this has 399 of digest"),
         (larger, "'controls' as 3000, and this has 3001"),
     ):
         with pytest.raises(BudgetRefused, match=words):
@@ -121,7 +121,7 @@ def test_a_budget_is_for_one_study(strong, ledger, tmp_path):
 
 
 def test_one_study_under_two_names_is_noticed(strong, ledger, tmp_path):
-    """In another file, in another order of SNPs, under the other relation: it is the same people."""
+    """In another file, another order of SNPs, under the other relation: the same people."""
     from whosin.gwas.study import read_study, write_table
 
     publish(strong, PLAN, Question(3, "label-swap"), ledger, "study")
@@ -130,14 +130,21 @@ def test_one_study_under_two_names_is_noticed(strong, ledger, tmp_path):
     order = np.arange(400)[::-1]
     turned = gwas.Study(strong.snps.take(order), strong.counts[order], 3000, 3000)
     for number, other in enumerate((copy, turned)):
-        with pytest.raises(BudgetRefused, match="the rows of .* are those of dataset 'study:"):
+        with pytest.raises(BudgetRefused, match=r"the rows of .* are those of dataset 'study:"):
             publish(other, PLAN, Question(3, "genotype"), ledger, "copy", copies="refuse")
         with pytest.warns(UserWarning, match="two budgets for the same people"):
             made = publish(other, PLAN, Question(3, "genotype"), ledger, f"copy {number}")
         assert len(made.notes) == 1
-    assert publish(
-        gwas.Simulation(50, 50, 40, 1, seed=2).study(), PLAN, Question(3, "genotype"), ledger, "new"
-    ).notes == ()
+    assert (
+        publish(
+            gwas.Simulation(50, 50, 40, 1, seed=2).study(),
+            PLAN,
+            Question(3, "genotype"),
+            ledger,
+            "new",
+        ).notes
+        == ()
+    )
 
 
 def test_a_study_that_cannot_be_drawn_is_halted(strong, ledger, monkeypatch):

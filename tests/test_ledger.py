@@ -607,7 +607,7 @@ def test_every_plan_survives(ledger):
         UNCERTAIN,
         wi.calibrate(wi.Rho("0.1", 20)),
         wi.calibrate(wi.Gamma(2), wi.families.AtMostKnown(3, 0.2, 0.8), 1e-3, "count", 200),
-        wi.calibrate(wi.Gain("0.2"), query=wi.Query("sum", 0, 5, 2)),
+        wi.calibrate(wi.Gain("0.2"), query=wi.calibration.PlannedQuery("sum", 0, 5, 2)),
     ]
     for number, plan in enumerate(plans):
         ledger.register(f"{number}", plan)

@@ -75,7 +75,7 @@ def conditional(truth: dict, n: int, t: int, inside: bool) -> list[Fraction]:
 def test_conditionals():
     """Pr[· | t] and Pr[· | ¬t], exactly and in floats."""
     for rng, n, space in instances(3):
-        lattice = wi.spaces.Grid.single(space)
+        lattice = wi.spaces.CountLattice.single(space)
         for prior, truth in cases(rng, n):
             for t in range(n):
                 if not 0 < prior.belief(space, t) < 1:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +19,7 @@ from whosin import beliefs, families
 from whosin.mechanisms import Mixture, PostProcessed
 from whosin.notions import DifferentialPrivacy, NegativeMembership, PositiveMembership
 
-few = settings(deadline=None, max_examples=150, derandomize=True)
+few = settings(max_examples=int(os.environ.get("WHOSIN_EXAMPLES", "50")))
 NOTIONS = (PositiveMembership, NegativeMembership)
 data = st.data()
 
@@ -228,3 +231,9 @@ def test_the_worst_belief_is_at_an_end(interval, ratio, share):
     assert (
         named == worst.gamma if worst.attained else named >= worst.gamma * Fraction(999999, 10**6)
     )
+
+
+@pytest.mark.soak
+def test_all_of_this_on_a_thousand_fresh_examples():
+    more = os.environ | {"WHOSIN_EXAMPLES": "1000", "WHOSIN_FRESH": "1"}
+    subprocess.run([sys.executable, "-m", "pytest", __file__], env=more, check=True)

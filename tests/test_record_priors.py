@@ -132,7 +132,7 @@ def lattices(rng: random.Random, space: wi.Subsets) -> list:
         wi.Histogram([rng.choice("ab") for _ in range(n)]),
         wi.Max([rng.randint(1, 9) for _ in range(n)]),
     ]
-    return [wi.spaces.Grid.single(space), *(s.lattice(space) for s in statistics)]
+    return [wi.spaces.CountLattice.single(space), *(s.lattice(space) for s in statistics)]
 
 
 def spread(lattice, distribution: dict) -> list[Fraction]:
@@ -393,7 +393,7 @@ RECORD_ONLY = [
 def test_record_priors_are_refused_on_subsets(prior):
     """A prior about records says nothing about who is in."""
     space = wi.Subsets(2)
-    lattice = wi.spaces.Grid.single(space)
+    lattice = wi.spaces.CountLattice.single(space)
     for act in (
         lambda: prior.check(space),
         lambda: prior.mass(lattice, float),

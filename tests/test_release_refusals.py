@@ -67,8 +67,8 @@ def quiet(call, *arguments, **options) -> None:
         ({"domains": {"ward": ["A", "A"]}}, "different from each other"),
         ({"domains": {"ward": ["A", 1]}}, "all texts, or all whole numbers"),
         ({"domains": ["age"]}, "domains must be a mapping"),
-        ({"rows": 0}, "rows must be a whole number from 1"),
-        ({"groups": "2"}, "groups must be a whole number from 1"),
+        ({"rows": 0}, "rows must be a whole number of at least 1"),
+        ({"groups": "2"}, "groups must be a whole number of at least 1"),
         ({"engine": "duckdb"}, "engine must be an engine"),
     ],
 )

@@ -20,6 +20,7 @@ from scipy import stats
 import csv_oracle
 import where_oracle
 import whosin as wi
+from amounts import cases
 from spark_session import require_spark
 from test_release_where import check_where
 from whosin.errors import InvalidInput, ScanFailed, UnknownName
@@ -294,23 +295,24 @@ def test_choices_follow_the_same_law(
         assert sum(wards) == 2 * people and wards[3] == 0
         # Who is left out of a ward is uniform: two of three cells for each person.
         left_out = [people - count for count in wards[:3]]
-        assert stats.chisquare(left_out).pvalue > 1e-6
+        assert stats.chisquare(left_out).pvalue > 1e-9
         # One row of six each: the places are uniform.
         counts = [dict(each)["rows"] for each in exact(Quantile(column="age", points=6), table)]
         assert len(counts) == 6
-        assert sum(counts) == people and stats.chisquare(counts).pvalue > 1e-6
+        assert sum(counts) == people and stats.chisquare(counts).pvalue > 1e-9
         # In a cell, one of two rows: the sum over wards of the parity of the chosen rows.
         [sums] = exact(Sum(column="age", by="ward", groups=3), table)
         for ward, total in enumerate(sums[:3]):
             odd = total - 2 * ward * people
-            assert stats.binomtest(odd, people).pvalue > 1e-6
+            assert stats.binomtest(odd, people).pvalue > 1e-9
     # The test can fail: shares of 40:30:30 would be seen.
     skewed = [int(people * share) for share in (0.4, 0.3, 0.3)]
-    assert stats.chisquare(skewed).pvalue < 1e-6
+    assert stats.chisquare(skewed).pvalue < 1e-9
 
 
-def test_conditions_mean_what_the_documentation_says(spark: Spark) -> None:
-    check_where(spark, where_oracle.Drawn(101), 200)
+@cases(80, 400)
+def test_conditions_mean_what_the_documentation_says(spark: Spark, count: int) -> None:
+    check_where(spark, where_oracle.Drawn(101), count)
 
 
 def test_csv_reads_the_same(spark: Spark, embedded: DuckDB, tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ def test_partial_symmetry_in_a_table(run, write):
             "must be 1, as the file",
         ),
         ({"kind": "exchangeable", "sizes": [0.5, 0.6]}, "", "sum 1"),
-        ({"kind": "markov-chain", **CHAIN}, "", "--rows must be given"),
+        ({"kind": "markov-chain", **CHAIN}, "", "rows must be given"),
         ({"kind": "markov-chain", **CHAIN}, "--rows 9", "independent rows or blocks"),
         ({"kind": "markov-chain", **CHAIN}, "--rows 40", "worlds are too many"),
         ({"kind": "uniform"}, "--rows 3 --prior 0.5,0.5", "left out with --prior-file"),

@@ -20,7 +20,6 @@ from .calibration import Gain as Gain
 from .calibration import Gamma as Gamma
 from .calibration import Plan as Plan
 from .calibration import Posterior as Posterior
-from .calibration import Query as Query
 from .calibration import Rho as Rho
 from .calibration import calibrate as calibrate
 from .ledger import Ledger as Ledger

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, UnknownName
 
 MOST_BYTES = 128 << 20
 MOST_STUDY = 1 << 30
@@ -140,6 +140,19 @@ def check_object(value: object, what: str) -> dict[str, Any]:
     if isinstance(value, dict):
         return value
     raise InvalidInput(what, "a JSON object", _kind(value))
+
+
+def read_object(path: Path, what: str) -> dict[str, Any]:
+    """The object in a JSON file, decimals as they are spelled."""
+    return check_object(read_json(path, what, spelled=True), what)
+
+
+def check_keys(data: Iterable[object], known: Iterable[str], what: str) -> None:
+    """Unknown keys are errors that name the nearest known one."""
+    known = tuple(known)
+    for key in data:
+        if key not in known:
+            raise UnknownName(f"key of the {what}", str(key), known)
 
 
 def _toml_marks(text: str) -> Iterator[str]:

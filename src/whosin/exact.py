@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ Array: TypeAlias = npt.NDArray[Any]
 Number: TypeAlias = int | float | Fraction
 
 BALL_BITS = 160
+SHORT_BITS = 64
 SNAP = 2.0**-120
 """A ball that agrees with a float to this relative accuracy is taken as that float (ln e = 1)."""
 
@@ -92,19 +94,26 @@ def flint_array(values: Iterable[object], shape: tuple[int, ...]) -> Array:
     return flat.reshape(shape)
 
 
+def precisely() -> Any:
+    """A context in which balls have the precision that certificates have."""
+    from flint import ctx
+
+    return ctx.workprec(BALL_BITS)
+
+
 def ball_exp(exponent: Fraction) -> Any:
     """The Arb ball of e^exponent."""
-    from flint import arb, ctx, fmpq
+    from flint import arb, fmpq
 
-    with ctx.workprec(BALL_BITS):
+    with precisely():
         return arb(fmpq(exponent.numerator, exponent.denominator)).exp()
 
 
 def ball_sum(terms: Iterable[tuple[Any, Fraction]]) -> Any:
     """Σ weight · ball, as a ball."""
-    from flint import arb, ctx, fmpq
+    from flint import arb, fmpq
 
-    with ctx.workprec(BALL_BITS):
+    with precisely():
         total = arb(0)
         for ball, weight in terms:
             total += ball * arb(fmpq(weight.numerator, weight.denominator))
@@ -113,10 +122,17 @@ def ball_sum(terms: Iterable[tuple[Any, Fraction]]) -> Any:
 
 def ball_ratio_upper(top: Any, bottom: Any) -> Fraction:
     """An exact rational that is at least top / bottom (and at most a hair above it)."""
-    from flint import ctx
-
-    with ctx.workprec(BALL_BITS):
+    with precisely():
         return _snapped((top / bottom).upper())
+
+
+def quotient(top: Any, bottom: Any) -> Fraction | float:
+    """top / bottom of FLINT rationals exactly, of balls just above; 0/0 is 1 and x/0 infinite."""
+    if bottom == 0:
+        return math.inf if top != 0 else Fraction(1)
+    if hasattr(top, "p") and hasattr(bottom, "p"):
+        return rational(top / bottom)
+    return ball_ratio_upper(top, bottom)
 
 
 def round_up(value: Fraction | float) -> float:
@@ -136,18 +152,16 @@ def log_up(value: Fraction | float) -> float:
         return 0.0
     if isinstance(value, float) and math.isinf(value):
         return math.inf
-    from flint import arb, ctx, fmpq
+    from flint import arb, fmpq
 
     ratio = rational(value)
-    with ctx.workprec(BALL_BITS):
+    with precisely():
         return ball_up(arb(fmpq(ratio.numerator, ratio.denominator)).log())
 
 
 def ball_up(ball: Any) -> float:
     """The least float that is at least every number of a ball, or the float it agrees with."""
-    from flint import ctx
-
-    with ctx.workprec(BALL_BITS):
+    with precisely():
         upper = ball.upper()
         nearest = float(upper)
         below = upper - nearest > abs(nearest) * SNAP
@@ -188,7 +202,18 @@ def log_down(value: Fraction | float) -> float:
 
 def exp_up(exponent: Fraction | float) -> Fraction:
     """An exact rational that is at least e^exponent, and at most a hair above it."""
-    from flint import arb, ctx
+    from flint import arb
 
-    with ctx.workprec(BALL_BITS):
+    with precisely():
         return ball_ratio_upper(ball_exp(rational(exponent)), arb(1))
+
+
+@lru_cache(maxsize=64)
+def exp_down(exponent: float) -> Fraction:
+    """A rational with a short denominator at most e^exponent, and at most 2^−60 of it below."""
+    ball = ball_exp(rational(exponent))
+    mantissa, power = ball.lower().man_exp()
+    bound = Fraction(int(mantissa)) * Fraction(2) ** int(power)
+    shift = SHORT_BITS - (bound.numerator.bit_length() - bound.denominator.bit_length())
+    scale = Fraction(2) ** shift
+    return Fraction(math.floor(bound * scale)) / scale

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -53,18 +53,20 @@ def of_kind(value: object, kind: type[Kind], field: str, accepted: str | None = 
 
 
 def path_of(value: object, field: str = "path") -> Path:
-    """The path of a file."""
-    if isinstance(value, str | PathLike):
-        return Path(value)
-    raise InvalidInput(field, "the path of a file", shown(value))
+    """The path of a file. What is no path may be a table: of it the type is named, no cell."""
+    text = fspath(value) if isinstance(value, str | PathLike) else None
+    if isinstance(text, str) and text and "\0" not in text:
+        return Path(text)
+    plain = isinstance(value, str | Real) or value is None
+    raise InvalidInput(field, "the path of a file", shown(value) if plain else type(value).__name__)
 
 
 MOST_PEOPLE = 10**10
 """More than there are."""
 
 
-def whole(value: object, field: str, least: int, most: int | None = None) -> int:
-    """A whole number of at least this, and at most that."""
+def whole(value: object, field: str, least: int, most: int | None = None, what: str = "") -> int:
+    """A whole number of at least this, and at most that; `what` says more about it in messages."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         number = int(value)
         if number >= least and (most is None or number <= most):
@@ -72,7 +74,7 @@ def whole(value: object, field: str, least: int, most: int | None = None) -> int
     accepted = f"a whole number of at least {least}"
     if most is not None:
         accepted += f" and at most {most:,}"
-    raise InvalidInput(field, accepted, value)
+    raise InvalidInput(field, accepted + what, shown(value))
 
 
 def real(value: object, field: str) -> Any:

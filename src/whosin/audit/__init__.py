@@ -16,32 +16,21 @@ privacy.
 from 50% to at least 74.8%
 """
 
-from whosin.audit.attack_scores import Rate, Scores, scores
-from whosin.audit.events import Event
-from whosin.audit.input_search import search
-from whosin.audit.inputs import InputPair, neighbours
-from whosin.audit.result import Audit, Bounds, Count
-from whosin.audit.sampling import one_draw
-from whosin.audit.single_run import OneRun, one_run
-from whosin.audit.world_pairs import check_claim, two_worlds
+from whosin.audit.attack_scores import Rate as Rate
+from whosin.audit.attack_scores import Scores as Scores
+from whosin.audit.attack_scores import scores as scores
+from whosin.audit.events import Event as Event
+from whosin.audit.input_search import search as search
+from whosin.audit.inputs import InputPair as InputPair
+from whosin.audit.inputs import neighbours as neighbours
+from whosin.audit.result import Audit as Audit
+from whosin.audit.result import AuditBounds as AuditBounds
+from whosin.audit.result import EventCount as EventCount
+from whosin.audit.sampling import one_draw as one_draw
+from whosin.audit.single_run import OneRun as OneRun
+from whosin.audit.single_run import one_run as one_run
+from whosin.audit.world_pairs import check_claim as check_claim
+from whosin.audit.world_pairs import two_worlds as two_worlds
 from whosin.extras import needs
 
 needs("audit")
-
-__all__ = [
-    "Audit",
-    "Bounds",
-    "Count",
-    "Event",
-    "InputPair",
-    "OneRun",
-    "Rate",
-    "Scores",
-    "check_claim",
-    "neighbours",
-    "one_draw",
-    "one_run",
-    "scores",
-    "search",
-    "two_worlds",
-]

@@ -20,7 +20,7 @@ from whosin.audit.counting import log_ratio
 from whosin.audit.events import WITH, WITHOUT, Event
 from whosin.audit.orderings import ByValue
 from whosin.audit.ranks import RankTest, ranks
-from whosin.audit.result import Bounds, Count
+from whosin.audit.result import AuditBounds, EventCount
 from whosin.audit.terms import read_delta, read_seed
 from whosin.errors import InvalidInput
 from whosin.exact import Array, rational
@@ -46,10 +46,10 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Scores(Bounds):
+class Scores(AuditBounds):
     """The result of `scores`."""
 
-    counts: tuple[Count, ...]
+    counts: tuple[EventCount, ...]
     members: Array = field(repr=False)
     non_members: Array = field(repr=False)
 
@@ -161,7 +161,9 @@ def scores(
     )
 
 
-def _counts(inside: Array, outside: Array, favours: str, error: float, delta: float) -> list[Count]:
+def _counts(
+    inside: Array, outside: Array, favours: str, error: float, delta: float
+) -> list[EventCount]:
     """What the members above each rank of the others show, or the others below each of theirs."""
     sign = 1 if favours == WITH else -1
     favoured, other = (sign * inside, sign * outside)[::sign]
@@ -172,7 +174,7 @@ def _counts(inside: Array, outside: Array, favours: str, error: float, delta: fl
         bound = RankTest(hits[0], len(favoured), rank, len(other), delta).bound(error)
         event = Event(ByValue(), sign * math.nextafter(beyond, math.inf), favours)
         with_hits, without_hits = hits[::sign]
-        found.append(Count(event, with_hits, without_hits, len(inside), len(outside), bound))
+        found.append(EventCount(event, with_hits, without_hits, len(inside), len(outside), bound))
     return found
 
 

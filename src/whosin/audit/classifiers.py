@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.audit.columns import Columns
+from whosin.audit.columns import OutputColumns
 from whosin.audit.orderings import Ordering
 from whosin.audit.outputs import Outputs
 from whosin.exact import Array
@@ -33,7 +33,7 @@ class ByClassifier(Ordering):
     name: str
     kind: str
     width: int
-    columns: Columns
+    columns: OutputColumns
     model: Any = field(repr=False)
 
     def _score(self, outputs: Outputs) -> Array:
@@ -79,7 +79,7 @@ class Pieces:
         return np.asarray(self.model.decision_function(self._features(table)))
 
 
-def learn(with_: Outputs, without: Outputs, columns: Columns) -> list[Ordering]:
+def learn(with_: Outputs, without: Outputs, columns: OutputColumns) -> list[Ordering]:
     """Both classifiers, trained."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 

@@ -33,7 +33,7 @@ LEVELS = np.sort(np.concatenate([TAILS, np.arange(1, 16) / 16, 1 - np.array(TAIL
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class OutputColumns:
     """Outputs as a matrix: numbers at places (with their medians, where there is none), whether a
     place is there, and whether a token is.
 
@@ -50,7 +50,7 @@ class Columns:
     left_out: int = 0
 
     @classmethod
-    def of(cls, with_: Outputs, without: Outputs) -> Columns:
+    def of(cls, with_: Outputs, without: Outputs) -> OutputColumns:
         """The places and tokens that differ most."""
         with_, without = with_.part(0, LOOKED), without.part(0, LOOKED)
         trials = len(with_), len(without)

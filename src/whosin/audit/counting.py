@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from whosin.audit.events import WITH, WITHOUT, Choice
-from whosin.audit.ratio import ratio_bound
-from whosin.audit.result import Count
+from whosin.audit.ratio import RatioTest
+from whosin.audit.result import EventCount
 
 WORTH = 1.1
 """The direction "without" must promise so many times more to be worth half of the error."""
@@ -30,18 +30,18 @@ def judge(
     trials: tuple[int, int],
     error: float,
     delta: float,
-) -> tuple[Count, ...]:
+) -> tuple[EventCount, ...]:
     """What the hits of each event (with, without), in so many fresh draws of each world, show; the
     strongest first."""
     counts = []
     for choice, (first, second) in zip(picked, hits, strict=True):
         pairs = ((first, trials[0]), (second, trials[1]))
         favoured, other = pairs if choice.event.above else pairs[::-1]
-        bound = ratio_bound(*favoured, *other, error / len(picked), choice.slope, delta)
-        counts.append(Count(choice.event, first, second, *trials, bound))
+        bound = RatioTest(*favoured, *other, error / len(picked), choice.slope, delta).bound()
+        counts.append(EventCount(choice.event, first, second, *trials, bound))
     return tuple(sorted(counts, key=lambda count: -count.log_ratio))
 
 
-def log_ratio(counts: Sequence[Count]) -> float:
+def log_ratio(counts: Sequence[EventCount]) -> float:
     """The bound on ln r: from events that favour "with" alone."""
     return max(count.log_ratio for count in counts if count.event.above)

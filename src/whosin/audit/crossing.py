@@ -34,47 +34,6 @@ Rates = tuple[float, float]
 FAIR: Rates = (0.5, 0.5)
 
 
-def bound(
-    guesses: Guesses,
-    canaries: int,
-    error: float,
-    delta: float = 0.0,
-    rates: Rates = FAIR,
-    rate: float = 0.5,
-) -> float:
-    """The largest ε whose p-value is at most the error, at every possible rate."""
-    test = RunTest.of(guesses, canaries, error, delta, rates, rate)
-    if test is None:
-        return 0.0
-    hardest = test.only(test.hardest(test.implied))
-    held, refused = _bracket(hardest, error)
-    while refused - held > CLOSE * max(refused, 0.1):
-        middle = (held + refused) / 2
-        held, refused = (middle, refused) if hardest.p_value(middle) <= error else (held, middle)
-    step = CLOSE * max(held, 0.1)
-    while held > 0 and test.p_value(held) > error:  # at the cells that were left out
-        held, step = max(0.0, held - step), step * 2
-    return held
-
-
-def _bracket(test: RunTest, error: float) -> tuple[float, float]:
-    """An ε that is rejected, and one above it that is not.
-
-    With δ, from above: what δ adds to the p-value shrinks as ε grows. A claim (ε, δ) implies every
-    (ε', δ) with ε' > ε, so that refuting one of these is enough.
-    """
-    top = min(test.implied + 1, LARGEST)
-    if not test.delta:
-        return 0.0, top
-    refused = top
-    for step in range(1, STEPS):
-        held = top * (1 - step / STEPS)
-        if test.p_value(held) <= error:
-            return held, refused
-        refused = held
-    return 0.0, refused
-
-
 @dataclass(frozen=True, eq=False)
 class RunTest:
     """The test of (ε, δ)-DP by one statistic.
@@ -113,6 +72,36 @@ class RunTest:
         needed = tuple(_fewest(*row[:2], implied, look, rate) for row in rows)
         cells = _cells(guesses, canaries, rates)
         return cls(guesses, canaries, delta, implied, needed, cells, rate == 0.5)
+
+    def bound(self, error: float) -> float:
+        """The largest ε whose p-value is at most the error, at every possible rate."""
+        hardest = self.only(self.hardest(self.implied))
+        held, refused = hardest._bracket(error)
+        while refused - held > CLOSE * max(refused, 0.1):
+            middle = (held + refused) / 2
+            rejected = hardest.p_value(middle) <= error
+            held, refused = (middle, refused) if rejected else (held, middle)
+        step = CLOSE * max(held, 0.1)
+        while held > 0 and self.p_value(held) > error:  # at the cells that were left out
+            held, step = max(0.0, held - step), step * 2
+        return held
+
+    def _bracket(self, error: float) -> tuple[float, float]:
+        """An ε that is rejected, and one above it that is not.
+
+        With δ, from above: what δ adds to the p-value shrinks as ε grows. A claim (ε, δ) implies
+        every (ε', δ) with ε' > ε, so that refuting one of these is enough.
+        """
+        top = min(self.implied + 1, LARGEST)
+        if not self.delta:
+            return 0.0, top
+        refused = top
+        for step in range(1, STEPS):
+            held = top * (1 - step / STEPS)
+            if self.p_value(held) <= error:
+                return held, refused
+            refused = held
+        return 0.0, refused
 
     def only(self, cell: int) -> RunTest:
         """The test at one cell of rates."""

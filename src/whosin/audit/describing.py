@@ -37,9 +37,6 @@ class Has:
 
     symbol: Any
 
-    def words(self, absent: bool = False) -> str:
-        return f"{'lacks' if absent else 'contains'} {self.symbol!r}"
-
 
 @dataclass(frozen=True)
 class At:
@@ -48,9 +45,6 @@ class At:
     place: Place
     symbol: Any
 
-    def words(self, absent: bool = False) -> str:
-        return f"{'has not' if absent else 'has'} {self.symbol!r} at {place_words(self.place)}"
-
 
 @dataclass(frozen=True)
 class Shape:
@@ -58,11 +52,20 @@ class Shape:
 
     skeleton: Any
 
-    def words(self, absent: bool = False) -> str:
-        return f"{'has not' if absent else 'has'} the shape {self.skeleton!r}"
-
 
 Token = Has | At | Shape
+
+
+def token_words(token: Token, absent: bool = False) -> str:
+    """What an output with the token does, or one without it."""
+    has = "has not" if absent else "has"
+    match token:
+        case Has(symbol):
+            return f"{'lacks' if absent else 'contains'} {symbol!r}"
+        case At(place, symbol):
+            return f"{has} {symbol!r} at {place_words(place)}"
+        case Shape(skeleton):
+            return f"{has} the shape {skeleton!r}"
 
 
 class _Type(str):

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from whosin.audit.columns import Columns
+from whosin.audit.columns import OutputColumns
 from whosin.audit.orderings import BINS, ByBin, ByFrequency, ByPart, ByValue, Ordering
 from whosin.audit.outputs import FORMS, NUMBERS, Outputs, alike, join, read
 from whosin.audit.tokens import ByCell, ByToken
@@ -142,7 +142,7 @@ def _of_parts(first: Pair, second: Pair, both: Pair, *, learned: bool) -> list[T
             _ = part.descriptions  # once, for all that follows
         both = join([first[0], second[0]]), join([first[1], second[1]])
     found = [_crossed(partial(table, sign=sign), first, second, both) for sign in (1, -1)]
-    columns = Columns.of(*first)
+    columns = OutputColumns.of(*first)
     if columns.places:
         place, missing = columns.places[0], columns.medians[0]
         number = ByPart(both[0].kind, both[0].width, place, missing)

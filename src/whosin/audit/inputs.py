@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName
 from whosin.exact import rational
+from whosin.validation import whole
 
 RELATIONS = ("add-remove", "replace")
 
@@ -35,8 +36,7 @@ def neighbours(length: int, relation: str = "add-remove", base: object = 0) -> l
     """
     if relation not in RELATIONS:
         raise UnknownName("relation", str(relation), RELATIONS)
-    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-        raise InvalidInput("length", "a whole number of at least 1", repr(length))
+    length = whole(length, "length", 1)
     start = float(rational(base, "base"))
     zero, one = np.zeros(length), np.ones(length)
     first, last = zero.copy(), zero.copy()

@@ -1,9 +1,9 @@
 """An exact lower confidence bound for the ratio of two probabilities.
 
-Contract: X ~ Binomial(n, P) and Y ~ Binomial(m, Q) are independent. `ratio_bound` gives an ε with
-Pr[P ≤ e^ε Q + δ] ≤ error, whatever P and Q are. It is a test of the hypothesis P ≤ e^ε Q + δ by the
-statistic X − κY, where the slope κ must be chosen without looking at these counts: rejection is
-then monotone in ε, so the largest rejected ε is the bound.
+Contract: X ~ Binomial(n, P) and Y ~ Binomial(m, Q) are independent. `RatioTest.bound` gives an ε
+with Pr[P ≤ e^ε Q + δ] ≤ error, whatever P and Q are. It is a test of the hypothesis P ≤ e^ε Q + δ
+by the statistic X − κY, where the slope κ must be chosen without looking at these counts: rejection
+is then monotone in ε, so the largest rejected ε is the bound.
 
 The p-value is the largest over the unknown Q. Berger and Boos (1994): a small share of the error
 pays for an exact interval for Q, and only Q inside it are tried. For Q in a cell [q, q'] the
@@ -37,7 +37,11 @@ STEP = 0.03
 
 
 class RatioTest:
-    """The test of P ≤ e^ε Q + δ for one pair of counts."""
+    """The test of P ≤ e^ε Q + δ for one pair of counts.
+
+    Args:
+        slope: κ, fixed before these counts were seen; about the e^ε that one expects to reject.
+    """
 
     def __init__(
         self,
@@ -49,7 +53,8 @@ class RatioTest:
         slope: float = 1.0,
         delta: float = 0.0,
     ) -> None:
-        self.trials, self.other_trials, self.delta = trials, other_trials, delta
+        self.hits, self.trials, self.delta = hits, trials, delta
+        self.other_hits, self.other_trials = other_hits, other_trials
         self.budget = error * (1 - SHARE) * (1 - confidence.ROUNDING)
         side = error * SHARE / 2
         self.low = confidence.lower(other_hits, other_trials, side)
@@ -69,6 +74,23 @@ class RatioTest:
         """The same at a few Q only: quick, and a little too hopeful."""
         some = self._spread(POINTS)
         return not (self._tail(self._most(epsilon, some), some) > self.budget).any()
+
+    def bound(self) -> float:
+        """The largest ε, at least 0, for which P ≤ e^ε Q + δ is rejected at this error."""
+        if self.hits == 0 or not self.suggests(0.0):
+            return 0.0
+        others = max(self.other_hits, 1)
+        refused = max(math.log(self.hits * self.other_trials / (others * self.trials)), 0.01)
+        held = 0.0
+        while self.suggests(refused):
+            held, refused = refused, refused * 1.5
+        while refused - held > CLOSE * max(refused, 0.1):
+            middle = (held + refused) / 2
+            held, refused = (middle, refused) if self.suggests(middle) else (held, middle)
+        step = STEP * math.sqrt(1 / self.hits + 1 / others)
+        while held > 0 and not self.rejects(held):
+            held, step = held - step, step * 1.5
+        return max(held, 0.0)
 
     def _spread(self, count: int) -> Array:
         """Values of Q from end to end, about as many standard errors apart everywhere."""
@@ -107,34 +129,3 @@ def _blocks(low: float, high: float, trials: int) -> Array:
     starts = np.unique(np.linspace(first, last, min(BLOCKS, last - first + 1)).astype(np.int64))
     # An empty first block when the window begins at 0.
     return np.concatenate([[first - 1], starts]).astype(float)
-
-
-def ratio_bound(
-    hits: int,
-    trials: int,
-    other_hits: int,
-    other_trials: int,
-    error: float,
-    slope: float = 1.0,
-    delta: float = 0.0,
-) -> float:
-    """The largest ε, at least 0, for which P ≤ e^ε Q + δ is rejected at this error.
-
-    Args:
-        slope: κ, fixed before these counts were seen; about the e^ε that one expects to reject.
-    """
-    if hits == 0:
-        return 0.0
-    test = RatioTest(hits, trials, other_hits, other_trials, error, slope, delta)
-    if not test.suggests(0.0):
-        return 0.0
-    held, refused = 0.0, max(math.log(hits * other_trials / (max(other_hits, 1) * trials)), 0.01)
-    while test.suggests(refused):
-        held, refused = refused, refused * 1.5
-    while refused - held > CLOSE * max(refused, 0.1):
-        middle = (held + refused) / 2
-        held, refused = (middle, refused) if test.suggests(middle) else (held, middle)
-    step = STEP * math.sqrt(1 / hits + 1 / max(other_hits, 1))
-    while held > 0 and not test.rejects(held):
-        held, step = held - step, step * 1.5
-    return max(held, 0.0)

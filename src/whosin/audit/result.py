@@ -18,7 +18,7 @@ from whosin.exact import exp_up, rational, round_up
 
 
 @dataclass(frozen=True)
-class Bounds:
+class AuditBounds:
     """Lower bounds on leakage.
 
     Attributes:
@@ -73,7 +73,7 @@ def _belief(prior: object) -> float:
 
 
 @dataclass(frozen=True)
-class Count:
+class EventCount:
     """How often an event happened in both worlds, in fresh draws, and the bound that this gives.
 
     Attributes:
@@ -113,7 +113,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Audit(Bounds):
+class Audit(AuditBounds):
     """The result of `two_worlds` and `search`.
 
     Attributes:
@@ -126,7 +126,7 @@ class Audit(Bounds):
         pattern: the name of the pair of inputs, where a search chose it.
     """
 
-    counts: tuple[Count, ...]
+    counts: tuple[EventCount, ...]
     samples: int
     with_: object
     without: object

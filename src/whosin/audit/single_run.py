@@ -35,9 +35,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from whosin.audit import confidence as exact
-from whosin.audit.crossing import Rates, bound
+from whosin.audit.crossing import Rates, RunTest
 from whosin.audit.guesses import Guesses, guess
-from whosin.audit.result import Bounds
+from whosin.audit.result import AuditBounds
 from whosin.audit.terms import read_delta
 from whosin.errors import InvalidInput
 from whosin.exact import Array, rational
@@ -48,7 +48,7 @@ FEWEST = 10
 
 
 @dataclass(frozen=True)
-class OneRun(Bounds):
+class OneRun(AuditBounds):
     """The result of `one_run`.
 
     Attributes:
@@ -99,10 +99,15 @@ def one_run(
     both = guess(inside, values, both=True, fixed=granted > 0)
     top = guess(inside, values, both=False, fixed=granted > 0)
     count = len(inside)
-    log_ratio = bound(top, count, share, granted, rates, float(declared))
-    epsilon = max(log_ratio, bound(both, count, share, granted, rates, float(declared)))
+    log_ratio, other = (
+        0.0 if test is None else test.bound(share)
+        for test in (
+            RunTest.of(guesses, count, share, granted, rates, float(declared))
+            for guesses in (top, both)
+        )
+    )
     return OneRun(
-        epsilon=epsilon,
+        epsilon=max(log_ratio, other),
         log_ratio=log_ratio,
         confidence=level,
         delta=granted,

@@ -13,6 +13,7 @@ import numpy as np
 from whosin.audit.confidence import read_confidence
 from whosin.errors import InvalidInput
 from whosin.exact import rational
+from whosin.validation import whole
 
 FEWEST = 40
 """Below so many samples no event can be both found and counted."""
@@ -59,10 +60,7 @@ def _say_nothing(_count: int) -> None:
 
 def read_samples(samples: object) -> int:
     """A whole number of samples that can say something."""
-    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < FEWEST:
-        accepted = f"a whole number of at least {FEWEST} (some 100,000 show most leaks)"
-        raise InvalidInput("samples", accepted, repr(samples))
-    return int(samples)
+    return whole(samples, "samples", FEWEST, what=" (some 100,000 show most leaks)")
 
 
 def read_delta(delta: object) -> float:
@@ -85,6 +83,4 @@ def read_seed(seed: object) -> np.random.SeedSequence:
     """Where randomness begins: a whole number for a repeatable run, None for a fresh one."""
     if seed is None:
         return np.random.SeedSequence()
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInput("seed", "a whole number of at least 0", repr(seed))
-    return np.random.SeedSequence(int(seed))
+    return np.random.SeedSequence(whole(seed, "seed", 0))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from whosin.audit.describing import At, Has, Shape, Token
+from whosin.audit.describing import At, Has, Shape, Token, token_words
 from whosin.audit.orderings import Ordering, listed, log_ratios
 from whosin.audit.outputs import FORMS, VECTORS, Outputs
 from whosin.exact import Array
@@ -101,8 +101,10 @@ class ByToken(Ordering):
         least, telling = abs(threshold), above == (self.sign == WITH) and threshold
         if not telling:
             return f"output without a telling part (score {'≥' if above else '≤'} {threshold:.6g})"
-        parts = [(v, token.words()) for token, v in self.present.items() if v >= least]
-        parts += [(v, token.words(absent=True)) for token, v in self.absent.items() if v >= least]
+        parts = [(v, token_words(token)) for token, v in self.present.items() if v >= least]
+        parts += [
+            (v, token_words(token, absent=True)) for token, v in self.absent.items() if v >= least
+        ]
         parts.sort(key=lambda part: -part[0])
         return f"output {listed((words for _, words in parts), len(parts))}"
 
@@ -151,7 +153,7 @@ class ByCell(Ordering):
         if not threshold or above != (self.sign == WITH):
             return f"output without a telling value (score {'≥' if above else '≤'} {threshold:.6g})"
         parts = [
-            (float(score), At((column,), float(value)).words())
+            (float(score), token_words(At((column,), float(value))))
             for column, (values, scores) in self.columns.items()
             for value, score in zip(values, scores, strict=True)
             if score >= least

@@ -4,7 +4,7 @@ from whosin.calibration.accounting import Process, ProcessPlan, calibrate_proces
 from whosin.calibration.adversary import read as read_adversary
 from whosin.calibration.plan import Fallback, Noise, Plan
 from whosin.calibration.planning import calibrate
-from whosin.calibration.queries import Query
+from whosin.calibration.queries import PlannedQuery
 from whosin.calibration.targets import (
     HIPAA,
     TARGETS,
@@ -27,10 +27,10 @@ __all__ = [
     "Gamma",
     "Noise",
     "Plan",
+    "PlannedQuery",
     "Posterior",
     "Process",
     "ProcessPlan",
-    "Query",
     "Rho",
     "Target",
     "calibrate",

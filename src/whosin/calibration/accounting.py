@@ -31,6 +31,7 @@ from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError
 from whosin.exact import Array, rational
 from whosin.extras import needs
 from whosin.families import Family
+from whosin.validation import whole
 
 GRIDS = (1e-2, 1e-3, 1e-4)
 FLOOR = 0.1
@@ -57,8 +58,7 @@ class Process:
             raise UnknownName("noise", str(self.noise), NOISES)
         if not 0 < rational(self.sample_rate, "sample rate") <= 1:
             raise InvalidInput("sample rate", "above 0 and at most 1", self.sample_rate)
-        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
-            raise InvalidInput("steps", "a whole number of at least 1", repr(self.steps))
+        object.__setattr__(self, "steps", whole(self.steps, "steps", 1))
 
     @property
     def is_plain(self) -> bool:

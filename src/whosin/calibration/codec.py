@@ -6,16 +6,17 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
-from whosin.calibration.queries import Query
+from whosin.calibration.queries import PlannedQuery
 from whosin.calibration.targets import TARGETS, Target
+from whosin.documents import check_keys
 from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.families import FAMILIES, Family
 
 
-def encode(thing: Target | Family | Query) -> dict[str, object]:
+def encode(thing: Target | Family | PlannedQuery) -> dict[str, object]:
     """{"name": …, field: value, …}."""
     names = {kind: name for name, kind in [*TARGETS.items(), *FAMILIES.items()]}
-    name = "query" if isinstance(thing, Query) else names[type(thing)]
+    name = "query" if isinstance(thing, PlannedQuery) else names[type(thing)]
     if name == "explicit":
         raise Unsupported("a plan for explicit priors cannot be written to a file")
     return {"name": name} | {each.name: _plain(getattr(thing, each.name)) for each in fields(thing)}  # type: ignore[arg-type]
@@ -31,9 +32,9 @@ def decode_family(data: object) -> Family:
     return _decode(data, "family", FAMILIES)  # type: ignore[no-any-return]
 
 
-def decode_query(data: object) -> Query:
+def decode_query(data: object) -> PlannedQuery:
     """The query of a file."""
-    return _decode(data, "query", {"query": Query})  # type: ignore[no-any-return]
+    return _decode(data, "query", {"query": PlannedQuery})  # type: ignore[no-any-return]
 
 
 def _decode(data: object, what: str, known: dict[str, Any]) -> Any:
@@ -44,9 +45,7 @@ def _decode(data: object, what: str, known: dict[str, Any]) -> Any:
     kind = known[data["name"]]
     allowed = {each.name for each in fields(kind)}
     given = {key: value for key, value in data.items() if key != "name"}
-    for key in given:
-        if key not in allowed:
-            raise UnknownName(f"key of the {what}", key, allowed)
+    check_keys(given, allowed, what)
     try:
         return kind(**given)
     except TypeError:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from whosin.calibration import codec
-from whosin.calibration.queries import Query
+from whosin.calibration.queries import PlannedQuery
 from whosin.calibration.targets import Target
-from whosin.documents import read_json
-from whosin.errors import InvalidInput, UnknownName
+from whosin.documents import check_keys, read_json
+from whosin.errors import InvalidInput
 from whosin.families import Family
 from whosin.notebook_display import Displayed
 from whosin.validation import path_of
@@ -92,7 +92,7 @@ class Plan(Displayed):
     composes: bool
     delta: float = 0.0
     dp_delta: float = 0.0
-    query: Query | None = None
+    query: PlannedQuery | None = None
     noise: Noise | None = None
     fallback: tuple[Fallback, ...] = field(default=())
     entities: int | None = None
@@ -136,9 +136,7 @@ class Plan(Displayed):
         for key in ("target", "family", "epsilon", "relation"):
             if key not in data:
                 raise InvalidInput("plan", f"an object with {key!r}", "none")
-        for key in data:
-            if key not in KEYS:
-                raise UnknownName("key of the plan", str(key), KEYS)
+        check_keys(data, KEYS, "plan")
         query = data.get("query")
         plan = calibrate(
             codec.decode_target(data["target"]),

@@ -10,12 +10,12 @@ from whosin.calibration.adversary import Adversary, against, default_family
 from whosin.calibration.counts import least_scale, smallest_scale
 from whosin.calibration.failure import gaussian_plan, hockey_stick_multiplier
 from whosin.calibration.plan import Fallback, Noise, Plan
-from whosin.calibration.queries import Query
+from whosin.calibration.queries import PlannedQuery
 from whosin.calibration.targets import Advantage, Epsilon, Target
 from whosin.errors import InvalidInput, WhosinError
 from whosin.exact import Number, exp_up, log_down, rational, round_up
 from whosin.families import AtMostKnown, Family
-from whosin.validation import of_kind
+from whosin.validation import of_kind, whole
 
 TAIL_95 = math.log(20)
 ANYTHING = "any beliefs, everyone else known"
@@ -28,7 +28,7 @@ def calibrate(
     target: Target,
     family: Family | None = None,
     delta: float = 0.0,
-    query: Query | str | None = None,
+    query: PlannedQuery | str | None = None,
     entities: int | None = None,
 ) -> Plan:
     """The largest ε, hence the least noise, that keeps the target against the family.
@@ -39,7 +39,7 @@ def calibrate(
             candidates for `Rho`).
         delta: the probability, given that a person is in, with which the promise may fail; 0 for
             none. Gaussian noise needs one (THEORY 4).
-        query: what is asked, to plan its noise: a `Query`, or its kind such as "count".
+        query: what is asked, to plan its noise: a `PlannedQuery`, or its kind such as "count".
         entities: how many people there are at the least; only `AtMostKnown` with a δ needs it.
 
     Raises:
@@ -48,9 +48,11 @@ def calibrate(
     if not isinstance(target, Target):
         raise InvalidInput("target", "Gamma(…), Posterior(…), Epsilon(…), …", repr(target))
     if isinstance(query, str):
-        query = Query(query)
+        query = PlannedQuery(query)
     if query is not None:
-        of_kind(query, Query, "query", "a kind of query, such as count, or a Query(…)")
+        of_kind(
+            query, PlannedQuery, "query", "a kind of query, such as count, or a PlannedQuery(…)"
+        )
     if family is None:
         family = default_family(target)
     failing = rational(delta, "delta")
@@ -59,8 +61,8 @@ def calibrate(
     if failing and isinstance(target, Advantage):
         # r ≤ g but for a probability δ does not bound TPR − FPR, an average over all outputs.
         raise InvalidInput("delta", "0 for an advantage, which never fails", delta)
-    if entities is not None and (not _whole(entities) or entities < 1):
-        raise InvalidInput("entities", "a whole number of at least 1", repr(entities))
+    if entities is not None:
+        entities = whole(entities, "entities", 1)
     adversary = against(target, family)
     ratio = target.ratio(adversary.low, adversary.high)
     if ratio == math.inf:
@@ -128,7 +130,7 @@ def _uncertain(
     target: Target,
     ratio: Number,
     delta: float,
-    query: Query | None,
+    query: PlannedQuery | None,
     entities: int | None,
 ) -> tuple[float, float, Noise]:
     """(ε, δ, noise) for a count whose other people the adversary is uncertain about (F19)."""
@@ -152,10 +154,6 @@ def _down(value: Fraction) -> float:
     """The largest float that is at most the value."""
     nearest = float(value)
     return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _log(target: Target, ratio: Number) -> float:

@@ -8,12 +8,13 @@ from fractions import Fraction
 
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
+from whosin.validation import whole
 
 KINDS = ("count", "rows", "sum", "histogram")
 
 
 @dataclass(frozen=True)
-class Query:
+class PlannedQuery:
     """A query whose noise is to be planned.
 
     Args:
@@ -33,9 +34,7 @@ class Query:
         if self.kind not in KINDS:
             raise UnknownName("query", str(self.kind), KINDS)
         for field in ("rows", "cells"):
-            value = getattr(self, field)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InvalidInput(field, "a whole number of at least 1", repr(value))
+            object.__setattr__(self, field, whole(getattr(self, field), field, 1))
         if rational(self.lower, "lower") >= rational(self.upper, "upper"):
             raise InvalidInput("lower", f"below upper ({self.upper})", self.lower)
 

@@ -4,33 +4,19 @@
 information, with a mechanism that keeps the level exactly and a certified optimality gap.
 """
 
-from whosin.distortion.closed.bounds import stated_threshold
-from whosin.distortion.closed.hamming import h, h_inverse
-from whosin.distortion.closed.optimal_forms import identifiable, randomized_response, threshold
-from whosin.distortion.curve import Curves, curves
-from whosin.distortion.mechanisms.by_type import ByType
-from whosin.distortion.mechanisms.per_block import PerBlock
-from whosin.distortion.mechanisms.per_row import PerRow
-from whosin.distortion.optimum import NOTIONS, Optimum
-from whosin.distortion.solving import best
-from whosin.distortion.symmetry.detection import structure
-from whosin.distortion.symmetry.parts import Structure
-
-__all__ = [
-    "NOTIONS",
-    "ByType",
-    "Curves",
-    "Optimum",
-    "PerBlock",
-    "PerRow",
-    "Structure",
-    "best",
-    "curves",
-    "h",
-    "h_inverse",
-    "identifiable",
-    "randomized_response",
-    "stated_threshold",
-    "structure",
-    "threshold",
-]
+from whosin.distortion.closed.bounds import stated_threshold as stated_threshold
+from whosin.distortion.closed.hamming import h as h
+from whosin.distortion.closed.hamming import h_inverse as h_inverse
+from whosin.distortion.closed.optimal_forms import identifiable as identifiable
+from whosin.distortion.closed.optimal_forms import randomized_response as randomized_response
+from whosin.distortion.closed.optimal_forms import threshold as threshold
+from whosin.distortion.curve import Curves as Curves
+from whosin.distortion.curve import curves as curves
+from whosin.distortion.mechanisms.by_type import ByType as ByType
+from whosin.distortion.mechanisms.per_block import PerBlock as PerBlock
+from whosin.distortion.mechanisms.per_row import PerRow as PerRow
+from whosin.distortion.optimum import NOTIONS as NOTIONS
+from whosin.distortion.optimum import Optimum as Optimum
+from whosin.distortion.solving import best as best
+from whosin.distortion.symmetry.detection import structure as structure
+from whosin.distortion.symmetry.parts import Structure as Structure

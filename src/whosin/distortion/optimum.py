@@ -41,17 +41,7 @@ class Optimum:
 
     def to_dict(self) -> dict[str, object]:
         """Plain data."""
-        return {
-            "notion": self.notion,
-            "rows": self.space.rows,
-            "values": self.space.values,
-            "given": self.given,
-            "distortion": self.distortion,
-            "epsilon": self.epsilon,
-            "mutual_information": self.mutual_information,
-            "gap": self.gap,
-            "lower": self.lower,
-            "upper": self.upper,
-            "theorems": list(self.theorems),
-            "note": self.note,
-        }
+        about = {"notion": self.notion, "rows": self.space.rows, "values": self.space.values}
+        names = ("given", "distortion", "epsilon", "mutual_information", "gap", "lower", "upper")
+        found = {name: getattr(self, name) for name in names}
+        return {**about, **found, "theorems": list(self.theorems), "note": self.note}

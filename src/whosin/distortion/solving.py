@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
-from whosin.distortion.at_distortion import at_distortion
-from whosin.distortion.at_epsilon import at_epsilon
-from whosin.distortion.closed.costs import check_cost
+from whosin.distortion.closed.bounds import distortion_bounds, epsilon_bounds
+from whosin.distortion.closed.costs import best_constant, check_cost, is_hamming
+from whosin.distortion.mechanisms.per_row import constant, identity
 from whosin.distortion.optimum import NOTIONS, Optimum
+from whosin.distortion.program.best_at_level import BestAtLevel
+from whosin.distortion.program.independent_parts import PriorProblem
+from whosin.distortion.program.least_epsilon import smallest_epsilon
+from whosin.distortion.rate.information import information_of, rate_optimum
 from whosin.distortion.symmetry.detection import structure
-from whosin.errors import InvalidInput, UnknownName
-from whosin.exact import rational
+from whosin.distortion.symmetry.parts import Structure
+from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName
+from whosin.exact import Array, rational, round_up
 from whosin.extras import needs
+from whosin.mechanisms import Mechanism
 from whosin.priors import Prior
 from whosin.spaces import Space
 
 LARGEST = 700.0
 """ε beyond which e^ε is no float, and every mechanism is as good as the data themselves."""
+
+
+FORMS = {
+    "E_i": (("T16", "T17"), "closed form E_i, also best for mutual information"),
+    "E_d": (("T16", "T20", "T21"), "closed form E_d: randomised response"),
+    "constant": (("T16", "T20", "T21"), "a constant answer is best"),
+    "likeliest": (
+        ("T16", "T20", "T21"),
+        "closed form: row by row, randomised response among the likeliest values",
+    ),
+    "program": (("T16",), ""),
+}
+"""What there is to say about an answer: theorems, and a note."""
 
 
 def best(
@@ -67,3 +87,114 @@ def _level(epsilon: object, notion: str) -> float:
     if LARGEST < value < math.inf and notion != "mutual-information":
         raise InvalidInput("epsilon", f"at most {LARGEST:g}, or infinite", f"{value:g}")
     return value
+
+
+def at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) -> Optimum:
+    """The best mechanism at ε (or at so many nats)."""
+    space, plain = known.space, is_hamming(cost)
+    if notion == "identifiability":
+        reachable(known, epsilon)
+    bounds = distortion_bounds(known, cost, notion, epsilon)
+
+    def ends(value: float, mechanism: Mechanism, information: float) -> Optimum:
+        found = (value, epsilon, information, mechanism, 0.0)
+        return Optimum(space, notion, "epsilon", *found, *bounds)
+
+    if epsilon == math.inf or (notion == "mutual-information" and epsilon >= known.entropy):
+        return ends(0.0, identity(space.values), known.entropy)
+    if notion == "mutual-information":
+        if epsilon == 0:
+            value, shown = best_constant(known, cost)
+            return ends(round_up(value), constant(shown, space.values), 0.0)
+        return rate_optimum(known, cost, epsilon=epsilon)
+    problem = PriorProblem(known, cost, notion)
+    epsilon = max(epsilon, problem.floor)
+    answer = problem.at(epsilon)
+    theorems, note = describe(answer, plain)
+    if notion == "identifiability" and epsilon <= known.spread and answer.form == "program":
+        note = "at ε_X the program has no interior, so that nothing better could be proved feasible"
+    return Optimum(
+        space,
+        notion,
+        "epsilon",
+        round_up(answer.distortion) if answer.form == "program" else float(answer.distortion),
+        epsilon,
+        information_of(known, answer.mechanism),
+        answer.mechanism,
+        0.0 if answer.form != "program" else round_up(answer.gap),
+        *bounds,
+        theorems,
+        note,
+    )
+
+
+def describe(answer: BestAtLevel, plain: bool) -> tuple[tuple[str, ...], str]:
+    """The theorems that an answer rests on, and a note."""
+    theorems, note = FORMS[answer.form]
+    if answer.trouble:
+        note = f"the solver stopped early ({answer.trouble}): the gap is what was proved"
+    return (theorems if plain else ()), note
+
+
+def reachable(known: Structure, epsilon: float) -> None:
+    """Refuse an identifiability below ε_X."""
+    spread = known.spread
+    if spread == math.inf and epsilon < math.inf:
+        raise ImpossibleTarget(
+            "the prior has zeros, so ε_X is infinite and no mechanism has finite identifiability",
+            math.inf,
+        )
+    if epsilon < spread and not math.isclose(epsilon, spread, rel_tol=1e-14):
+        raise ImpossibleTarget(
+            f"no mechanism has identifiability below ε_X = {spread:.6g}, which is what the prior "
+            f"alone gives away; got {epsilon:g}",
+            spread,
+        )
+
+
+def at_distortion(known: Structure, cost: Array, notion: str, wanted: Fraction) -> Optimum:
+    """The mechanism with the least ε (or mutual information) within a distortion."""
+    space, plain = known.space, is_hamming(cost)
+    bounds = epsilon_bounds(known, cost, notion, float(wanted))
+
+    def ends(level: float, value: float, made: Mechanism, learned: float, note: str) -> Optimum:
+        found = (value, level, learned, made, 0.0)
+        return Optimum(space, notion, "distortion", *found, *bounds, (), note)
+
+    if notion == "identifiability" and known.spread == math.inf:
+        note = (
+            "the prior has zeros: ε_X is infinite, and so is the identifiability of any mechanism"
+        )
+        return ends(math.inf, 0.0, identity(space.values), known.entropy, note)
+    most, shown = best_constant(known, cost)
+    if wanted >= most:
+        floor = known.spread if notion == "identifiability" else 0.0
+        made = constant(shown, space.values)
+        return ends(floor, round_up(most), made, 0.0, "a constant answer is within the distortion")
+    if wanted == 0:
+        level = known.entropy if notion == "mutual-information" else math.inf
+        exact = identity(space.values)
+        return ends(level, 0.0, exact, known.entropy, "no distortion: the data themselves")
+    if notion == "mutual-information":
+        return rate_optimum(known, cost, distortion=float(wanted))
+    problem = PriorProblem(known, cost, notion)
+    low, high = max(bounds[0], problem.floor), bounds[1]
+    if not math.isfinite(high):
+        high = max(1.0, 2 * low)
+        while problem.at(high).distortion > wanted:
+            low, high = high, 2 * high
+    level, answer, gap = smallest_epsilon(problem, wanted, low, high)
+    theorems, note = describe(answer, plain)
+    return Optimum(
+        space,
+        notion,
+        "distortion",
+        round_up(answer.distortion),
+        level,
+        information_of(known, answer.mechanism),
+        answer.mechanism,
+        gap,
+        *bounds,
+        theorems,
+        note,
+    )

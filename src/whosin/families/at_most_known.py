@@ -16,7 +16,7 @@ from whosin.families.prior_kinds import independent_beliefs
 from whosin.families.underflow import sums_given
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
-from whosin.spaces.grid import Grid, as_grid
+from whosin.spaces.count_lattice import CountLattice, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
@@ -79,7 +79,7 @@ class AtMostKnown(Bounded):
             ratio, beliefs, output = best
             yield Worst(ratio, entity, output, *self.bounds, _with_belief(beliefs, entity))
 
-    def _vertices(self, grid: Grid, kind: int) -> Iterator[list[Fraction]]:
+    def _vertices(self, grid: CountLattice, kind: int) -> Iterator[list[Fraction]]:
         """Beliefs of everyone, the entity itself at low, for all ways to be at an end."""
         others = [len(members) - (each == kind) for each, members in enumerate(grid.kinds)]
         known = min(self.k, sum(others))

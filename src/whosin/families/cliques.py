@@ -13,7 +13,7 @@ from whosin.exact import Array
 from whosin.families.base import Family, Worst, columns, two_worlds
 from whosin.families.prior_kinds import check_prior, independent_beliefs
 from whosin.priors import Prior, Table
-from whosin.spaces.grid import Grid, as_grid
+from whosin.spaces.count_lattice import CountLattice, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
@@ -82,7 +82,7 @@ class Cliques(Family):
         )
 
 
-def _reachable(grid: Grid, array: Array, k: int, positive: bool) -> Array:
+def _reachable(grid: CountLattice, array: Array, k: int, positive: bool) -> Array:
     """The extreme likelihood over all ways to add at most k entities to each class."""
     best = np.maximum if positive else np.minimum
     reach = array
@@ -95,7 +95,9 @@ def _reachable(grid: Grid, array: Array, k: int, positive: bool) -> Array:
     return reach
 
 
-def _group(grid: Grid, column: Array, base: int, k: int, positive: bool) -> tuple[list[int], int]:
+def _group(
+    grid: CountLattice, column: Array, base: int, k: int, positive: bool
+) -> tuple[list[int], int]:
     """A group of one to k entities that leads from the base to the extreme likelihood."""
     frontier: dict[int, list[int]] = {base: []}
     seen: dict[int, list[int]] = {}

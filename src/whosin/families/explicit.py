@@ -15,9 +15,9 @@ from whosin.families.base import Family, Worst
 from whosin.families.prior_kinds import check_prior
 from whosin.families.underflow import sums_given, support
 from whosin.priors import Blocks, Exchangeable, FixedSize, Independent, Prior, Table, Uniform
-from whosin.spaces.grid import Grid, as_grid
-from whosin.spaces.ladder import Ladder
+from whosin.spaces.count_lattice import CountLattice, as_grid
 from whosin.spaces.lattice import Lattice
+from whosin.spaces.maximum_lattice import MaximumLattice
 from whosin.spaces.search import first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
 from whosin.spaces.width import FLOOR, Underflow, trust
@@ -68,10 +68,12 @@ def worst_for_prior(
     prior: Prior, array: Array, lattice: Lattice, positive: bool
 ) -> Iterator[Worst]:
     """For each uncertain entity the output with the worst ratio under one prior."""
-    if isinstance(lattice, Ladder) and not isinstance(prior, Independent | FixedSize | Uniform):
+    if isinstance(lattice, MaximumLattice) and not isinstance(
+        prior, Independent | FixedSize | Uniform
+    ):
         lattice, array = as_grid(lattice, array)
     number: Any = float if array.dtype != object else flint_rational
-    if isinstance(lattice, Grid) and (lattice.is_single or isinstance(prior, Exchangeable)):
+    if isinstance(lattice, CountLattice) and (lattice.is_single or isinstance(prior, Exchangeable)):
         pairs = _folded(prior, array, lattice, number)
     else:
         pairs = _conditioned(prior, array, lattice)
@@ -84,7 +86,7 @@ def worst_for_prior(
 
 
 def _folded(
-    prior: Prior, array: Array, grid: Grid, number: Any
+    prior: Prior, array: Array, grid: CountLattice, number: Any
 ) -> Iterator[tuple[int, Array, Array]]:
     """(entity, Pr[o|t], Pr[o|¬t]) by summing out kinds, the most significant first, for those
     entities that are uncertain."""
@@ -118,7 +120,7 @@ def _folded(
         assert len(joint) == stride
 
 
-def _possible(prior: Prior, array: Array, grid: Grid, kind: int, first: int) -> Array:
+def _possible(prior: Prior, array: Array, grid: CountLattice, kind: int, first: int) -> Array:
     """Which outputs are possible in some world with (first = 1) or without (0) a member of a kind
     in it, exactly."""
     count = np.arange(grid.worlds) // grid.strides[kind] % grid.lengths[kind]
@@ -135,7 +137,7 @@ def _conditioned(
         belief = prior.belief(lattice.space, entity)
         if not 0 < belief < 1:
             continue
-        if isinstance(lattice, Grid) and not isinstance(prior, Table):
+        if isinstance(lattice, CountLattice) and not isinstance(prior, Table):
             key = prior.role(lattice, entity) if isinstance(prior, Blocks) else belief
             key = lattice.kind_of[entity], key
             if key in seen:

@@ -16,7 +16,7 @@ from whosin.families.base import Family, Worst, columns
 from whosin.families.prior_kinds import independent_beliefs
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
-from whosin.spaces.grid import Grid, as_grid
+from whosin.spaces.count_lattice import CountLattice, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.sampling import binomials, sample_axis
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
@@ -85,7 +85,7 @@ class FixedProbability(Family):
         yield Worst(ratio, entity, output, beta, beta, lambda _belief: prior)
 
 
-def _possible(grid: Grid, array: Array, kind: int, shift: int) -> Array:
+def _possible(grid: CountLattice, array: Array, kind: int, shift: int) -> Array:
     """Which entries of `_others` are positive in truth: those from which sampling, at any rate,
     leads to a class with a positive likelihood."""
     if max(grid.lengths) > COINS:
@@ -99,7 +99,7 @@ def _possible(grid: Grid, array: Array, kind: int, shift: int) -> Array:
 
 
 def _skipping(
-    grid: Grid, array: Array, beta: Any, start: int, stop: int
+    grid: CountLattice, array: Array, beta: Any, start: int, stop: int
 ) -> Iterator[tuple[int, Array]]:
     """(kind, likelihoods sampled along every axis but that one), for each kind in start … stop."""
     if stop - start == 1:
@@ -113,7 +113,7 @@ def _skipping(
         yield from _skipping(grid, half, beta, *kept)
 
 
-def _others(grid: Grid, array: Array, kind: int, beta: Any) -> tuple[Array, Array]:
+def _others(grid: CountLattice, array: Array, kind: int, beta: Any) -> tuple[Array, Array]:
     """With and without one entity of the kind, its other members being sampled too."""
     view = grid.axis(array, kind)
     present, absent = view[:, 1:], view[:, :-1]

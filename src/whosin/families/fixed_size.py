@@ -16,7 +16,7 @@ from whosin.families.one_of import OneOf
 from whosin.families.prior_kinds import fixed_size_structure
 from whosin.priors import FixedSize as FixedSizePrior
 from whosin.priors import Prior
-from whosin.spaces.grid import as_grid
+from whosin.spaces.count_lattice import as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets

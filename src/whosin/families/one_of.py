@@ -15,7 +15,7 @@ from whosin.families.base import Family, Worst
 from whosin.families.prior_kinds import fixed_size_structure
 from whosin.priors import FixedSize as FixedSizePrior
 from whosin.priors import Prior
-from whosin.spaces.grid import Grid, as_grid
+from whosin.spaces.count_lattice import CountLattice, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import BLOCK, exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
@@ -77,7 +77,7 @@ class OneOf(Family):
         yield self._found(lattice, grid, array, *best, positive)
 
     def _contrast(
-        self, grid: Grid, array: Array, bases: Array, positive: bool
+        self, grid: CountLattice, array: Array, bases: Array, positive: bool
     ) -> tuple[Array, Array]:
         """(bases × outputs): numerator and denominator of the worst ratio at each base."""
         if array.dtype == object:
@@ -90,7 +90,7 @@ class OneOf(Family):
     def _found(
         self,
         lattice: Lattice,
-        grid: Grid,
+        grid: CountLattice,
         array: Array,
         ratio: Any,
         base: int,
@@ -124,7 +124,7 @@ class OneOf(Family):
         )
 
 
-def _base_blocks(grid: Grid, array: Array, m: int, literal: bool) -> Iterator[Array]:
+def _base_blocks(grid: CountLattice, array: Array, m: int, literal: bool) -> Iterator[Array]:
     """Classes with at least m (literal: exactly m) entities outside, a block at a time."""
     outside = grid.space.size - grid.totals()
     bases = np.flatnonzero(outside == m if literal else outside >= m)
@@ -134,7 +134,7 @@ def _base_blocks(grid: Grid, array: Array, m: int, literal: bool) -> Iterator[Ar
         yield bases[start : start + step]
 
 
-def _slots(grid: Grid, m: int) -> list[tuple[int, int]]:
+def _slots(grid: CountLattice, m: int) -> list[tuple[int, int]]:
     """(kind, copy): a kind with several entities outside has as many slots, up to m."""
     return [
         (kind, copy)
@@ -143,7 +143,9 @@ def _slots(grid: Grid, m: int) -> list[tuple[int, int]]:
     ]
 
 
-def _extremes(grid: Grid, array: Array, bases: Array, m: int, sign: int) -> tuple[Array, Array]:
+def _extremes(
+    grid: CountLattice, array: Array, bases: Array, m: int, sign: int
+) -> tuple[Array, Array]:
     """(bases × outputs): the largest of sign · likelihood after adding one entity, and the mean of
     the m − 1 smallest: for few candidates kept sorted by insertion while the slots go by."""
     if m > FEW:
@@ -172,7 +174,7 @@ def _extremes(grid: Grid, array: Array, bases: Array, m: int, sign: int) -> tupl
     return largest, sum(smallest[1:], smallest[0]) / (m - 1)
 
 
-def _candidates(grid: Grid, array: Array, bases: Array, m: int) -> tuple[Array, Array]:
+def _candidates(grid: CountLattice, array: Array, bases: Array, m: int) -> tuple[Array, Array]:
     """Likelihoods after adding one entity: (bases × outputs × slots), and which slots are real."""
     slots = _slots(grid, m)
     values = np.empty((len(bases), array.shape[1], len(slots)), dtype=array.dtype)

@@ -1,9 +1,9 @@
 from .counting import count_bed as count_bed
 from .distance import distance_scores as distance_scores
-from .offer import Offer as Offer
 from .offer import Question as Question
+from .offer import StudyOffer as StudyOffer
 from .offer import price as price
-from .release import Release as Release
+from .release import StudyRelease as StudyRelease
 from .release import publish as publish
 from .sensitivities import RELATIONS as RELATIONS
 from .sensitivities import STATISTICS as STATISTICS

@@ -20,14 +20,15 @@ import numpy as np
 from scipy.special import betaincinv
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array
+from whosin.exact import Array, rational
 from whosin.gwas.bed import MISSING, Bed, beside, open_bed
 from whosin.gwas.derived import laplace_variance
 from whosin.gwas.people import read_groups
-from whosin.gwas.reading import Progress, instance, listener, path_of, real, several, whole
+from whosin.gwas.reading import Progress, instance, listener, several
 from whosin.gwas.sensitivities import sensitivity
 from whosin.gwas.snps import count_lines
 from whosin.gwas.study import TABLES, VARIANTS
+from whosin.validation import path_of, whole
 
 STATISTICS = ("homer", "likelihood-ratio")
 SOURCES = ("exact", "released")
@@ -128,11 +129,11 @@ def attack(
         seed: for the choice of SNPs and the noise.
     """
     instance(crowd, Crowd, "crowd", "a Crowd, such as Crowd.of(…) makes")
-    spent, tell = real(epsilon, "epsilon"), listener(progress)
+    spent, tell = float(rational(epsilon, "epsilon")), listener(progress)
     if spent <= 0:
         raise InvalidInput("epsilon", "above 0", epsilon)
     whole(seed, "seed", 0)
-    if not 0 < real(rate, "false-positive rate") < 1:
+    if not 0 < float(rational(rate, "false-positive rate")) < 1:
         raise InvalidInput("false-positive rate", "between 0 and 1", rate)
     if len(crowd.outsiders) * rate < 1:
         most = f"at least {2 * int(np.ceil(1 / rate))} for a false-positive rate of {rate:g}"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.gwas.reading import path_of
+from whosin.validation import path_of
 
 if TYPE_CHECKING:
     from whosin.exact import Array

@@ -16,8 +16,9 @@ import numpy as np
 from whosin.gwas.bed import Bed, beside, open_bed
 from whosin.gwas.kernel import Groups, count_rows
 from whosin.gwas.people import read_groups
-from whosin.gwas.reading import Progress, listener, whole
+from whosin.gwas.reading import Progress, listener
 from whosin.gwas.snps import count_lines
+from whosin.validation import whole
 
 if TYPE_CHECKING:
     from whosin.exact import Array

@@ -18,11 +18,12 @@ from whosin import families
 from whosin.calibration import Gamma, calibrate
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import Array
-from whosin.gwas.reading import Progress, instance, listener, several, whole
+from whosin.gwas.reading import Progress, instance, listener, several
 from whosin.gwas.scoring import GENOME_WIDE, SCORES, score_sensitivity, scores
 from whosin.gwas.sensitivities import RELATIONS
 from whosin.gwas.simulation import Simulation
 from whosin.gwas.statistics import allelic_chi2
+from whosin.validation import whole
 
 PRIVACY = ("plain", "bounded")
 

@@ -15,12 +15,13 @@ from whosin import noise
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
-from whosin.gwas.reading import instance, whole
+from whosin.gwas.reading import instance
 from whosin.gwas.scoring import GENOME_WIDE, SCORES, score_sensitivity, selection_scale
 from whosin.gwas.sensitivities import check_relation, sensitivity
 from whosin.gwas.study import Study
 from whosin.gwas.threshold import read_threshold
 from whosin.ledger import Charge, Cost, units
+from whosin.validation import whole
 
 NUMBERS = ("counts", "chi2", "nothing")
 CHI2_STEP = Fraction(1, 100)
@@ -77,7 +78,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Offer:
+class StudyOffer:
     """The noise and the price of a release.
 
     Attributes:
@@ -120,7 +121,7 @@ class Offer:
         return Charge(what, {self.plan.relation: Cost.pure(sum(self.epsilons))})
 
 
-def price(plan: Plan, question: Question, study: Study) -> Offer:
+def price(plan: Plan, question: Question, study: Study) -> StudyOffer:
     """Price a question, or refuse it, by public facts alone."""
     instance(plan, Plan, "plan", "a Plan, such as calibrate(…) makes")
     instance(question, Question, "question", "a Question")
@@ -140,7 +141,7 @@ def price(plan: Plan, question: Question, study: Study) -> Offer:
     change = score_sensitivity(question.score, *sizes, question.relation)
     width = selection_scale(change, parts[0], question.size) if question.top else 0.0
     spread, step = _number_noise(question, *sizes, parts[1])
-    return Offer(question, plan, *sizes, len(study.snps), width, spread, step, parts)
+    return StudyOffer(question, plan, *sizes, len(study.snps), width, spread, step, parts)
 
 
 def _split(total: Fraction, question: Question) -> tuple[Fraction, Fraction]:

@@ -16,8 +16,8 @@ import numpy as np
 from whosin.documents import MOST_STUDY, read_rows
 from whosin.errors import InvalidInput
 from whosin.gwas.kernel import Groups
-from whosin.gwas.reading import path_of, whole
 from whosin.gwas.tables import LARGEST
+from whosin.validation import path_of, whole
 
 if TYPE_CHECKING:
     from whosin.exact import Array

@@ -7,8 +7,6 @@ accepted and what came.
 from __future__ import annotations
 
 from collections.abc import Callable
-from os import PathLike, fspath
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -25,33 +23,6 @@ def instance(value: object, kind: type[T], field: str, accepted: str) -> T:
     if not isinstance(value, kind):
         raise InvalidInput(field, accepted, type(value).__name__)
     return value
-
-
-def path_of(value: object, field: str) -> Path:
-    """The path of a file."""
-    if not isinstance(value, str | PathLike):
-        raise InvalidInput(field, "the path of a file", type(value).__name__)
-    text = fspath(value)
-    if not isinstance(text, str) or not text or "\0" in text:
-        raise InvalidInput(field, "the path of a file", repr(text)[:80])
-    return Path(text)
-
-
-def whole(value: object, field: str, least: int) -> int:
-    """A whole number, numpy's too."""
-    accepted = f"a whole number of at least {least}"
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise InvalidInput(field, accepted, repr(value)[:80])
-    if value < least:
-        raise InvalidInput(field, accepted, value)
-    return int(value)
-
-
-def real(value: object, field: str) -> float:
-    """A finite number."""
-    from whosin.exact import rational
-
-    return float(rational(value, field))
 
 
 def several(values: object, field: str) -> list[object]:

@@ -21,7 +21,7 @@ from whosin.errors import BudgetRefused, InvalidInput
 from whosin.exact import Array
 from whosin.gwas.binding import binding_of
 from whosin.gwas.derived import Association, association
-from whosin.gwas.offer import CHI2_STEP, Offer, Question, price
+from whosin.gwas.offer import CHI2_STEP, Question, StudyOffer, price
 from whosin.gwas.reading import instance
 from whosin.gwas.scoring import scores
 from whosin.gwas.sensitivities import RELATIONS
@@ -36,7 +36,7 @@ from whosin.ledger.registration import copied
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class StudyRelease:
     """What is published. Everything here may be shown.
 
     Attributes:
@@ -47,7 +47,7 @@ class Release:
         notes: what people should be told about the budget, in sentences.
     """
 
-    offer: Offer
+    offer: StudyOffer
     snps: Snps
     places: Array
     numbers: Array
@@ -76,7 +76,7 @@ def publish(
     *,
     amend: bool = False,
     copies: str = "warn",
-) -> Release:
+) -> StudyRelease:
     """Choose SNPs and publish numbers about them, paid from a ledger.
 
     Args:
@@ -111,7 +111,8 @@ def publish(
     places = np.array(answer["places"], dtype=np.int64)
     noisy = np.array(answer["noisy"], dtype=np.int64).reshape(question.size, -1)
     numbers = noisy * float(offered.step)
-    return Release(offered, study.snps.take(places), places, numbers, study.snps, name, key, notes)
+    chosen = study.snps.take(places)
+    return StudyRelease(offered, chosen, places, numbers, study.snps, name, key, notes)
 
 
 def _opened(
@@ -146,7 +147,7 @@ def _paid(ledger: Ledger, name: str, request: str) -> bool:
     return read_name(request, "request") in ledger.requests(name, request)
 
 
-def choose(offered: Offer, table: Array) -> Array:
+def choose(offered: StudyOffer, table: Array) -> Array:
     """Draw the places of the SNPs that are published, best first: what the offer prices."""
     asked = offered.question
     values = scores(asked.score, table, asked.relation, asked.threshold)
@@ -162,7 +163,7 @@ def _named(question: Question, study: Study) -> Array:
     return np.array([places[name] for name in question.named], dtype=np.int64)
 
 
-def _noisy(offered: Offer, table: Array) -> list[list[int]]:
+def _noisy(offered: StudyOffer, table: Array) -> list[list[int]]:
     """The numbers of the chosen SNPs, in steps, with exact noise."""
     if offered.question.numbers == "nothing":
         return []

@@ -14,7 +14,7 @@ from fractions import Fraction
 from whosin.errors import UnknownName
 from whosin.exact import Rational
 from whosin.gwas.people import SMALLEST
-from whosin.gwas.reading import whole
+from whosin.validation import whole
 
 RELATIONS = ("genotype", "label-swap")
 STATISTICS = ("allelic-chi2", "genotypic-chi2", "case-frequency", "allele-counts", "distance-score")

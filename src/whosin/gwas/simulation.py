@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array
+from whosin.exact import Array, rational
 from whosin.gwas.bed import beside, prefix, write_bed
 from whosin.gwas.people import check_sizes
-from whosin.gwas.reading import real, whole
 from whosin.gwas.snps import Snps
 from whosin.gwas.study import Study
+from whosin.validation import whole
 
 BLOCK = 1 << 24
 CHROMOSOMES = 22
@@ -50,9 +50,9 @@ class Simulation:
         check_sizes(self.cases, self.controls, "a simulation")
         if whole(self.causal, "causal", 0) > whole(self.snps, "snps", 1):
             raise InvalidInput("causal", f"at most {self.snps}, as many as SNPs", self.causal)
-        if not 0 < real(self.odds_ratio, "odds ratio") < 1e6:
+        if not 0 < float(rational(self.odds_ratio, "odds ratio")) < 1e6:
             raise InvalidInput("odds ratio", "above 0 and below a million", self.odds_ratio)
-        if not 0 <= real(self.lowest, "lowest frequency") <= 0.5:
+        if not 0 <= float(rational(self.lowest, "lowest frequency")) <= 0.5:
             raise InvalidInput("lowest frequency", "between 0 and 0.5", self.lowest)
         whole(self.seed, "seed", 0)
 

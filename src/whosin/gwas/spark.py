@@ -16,8 +16,8 @@ from whosin.exact import Array
 from whosin.gwas.bed import beside, open_bed
 from whosin.gwas.counting import SHARD_BYTES, count_shard, shards
 from whosin.gwas.people import read_groups
-from whosin.gwas.reading import whole
 from whosin.gwas.snps import count_lines
+from whosin.validation import whole
 
 
 def count_bed_spark(

@@ -10,8 +10,8 @@ import numpy as np
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array
-from whosin.gwas.reading import whole
 from whosin.gwas.tables import allele_counts, group_sizes, read_counts
+from whosin.validation import whole
 
 
 def allelic_chi2(counts: object) -> Array:

@@ -17,9 +17,10 @@ from whosin.exact import Array
 from whosin.gwas.bed import beside, open_bed
 from whosin.gwas.counting import count_open
 from whosin.gwas.people import check_sizes, read_groups
-from whosin.gwas.reading import Progress, instance, path_of
+from whosin.gwas.reading import Progress, instance
 from whosin.gwas.snps import Snps, read_bim
 from whosin.gwas.tables import complete, read_counts
+from whosin.validation import path_of
 
 PUBLIC = ("CHR", "SNP", "BP", "A1", "A2")
 COUNTS = ("CASE_0", "CASE_1", "CASE_2", "CONTROL_0", "CONTROL_1", "CONTROL_2")

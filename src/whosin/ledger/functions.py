@@ -103,6 +103,18 @@ _FIND = """
   END IF;
 """
 
+
+def _changing(kind: str, change: str, request: str = "NULL") -> str:
+    """A function that changes a dataset, found and locked as d, and appends an entry."""
+    return f"""
+DECLARE
+  d whosin_datasets;
+BEGIN
+{_FIND}{change}  PERFORM whosin_write(d, '{kind}', {request}, p_body, p_head);
+END
+"""
+
+
 _LOCK = """
 BEGIN
   PERFORM 1 FROM whosin_datasets WHERE name = p_dataset FOR UPDATE;
@@ -142,11 +154,9 @@ BEGIN
 END
 """
 
-_ANSWER = f"""
-DECLARE
-  d whosin_datasets;
-BEGIN
-{_FIND}
+_ANSWER = _changing(
+    "answer",
+    """
   PERFORM 1 FROM whosin_entries
     WHERE dataset = p_dataset AND request = p_request AND kind = 'debit';
   IF NOT FOUND OR p_body::jsonb->>'digest' IS DISTINCT FROM whosin_digest(p_answer) THEN
@@ -156,56 +166,44 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is halted';
   END IF;
   INSERT INTO whosin_answers (dataset, request, answer) VALUES (p_dataset, p_request, p_answer);
-  PERFORM whosin_write(d, 'answer', p_request, p_body, p_head);
-END
-"""
+""",
+    "p_request",
+)
 
-_CLOSE = f"""
-DECLARE
-  d whosin_datasets;
-BEGIN
-{_FIND}
+_CLOSE = _changing(
+    "closed",
+    """
   IF right(d.state, 6) = 'closed' THEN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is closed already';
   END IF;
   d.state := CASE WHEN left(d.state, 6) = 'halted' THEN 'halted closed' ELSE 'closed' END;
-  PERFORM whosin_write(d, 'closed', NULL, p_body, p_head);
-END
-"""
+""",
+)
 
-_HALT = f"""
-DECLARE
-  d whosin_datasets;
-BEGIN
-{_FIND}
+_HALT = _changing(
+    "halted",
+    """
   d.state := CASE WHEN d.state = 'open' THEN 'halted'
     WHEN left(d.state, 6) = 'halted' THEN d.state ELSE 'halted ' || d.state END;
-  PERFORM whosin_write(d, 'halted', NULL, p_body, p_head);
-END
-"""
+""",
+)
 
-_RESUME = f"""
-DECLARE
-  d whosin_datasets;
-BEGIN
-{_FIND}
+_RESUME = _changing(
+    "resumed",
+    """
   IF left(d.state, 6) <> 'halted' THEN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is not halted';
   END IF;
   d.state := CASE WHEN d.state = 'halted' THEN 'open' ELSE substr(d.state, 8) END;
-  PERFORM whosin_write(d, 'resumed', NULL, p_body, p_head);
-END
-"""
+""",
+)
 
-_AMEND = f"""
-DECLARE
-  d whosin_datasets;
-BEGIN
-{_FIND}
+_AMEND = _changing(
+    "amended",
+    """
   d.binding := p_binding;
-  PERFORM whosin_write(d, 'amended', NULL, p_body, p_head);
-END
-"""
+""",
+)
 
 _REGISTER = f"""
 -- Whether the dataset is new.

@@ -3,19 +3,21 @@
 `MECHANISMS` is the registry: contract and documentation tests find a mechanism through it.
 """
 
-from whosin.mechanisms.base import Mechanism, as_channel
-from whosin.mechanisms.channel import Channel
-from whosin.mechanisms.composed import Composed
-from whosin.mechanisms.except_first import ExceptFirst
-from whosin.mechanisms.exponential import Exponential
-from whosin.mechanisms.gaussian import Gaussian
-from whosin.mechanisms.geometric import Geometric
-from whosin.mechanisms.k_max import KMax, KMaxAsPublished
-from whosin.mechanisms.laplace import Laplace
-from whosin.mechanisms.mixture import Mixture
-from whosin.mechanisms.post_processed import PostProcessed
-from whosin.mechanisms.randomized_response import RandomizedResponse
-from whosin.mechanisms.sampled import Sampled
+from whosin.mechanisms.base import Mechanism as Mechanism
+from whosin.mechanisms.base import as_channel as as_channel
+from whosin.mechanisms.channel import Channel as Channel
+from whosin.mechanisms.composed import Composed as Composed
+from whosin.mechanisms.except_first import ExceptFirst as ExceptFirst
+from whosin.mechanisms.exponential import Exponential as Exponential
+from whosin.mechanisms.gaussian import Gaussian as Gaussian
+from whosin.mechanisms.geometric import Geometric as Geometric
+from whosin.mechanisms.k_max import KMax as KMax
+from whosin.mechanisms.k_max import KMaxAsPublished as KMaxAsPublished
+from whosin.mechanisms.laplace import Laplace as Laplace
+from whosin.mechanisms.mixture import Mixture as Mixture
+from whosin.mechanisms.post_processed import PostProcessed as PostProcessed
+from whosin.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
+from whosin.mechanisms.sampled import Sampled as Sampled
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     "channel": Channel,
@@ -32,22 +34,3 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "sampled": Sampled,
     "composed": Composed,
 }
-
-__all__ = [
-    "MECHANISMS",
-    "Channel",
-    "Composed",
-    "ExceptFirst",
-    "Exponential",
-    "Gaussian",
-    "Geometric",
-    "KMax",
-    "KMaxAsPublished",
-    "Laplace",
-    "Mechanism",
-    "Mixture",
-    "PostProcessed",
-    "RandomizedResponse",
-    "Sampled",
-    "as_channel",
-]

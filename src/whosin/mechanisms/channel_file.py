@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
 
-from whosin.documents import MOST_SPELLED, Spelled
+from whosin.documents import MOST_SPELLED, Spelled, check_keys
 from whosin.errors import InvalidInput
 from whosin.exact import rational
 from whosin.spaces import Records, Space, Subsets
+from whosin.validation import shown
 
 
 def space_from(data: dict[str, object]) -> Space:
@@ -17,11 +19,7 @@ def space_from(data: dict[str, object]) -> Space:
     fields = {"subsets": {"kind", "entities"}, "records": {"kind", "rows", "values"}}
     if not isinstance(kind, str) or kind not in fields:
         raise InvalidInput("space kind", "'subsets' or 'records'", repr(kind))
-    for key in data:
-        if key not in fields[kind]:
-            raise InvalidInput(
-                "key of the space", f"one of {', '.join(sorted(fields[kind]))}", repr(key)
-            )
+    check_keys(data, sorted(fields[kind]), "space")
     if kind == "subsets":
         entities = data.get("entities")
         if not isinstance(entities, list | int):
@@ -31,6 +29,29 @@ def space_from(data: dict[str, object]) -> Space:
     if not isinstance(rows, int) or not isinstance(values, int):
         raise InvalidInput("rows and values", "whole numbers", f"{rows!r} and {values!r}")
     return Records(rows, values)
+
+
+def space_data(space: Space) -> dict[str, object]:
+    """A space as a channel file has it."""
+    if isinstance(space, Records):
+        return {"kind": "records", "rows": space.rows, "values": space.values}
+    plain = space.entities == tuple(range(space.size))
+    entities = space.size if plain else named(space.entities, "entities")
+    return {"kind": "subsets", "entities": entities}
+
+
+def named(names: Iterable[object], field: str) -> list[object]:
+    """Names that JSON has: text, numbers, and tuples of these as lists.
+
+    Raises:
+        InvalidInput: there is another one.
+    """
+    found: list[object] = []
+    for name in names:
+        if not isinstance(name, str | int | float | tuple | None):
+            raise InvalidInput(field, "text, numbers or tuples of these in a file", shown(name))
+        found.append(named(name, field) if isinstance(name, tuple) else name)
+    return found
 
 
 def decimals(probabilities: object) -> object:

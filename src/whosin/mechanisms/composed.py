@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import Array
+from whosin.exact import Array, precisely
 from whosin.mechanisms.base import Mechanism, as_channel
 from whosin.mechanisms.channel import Channel
+from whosin.mechanisms.entries import Balls, Entries, Exponents, Rationals
 from whosin.mechanisms.noise import Axis
 from whosin.mechanisms.shared import same_lattice
 from whosin.spaces import Space
@@ -57,9 +59,8 @@ class Composed(Mechanism):
             first.lattice,
             floats,
             outputs,
-            exponents=_total([channel.exponents for channel in channels], sizes),
-            exact=exact,
-            axes=_axes(channels),
+            _entries([channel.entries for channel in channels], sizes, exact),
+            _axes(channels),
         )
 
 
@@ -73,20 +74,22 @@ def _axes(channels: Sequence[Channel]) -> list[Axis | int] | None:
     return found
 
 
-def _total(
-    exponents: Sequence[Callable[[int, int], Fraction] | None], sizes: Sequence[int]
-) -> Callable[[int, int], Fraction] | None:
-    """The exponent of a joint entry: the sum of the parts', where all parts have one."""
-    known = [exponent for exponent in exponents if exponent is not None]
-    if len(known) < len(exponents):
-        return None
+def _entries(parts: Sequence[Entries], sizes: Sequence[int], exact: Array | None) -> Entries:
+    """The entries of a joint density: products of the parts', exponents where all have one."""
+    if exact is not None:
+        return Rationals(exact)
+    powers = [part.exponent for part in parts if isinstance(part, Exponents)]
 
-    def total(world: int, output: int) -> Fraction:
-        places = np.unravel_index(output, sizes)
-        parts = (part(world, int(place)) for part, place in zip(known, places, strict=True))
-        return sum(parts, Fraction(0))
+    def exponent(world: int, output: int) -> Fraction:
+        places = map(int, np.unravel_index(output, sizes))
+        return sum((power(world, at) for power, at in zip(powers, places, strict=True)), Fraction())
 
-    return total
+    def ball(world: int, output: int) -> Any:
+        places = map(int, np.unravel_index(output, sizes))
+        with precisely():
+            return prod(part.at(world, place) for part, place in zip(parts, places, strict=True))
+
+    return Exponents(exponent) if len(powers) == len(parts) else Balls(ball)
 
 
 def _joint(tables: Sequence[Array]) -> Array:

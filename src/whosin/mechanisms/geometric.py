@@ -9,6 +9,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import probability
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
+from whosin.mechanisms.entries import Rationals
 from whosin.mechanisms.noise import (
     axes_of,
     centres_on,
@@ -62,6 +63,6 @@ class Geometric(Mechanism):
             lattice_on(statistic, space),
             exponential(math.log(alpha) * apart),
             labels(points),
-            exact=power_table(alpha, apart),
+            Rationals(power_table(alpha, apart)),
             axes=axes_of(centres, alpha=alpha, whole=True),
         )

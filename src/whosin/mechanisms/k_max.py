@@ -14,8 +14,9 @@ import numpy as np
 from whosin.errors import InvalidInput, Unsupported
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
-from whosin.spaces import Ladder, Space, Subsets
+from whosin.spaces import MaximumLattice, Space, Subsets
 from whosin.spaces.memory import require_table
+from whosin.validation import whole
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,7 @@ class KMax(Mechanism):
     k: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 2:
-            raise InvalidInput("k", "a whole number of at least 2", repr(self.k))
+        object.__setattr__(self, "k", whole(self.k, "k", 2))
 
     def lowest(self, maximum: int, size: int) -> int:
         """The smallest rank that may be output when the true maximum has this rank (0: empty)."""
@@ -54,7 +54,7 @@ class KMax(Mechanism):
             start = min(self.lowest(maximum, size), size - self.k + 1)
             table[maximum, start - 1 : start - 1 + self.k] = share
         names = [f"c{rank}" for rank in range(1, size + 1)]
-        return Channel(space, table, names, lattice=Ladder(space, tuple(range(size))))
+        return Channel(space, table, names, lattice=MaximumLattice(space, tuple(range(size))))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ import numpy as np
 from whosin.errors import InvalidInput
 from whosin.exact import Array, ball_exp, flint_rational, rational
 from whosin.mechanisms.channel import Channel
+from whosin.mechanisms.entries import Exponents
 from whosin.spaces import Lattice, Space, Statistic, Subsets
 from whosin.spaces.memory import require_table
 from whosin.spaces.statistics import Centre, distances, outputs_at
@@ -114,7 +115,7 @@ def noise_channel(
         lattice_on(statistic, space),
         densities,
         labels(points),
-        exponents=exponent,
+        Exponents(exponent),
         axes=axes_of(centres, scale=scale, whole=whole),
     )
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.mechanisms.base import Mechanism, as_channel
-from whosin.mechanisms.channel import Channel, output_names, stochastic
+from whosin.mechanisms.channel import Channel
+from whosin.mechanisms.stochastic import output_names, stochastic
 from whosin.spaces import Space
 
 

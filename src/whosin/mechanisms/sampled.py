@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -15,7 +14,8 @@ from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, ball_sum, flint_rational, is_exact, probability
 from whosin.mechanisms.base import Mechanism, as_channel
 from whosin.mechanisms.channel import Channel
-from whosin.spaces import Grid, Space, Subsets
+from whosin.mechanisms.entries import Balls, Entries, Rationals
+from whosin.spaces import CountLattice, Space, Subsets
 from whosin.spaces.sampling import sample
 from whosin.spaces.width import FLOOR
 
@@ -39,10 +39,10 @@ class Sampled(Mechanism):
         subsets = before.space
         if not isinstance(subsets, Subsets):
             raise Unsupported("sampling entities is defined on Subsets")
-        if not isinstance(before.lattice, Grid):
+        if not isinstance(before.lattice, CountLattice):
             before = before.on_worlds()
         grid = before.lattice
-        assert isinstance(grid, Grid)
+        assert isinstance(grid, CountLattice)
         exact: Array | None = None
         if before.exact is not None and is_exact(self.beta):
             exact = sample(grid, before.exact, flint_rational(self.beta))
@@ -58,18 +58,12 @@ class Sampled(Mechanism):
             exact = sample(grid, before.rationals, beta)
             exact = exact / exact.sum(axis=1, keepdims=True)
         if before.is_density:
-            return Channel.from_densities(
-                subsets,
-                grid,
-                floats,
-                before.outputs,
-                balls=before.balls and self._balls(grid, before.balls),
-                exact=exact,
-            )
+            entries = self._balls(grid, before.entries) if exact is None else Rationals(exact)
+            return Channel.from_densities(subsets, grid, floats, before.outputs, entries)
         table = floats if exact is None else exact
         return Channel(subsets, np.asarray(table), before.outputs, lattice=grid)
 
-    def _balls(self, grid: Grid, balls: Callable[[int, int], Any]) -> Callable[[int, int], Any]:
+    def _balls(self, grid: CountLattice, before: Entries) -> Balls:
         """Σ over the samples of a class of Pr[sample] times the ball there."""
         beta = probability(self.beta, "beta")
 
@@ -81,13 +75,13 @@ class Sampled(Mechanism):
                 for of, j, stride in zip(counts, kept, grid.strides, strict=True):
                     weight *= comb(of, j) * beta**j * (1 - beta) ** (of - j)
                     number += j * stride
-                terms.append((balls(number, output), weight))
+                terms.append((before.at(number, output), weight))
             return ball_sum(terms)
 
-        return ball
+        return Balls(ball)
 
 
-def _lost(grid: Grid, before: Array, after: Array) -> bool:
+def _lost(grid: CountLattice, before: Array, after: Array) -> bool:
     """Whether an entry that is positive in truth came out too small for floats."""
     if not (after < FLOOR).any():
         return False

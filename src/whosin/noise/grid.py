@@ -21,6 +21,7 @@ from whosin.exact import Array, rational
 from whosin.noise.gaussian import discrete_gaussian
 from whosin.noise.laplace import discrete_laplace
 from whosin.noise.parameters import LARGEST, positive
+from whosin.validation import whole
 
 LIMIT = 2**62
 """Units are cut to ±2^62, before noise and after: the first is part of g and moves no two values
@@ -139,9 +140,7 @@ def _integers(units: npt.ArrayLike) -> Array:
 
 
 def _sensitivity(value: object) -> Fraction:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise InvalidInput("sensitivity", "an integer from 1 up, in steps of the grid", repr(value))
-    return Fraction(int(value))
+    return Fraction(whole(value, "sensitivity", 1, what=", in steps of the grid"))
 
 
 def _held(scale: Fraction, field: str) -> Fraction:

@@ -10,10 +10,10 @@ from typing import overload
 
 import numpy as np
 
-from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.noise.parameters import Shape, Size, count_of, shaped
 from whosin.noise.source import SYSTEM, Source, checked_source
+from whosin.validation import whole
 
 LARGEST = 2**63
 
@@ -29,11 +29,8 @@ def uniform(n: int, size: Size = None, *, source: Source = SYSTEM) -> Array | in
         n: how many values there are, from 1 to 2^63.
         size: how many draws, or a shape; None for one Python integer.
     """
-    whole = isinstance(n, int | np.integer) and not isinstance(n, bool)
-    if not whole or not 1 <= n <= LARGEST:
-        raise InvalidInput("n", "an integer from 1 to 2^63", repr(n))
-    count = count_of(size)
-    return shaped(below(int(n), count, checked_source(source)), size)
+    below_n = whole(n, "n", 1, LARGEST)
+    return shaped(below(below_n, count_of(size), checked_source(source)), size)
 
 
 def below(n: int, count: int, source: Source) -> Array:

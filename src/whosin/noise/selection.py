@@ -19,6 +19,7 @@ import numpy.typing as npt
 from whosin.errors import InvalidInput
 from whosin.exact import Array, rational, round_up
 from whosin.extras import needs
+from whosin.validation import whole
 
 
 def noisy_max(scores: npt.ArrayLike, scale: object, *, negate: bool = False) -> int:
@@ -54,10 +55,9 @@ def top_k(scores: npt.ArrayLike, k: int, scale: object, *, negate: bool = False)
     if not np.isfinite(values).all():
         raise InvalidInput("scores", "finite", "a value that is not")
     width = _positive_float(scale, "scale")
-    if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= values.size:
-        raise InvalidInput("k", f"an integer from 1 to {values.size}", repr(k))
+    count = whole(k, "k", 1, values.size)
     kind = "f64" if values.dtype.kind == "f" else "i64"
-    chosen = _measurement(kind, int(k), width, False, negate)(values)
+    chosen = _measurement(kind, count, width, False, negate)(values)
     return np.asarray(chosen, dtype=np.int64)
 
 
@@ -74,10 +74,8 @@ def selection_epsilon(
         monotonic: whether all scores move the same way.
     """
     change = _positive_float(sensitivity, "sensitivity")
-    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
-        raise InvalidInput("k", "an integer from 1 up", repr(k))
-    width = _positive_float(scale, "scale")
-    return float(_measurement("f64", int(k), width, monotonic, False).map(change))
+    count, width = whole(k, "k", 1), _positive_float(scale, "scale")
+    return float(_measurement("f64", count, width, monotonic, False).map(change))
 
 
 def _positive_float(value: object, field: str) -> float:

@@ -3,19 +3,29 @@
 `NOTIONS` is the registry: contract and documentation tests find a notion through it.
 """
 
-from whosin.notions.base import Notion
-from whosin.notions.bayesian_differential_privacy import BayesianDifferentialPrivacy
-from whosin.notions.bayesian_semantic_privacy import BayesianSemanticPrivacy
-from whosin.notions.differential_identifiability import DifferentialIdentifiability
-from whosin.notions.differential_privacy import DifferentialPrivacy
-from whosin.notions.identifiability import Identifiability
-from whosin.notions.level import Level, Witness
-from whosin.notions.mean_shift import MeanShift
-from whosin.notions.membership import NegativeMembership, PositiveMembership
-from whosin.notions.mutual_information import MutualInformation
-from whosin.notions.record_membership import RecordMembership
-from whosin.notions.sampled_differential_privacy import SampledDifferentialPrivacy
-from whosin.notions.semantic_privacy import SemanticPrivacy
+from whosin.notions.base import Notion as Notion
+from whosin.notions.bayesian_differential_privacy import (
+    BayesianDifferentialPrivacy as BayesianDifferentialPrivacy,
+)
+from whosin.notions.bayesian_semantic_privacy import (
+    BayesianSemanticPrivacy as BayesianSemanticPrivacy,
+)
+from whosin.notions.differential_identifiability import (
+    DifferentialIdentifiability as DifferentialIdentifiability,
+)
+from whosin.notions.differential_privacy import DifferentialPrivacy as DifferentialPrivacy
+from whosin.notions.identifiability import Identifiability as Identifiability
+from whosin.notions.level import Level as Level
+from whosin.notions.level import Witness as Witness
+from whosin.notions.mean_shift import MeanShift as MeanShift
+from whosin.notions.membership import NegativeMembership as NegativeMembership
+from whosin.notions.membership import PositiveMembership as PositiveMembership
+from whosin.notions.mutual_information import MutualInformation as MutualInformation
+from whosin.notions.record_membership import RecordMembership as RecordMembership
+from whosin.notions.sampled_differential_privacy import (
+    SampledDifferentialPrivacy as SampledDifferentialPrivacy,
+)
+from whosin.notions.semantic_privacy import SemanticPrivacy as SemanticPrivacy
 
 NOTIONS: dict[str, type[Notion]] = {
     "positive-membership": PositiveMembership,
@@ -31,22 +41,3 @@ NOTIONS: dict[str, type[Notion]] = {
     "record-membership": RecordMembership,
     "mean-shift": MeanShift,
 }
-
-__all__ = [
-    "NOTIONS",
-    "BayesianDifferentialPrivacy",
-    "BayesianSemanticPrivacy",
-    "DifferentialIdentifiability",
-    "DifferentialPrivacy",
-    "Identifiability",
-    "Level",
-    "MeanShift",
-    "MutualInformation",
-    "NegativeMembership",
-    "Notion",
-    "PositiveMembership",
-    "RecordMembership",
-    "SampledDifferentialPrivacy",
-    "SemanticPrivacy",
-    "Witness",
-]

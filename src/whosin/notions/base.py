@@ -73,7 +73,7 @@ def certify(channel: Channel, worst: Worst, positive: bool) -> Certificate:
         top, bottom = (worst.present, worst.absent) if positive else (worst.absent, worst.present)
         log = None
         if len(top) == len(bottom) == 1:
-            log = channel.log_ratio(top[0][0], bottom[0][0], worst.output)
+            log = channel.entries.log_ratio(top[0][0], bottom[0][0], worst.output)
         return Certificate(channel.ratio(top, bottom, worst.output), exact, log)
     prior = worst.prior(worst.low)
     if lattice.worlds > EXACT_WORLDS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,13 +10,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import InvalidInput
 from whosin.exact import Number, flint_rational, is_exact, log_up
-from whosin.mechanisms import Channel, as_channel
+from whosin.mechanisms import Channel
 from whosin.notions import chains, known_rows
-from whosin.notions.base import Notion, shown
-from whosin.notions.certain import Certain, Nearest, bracket, quotient
-from whosin.notions.level import Level, Witness
+from whosin.notions.base import Notion
+from whosin.notions.certain import (
+    Certain,
+    Nearest,
+    largest_pair,
+    level_of,
+    on_records,
+    value_witness,
+)
+from whosin.notions.level import Level
+from whosin.notions.sums import noisy_sum
 from whosin.priors import MarkovChain, Prior
 from whosin.spaces import Records, Space
 from whosin.validation import listed
@@ -66,10 +73,10 @@ class BayesianDifferentialPrivacy(Notion):
 
     def _measure(self, prior: Prior, mechanism: object, space: Space | None) -> Level:
         if isinstance(prior, MarkovChain) and isinstance(space, Records):
-            queries = chains.queries(mechanism, space)
+            queries = noisy_sum(mechanism, space)
             if queries is not None:
                 return chains.leakage(prior, space, queries)
-        return _by_table(prior, on_records(as_channel(mechanism, space)))
+        return _by_table(self, prior, *on_records(mechanism, space))
 
 
 def _attained(level: Level) -> Number:
@@ -77,17 +84,8 @@ def _attained(level: Level) -> Number:
     return level.value if level.lower is None else level.lower
 
 
-def on_records(channel: Channel) -> Channel:
-    """The channel, or an error if it is not about records."""
-    if not isinstance(channel.space, Records):
-        raise Unsupported("this notion is about the values of rows: it needs Records")
-    return channel
-
-
-def _by_table(prior: Prior, channel: Channel) -> Level:
+def _by_table(notion: Notion, prior: Prior, channel: Channel, space: Records) -> Level:
     """Search the table over all sets of known rows, then recompute the winners exactly."""
-    space = channel.space
-    assert isinstance(space, Records)
     mass = prior.on_records(space, flint_rational)
     near = Nearest()
     for start, table in known_rows.likelihoods(channel, mass):
@@ -104,22 +102,12 @@ def _by_table(prior: Prior, channel: Channel) -> Level:
     def cost(case: tuple[int, dict[int, int], int]) -> int:
         return int(space.values ** (space.rows - len(case[1])))
 
-    ratio_at, shown_by, _ = near.certified(partial(_largest, certain), cost, certain.budget)
-    row, known, output, high, low, attained = shown_by
-    exact = channel.exact is not None and is_exact(*prior.parameters)
-    after = Fraction(1) if attained == math.inf else Fraction(attained) / (1 + Fraction(attained))
-    case = Witness(
-        output=channel.outputs[output],
-        prior=shown(HALF, exact),
-        posterior=shown(after, exact),
-        ratio=shown(attained, exact),
-        row=row,
-        known=known,
-        values=(high, low),
+    upper, attained, (row, known, output, values) = near.certified(
+        partial(_largest, certain), cost, certain.budget
     )
-    value = log_up(ratio_at)
-    tight, lower = bracket(value, log_up(attained))
-    return Level(value, case, tight, ("T14",), lower)
+    exact = channel.exact is not None and is_exact(*prior.parameters)
+    case = value_witness(channel.outputs[output], attained, row, values, known, exact)
+    return level_of(notion, log_up, upper, attained, case, ("T14",))
 
 
 def _case(
@@ -135,18 +123,11 @@ def _case(
 
 def _largest(
     certain: Certain, case: tuple[int, dict[int, int], int]
-) -> tuple[Fraction | float, tuple[int, dict[int, int], int, int, int, Fraction | float]]:
+) -> tuple[Fraction | float, tuple[int, dict[int, int], int, tuple[int, int]]]:
     """The largest ratio between two values of a row given the known rows, recomputed."""
     row, known, output = case
-    found = [
+    ratio, high, low = largest_pair(
         (value, certain.likelihood({**known, row: value}, output))
         for value in range(certain.space.values)
-    ]
-    sides = [(value, likelihood) for value, likelihood in found if likelihood is not None]
-    best: tuple[Fraction | float, int, int] = (Fraction(1), sides[0][0], sides[0][0])
-    for high, top in sides:
-        for low, bottom in sides:
-            ratio = quotient(top, bottom) if high != low else Fraction(1)
-            if ratio > best[0]:
-                best = ratio, high, low
-    return best[0], (row, known, output, best[1], best[2], best[0])
+    )
+    return ratio, (row, known, output, (high, low))

@@ -12,12 +12,11 @@ import numpy as np
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, quarter_tanh_up
-from whosin.mechanisms import Channel, as_channel
+from whosin.mechanisms import Channel
 from whosin.notions import known_rows
 from whosin.notions.base import Notion
-from whosin.notions.bayesian_differential_privacy import on_records
 from whosin.notions.between import Sides, between_centres
-from whosin.notions.certain import Certain, Nearest, bracket
+from whosin.notions.certain import Certain, Nearest, level_of, on_records
 from whosin.notions.level import Level
 from whosin.notions.semantic_privacy import (
     check_default,
@@ -50,15 +49,13 @@ class BayesianSemanticPrivacy(Notion):
     unit: ClassVar[str] = "level"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
-        channel = on_records(as_channel(mechanism, space))
-        records = channel.space
-        assert isinstance(records, Records)
+        channel, records = on_records(mechanism, space)
         check_default(self.default, records)
         mass = self.prior.on_records(records, flint_rational)
         note = _left_out(mass, records, self.default)
         near, sides = _search(channel, mass, self.default)
         certain = Certain(channel, mass)
-        upper, (row, pattern, output, reached), _ = near.certified(
+        upper, reached, (row, pattern, output) = near.certified(
             partial(_spread, certain, self.default), lambda _case: records.worlds, certain.budget
         )
         name = channel.outputs[output]
@@ -69,17 +66,9 @@ class BayesianSemanticPrivacy(Notion):
             upper = found.upper
             if found.attained > reached:
                 reached, row, pattern, name = found.attained, found.row, found.pattern, found.output
-        value = quarter_tanh_up(upper)
-        exact, lower = bracket(value, quarter_tanh_up(reached))
-        return Level(
-            value,
-            semantic_witness(reached, row, name, pattern_rows(records, pattern, row)),
-            exact,
-            () if note else ("T15",),
-            lower=lower,
-            notion=self,
-            note=note,
-        )
+        case = semantic_witness(reached, row, name, pattern_rows(records, pattern, row))
+        theorems = () if note else ("T15",)
+        return level_of(self, quarter_tanh_up, upper, reached, case, theorems, note)
 
 
 def _search(channel: Channel, mass: Array, default: int) -> tuple[Nearest, list[Sides]]:
@@ -132,7 +121,7 @@ def pattern_rows(space: Records, pattern: int, row: int) -> tuple[int, ...]:
 
 def _spread(
     certain: Certain, default: int, case: tuple[int, int, int]
-) -> tuple[Fraction | float, tuple[int, int, int, Fraction | float]]:
+) -> tuple[Fraction | float, tuple[int, int, int]]:
     """max r / min r of one row, set of known rows and output, recomputed."""
     row, pattern, output = case
     known = pattern_rows(certain.space, pattern, row)
@@ -146,8 +135,7 @@ def _spread(
             found = certain.likelihood({**fixed, row: value}, output)
             if found is not None:
                 pairs.append((found, without))
-    spread = exact_spread(pairs)
-    return spread, (row, pattern, output, spread)
+    return exact_spread(pairs), case
 
 
 def _left_out(mass: Array, space: Records, default: int) -> str:

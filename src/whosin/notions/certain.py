@@ -1,4 +1,4 @@
-"""Likelihoods given some rows, recomputed from a channel's own entries (THEORY F12).
+"""Search, certificate and witness over records: what the notions about rows share (THEORY F12).
 
 Numbers are FLINT rationals, or Arb balls where e^x enters. A search in floats hands over every case
 within `NEAR` of the best; the level is the largest of them. Where there are too many to recompute,
@@ -9,16 +9,18 @@ level is a bracket.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from whosin.exact import BALL_BITS, Array, ball_ratio_upper, flint_rational, rational
-from whosin.mechanisms import Channel
-from whosin.notions.level import TOLERANCE
-from whosin.spaces import Records
+from whosin.errors import Unsupported
+from whosin.exact import Array, precisely, quotient, rational
+from whosin.mechanisms import Channel, as_channel
+from whosin.notions.base import Notion, shown
+from whosin.notions.level import TOLERANCE, Level, Witness
+from whosin.spaces import Records, Space
 
 NEAR = 2.0**-40
 """More than the relative error of a search in floats: cases this close are all recomputed."""
@@ -41,8 +43,8 @@ class Certain:
         self.channel, self.space, self.mass = channel, channel.space, mass
         shape = (self.space.values,) * self.space.rows
         self._worlds = np.arange(self.space.worlds).reshape(shape)
-        self._balls: dict[tuple[int, int], Any] = {}
-        self.budget = BALLS if channel.exact is None and channel.balls is not None else ENTRIES
+        self._entries: dict[tuple[int, int], Any] = {}
+        self.budget = BALLS if channel.entries.in_balls else ENTRIES
 
     def worlds(self, known: Mapping[int, int]) -> list[int]:
         """The possible worlds in which these rows have these values."""
@@ -51,13 +53,9 @@ class Certain:
 
     def entry(self, world: int, output: int) -> Any:
         """Pr[y | world], up to a factor common to all worlds."""
-        if self.channel.exact is not None:
-            return self.channel.exact[world, output]
-        if self.channel.balls is not None:
-            if (world, output) not in self._balls:
-                self._balls[world, output] = self.channel.balls(world, output)
-            return self._balls[world, output]
-        return flint_rational(self.channel.likelihoods[world, output])
+        if (world, output) not in self._entries:
+            self._entries[world, output] = self.channel.entries.at(world, output)
+        return self._entries[world, output]
 
     def given(self, known: Mapping[int, int], entry: Callable[[int], Any]) -> Any | None:
         """Σ Pr[world | these rows] · entry(world); None where the rows are impossible."""
@@ -72,22 +70,6 @@ class Certain:
     def likelihood(self, known: Mapping[int, int], output: int) -> Any | None:
         """Pr[y | these rows]."""
         return self.given(known, lambda world: self.entry(world, output))
-
-
-def precisely() -> Any:
-    """Balls of the precision that certificates have."""
-    from flint import ctx
-
-    return ctx.workprec(BALL_BITS)
-
-
-def quotient(top: Any, bottom: Any) -> Fraction | float:
-    """top / bottom, exactly or just above; 0/0 is 1 and x/0 infinite."""
-    if not hasattr(top, "p") or not hasattr(bottom, "p"):
-        return ball_ratio_upper(top, bottom)
-    if bottom == 0:
-        return math.inf if top != 0 else Fraction(1)
-    return rational(top / bottom)
 
 
 def bracket(value: float, attained: float) -> tuple[bool, float | None]:
@@ -129,8 +111,8 @@ class Nearest:
         recompute: Callable[[Any], tuple[Fraction | float, Any]],
         cost: Callable[[Any], int],
         budget: int,
-    ) -> tuple[Fraction | float, Any, bool]:
-        """(ratio, what came with it, whether every near case was recomputed).
+    ) -> tuple[Fraction | float, Fraction | float, Any]:
+        """(a ratio that no case exceeds, the largest ratio recomputed, what came with it).
 
         Args:
             recompute: the exact ratio of a case, or one just above, and what shows it.
@@ -139,17 +121,80 @@ class Nearest:
         """
         near = self.cases[:1] if np.isinf(self.best) else self.cases
         best: tuple[Fraction | float, Any] | None = None
-        work = 0
+        work, all_kept = 0, len(near) < MOST
         for _, place, name in near:
             case = name(place)
             work += cost(case)
             if best is not None and work > budget:
-                above = rational(self.best) * (1 + Fraction(NEAR))
-                return max(best[0], above), best[1], False
+                all_kept = False
+                break
             found = recompute(case)
             if best is None or found[0] > best[0]:
                 best = found
         assert best is not None
-        if len(self.cases) >= MOST:
-            return max(best[0], rational(self.best) * (1 + Fraction(NEAR))), best[1], False
-        return *best, True
+        upper = best[0] if all_kept else rational(self.best) * (1 + Fraction(NEAR))
+        return max(best[0], upper), *best
+
+
+def largest_pair(sides: Iterable[tuple[int, Any]]) -> tuple[Fraction | float, int, int]:
+    """(largest ratio of two likelihoods, the value on top, the value below), from (value,
+    likelihood); of values that are equally likely the first with itself."""
+    listed = [(value, likelihood) for value, likelihood in sides if likelihood is not None]
+    best: tuple[Fraction | float, int, int] = (Fraction(1), listed[0][0], listed[0][0])
+    for high, top in listed:
+        for low, bottom in listed:
+            ratio = quotient(top, bottom) if high != low else Fraction(1)
+            if ratio > best[0]:
+                best = ratio, high, low
+    return best
+
+
+def value_witness(
+    output: Hashable,
+    ratio: Fraction | float,
+    row: int,
+    values: tuple[int, int],
+    known: Mapping[int, int],
+    exact: bool,
+    belief: Fraction = Fraction(1, 2),
+) -> Witness:
+    """Two values of a row, as likely as each other before, and an output that tells them apart.
+
+    Args:
+        exact: whether numbers may be shown as ratios.
+        belief: in the first value against the second, where they were not equally likely.
+    """
+    after = Fraction(1) if ratio == math.inf else Fraction(ratio) / (1 + Fraction(ratio))
+    return Witness(
+        output=output,
+        prior=shown(belief, exact),
+        posterior=shown(after, exact),
+        ratio=shown(ratio, exact),
+        row=row,
+        known=dict(known),
+        values=values,
+    )
+
+
+def level_of(
+    notion: Notion,
+    scale: Callable[[Fraction | float], float],
+    upper: Fraction | float,
+    attained: Fraction | float,
+    case: Witness,
+    theorems: tuple[str, ...] = (),
+    note: str = "",
+) -> Level:
+    """A level from a ratio that no case exceeds and one that a case attains; `scale` takes a ratio
+    to a level, rounded up and at least 0."""
+    value = max(scale(upper), 0.0)
+    exact, lower = bracket(value, max(scale(attained), 0.0))
+    return Level(value, case, exact, theorems, lower, notion=notion, note=note)
+
+
+def on_records(mechanism: object, space: Space | None) -> tuple[Channel, Records]:
+    """The channel of a mechanism and its space, or an error if it is not about records."""
+    channel = as_channel(mechanism, space)
+    if not isinstance(channel.space, Records):
+        raise Unsupported("this notion is about the values of rows: it needs Records")
+    return channel, channel.space

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -12,8 +11,9 @@ from whosin.exact import log_up, round_up
 from whosin.families.fixed_size import worst_swap
 from whosin.families.independent import largest_addition
 from whosin.mechanisms import Channel, as_channel
-from whosin.notions.base import Notion, certify, on_subsets, shown, witness
-from whosin.notions.level import Level, Witness
+from whosin.notions.base import Notion, certify, on_subsets, witness
+from whosin.notions.certain import value_witness
+from whosin.notions.level import Level
 from whosin.spaces import Records, Space
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 
@@ -86,14 +86,5 @@ class DifferentialPrivacy(Notion):
         exact = channel.exact is not None
         others = dict(enumerate(space.world(worlds[0])))
         del others[chosen]
-        after_belief = one if ratio == math.inf else ratio / (1 + ratio)
-        case = Witness(
-            output=channel.outputs[output],
-            prior=shown(HALF, exact),
-            posterior=shown(after_belief, exact),
-            ratio=shown(ratio, exact),
-            row=chosen,
-            known=others,
-            values=(high, low),
-        )
+        case = value_witness(channel.outputs[output], ratio, chosen, (high, low), others, exact)
         return Level(max(log_up(ratio), 0.0), case, True, (), notion=self)

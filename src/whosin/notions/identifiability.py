@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -10,12 +9,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from whosin.exact import flint_rational, is_exact, log_up, rational
-from whosin.mechanisms import as_channel
-from whosin.notions.base import Notion, shown
-from whosin.notions.bayesian_differential_privacy import on_records
-from whosin.notions.certain import Certain, Nearest, bracket, precisely, quotient
-from whosin.notions.level import Level, Witness
+from whosin.exact import flint_rational, is_exact, log_up, precisely, rational
+from whosin.notions.base import Notion
+from whosin.notions.certain import (
+    Certain,
+    Nearest,
+    largest_pair,
+    level_of,
+    on_records,
+    value_witness,
+)
+from whosin.notions.level import Level
 from whosin.priors import Prior
 from whosin.spaces import Records, Space
 from whosin.spaces.width import products
@@ -36,9 +40,7 @@ class Identifiability(Notion):
     unit: ClassVar[str] = "ε"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
-        channel = on_records(as_channel(mechanism, space))
-        records = channel.space
-        assert isinstance(records, Records)
+        channel, records = on_records(mechanism, space)
         mass = self.prior.on_records(records, flint_rational)
         weights, array = products(mass, channel.wide)
         joint, near = weights[:, None] * array, Nearest()
@@ -49,31 +51,16 @@ class Identifiability(Notion):
             ratio = np.where(np.isnan(ratio), 1.0, ratio)
             near.add(ratio, partial(_case, records, row, joint.shape[1]))
         certain = Certain(channel, mass)
-        ratio_at, (row, worlds, values, output, attained), _ = near.certified(
+        upper, attained, (row, worlds, values, output) = near.certified(
             partial(_largest, certain), lambda _case: records.values, certain.budget
         )
-        exact = channel.exact is not None and is_exact(*self.prior.parameters)
         known = dict(enumerate(records.world(worlds[0])))
         del known[row]
-        after = (
-            Fraction(1) if attained == math.inf else Fraction(attained) / (1 + Fraction(attained))
-        )
         odds = [rational(mass[world]) for world in worlds]
-        case = Witness(
-            output=channel.outputs[output],
-            prior=shown(odds[0] / sum(odds) if any(odds) else Fraction(1, 2), exact),
-            posterior=shown(after, exact),
-            ratio=shown(attained, exact),
-            row=row,
-            known=known,
-            values=values,
-        )
-        value, shown_by = max(log_up(ratio_at), 0.0), max(log_up(attained), 0.0)
-        tight, lower = bracket(value, shown_by)
-        return Level(value, case, tight, (), lower, notion=self)
-
-
-Found = tuple[int, tuple[int, int], tuple[int, int], int, Fraction | float]
+        belief = odds[0] / sum(odds) if any(odds) else Fraction(1, 2)
+        exact = channel.exact is not None and is_exact(*self.prior.parameters)
+        case = value_witness(channel.outputs[output], attained, row, values, known, exact, belief)
+        return level_of(self, log_up, upper, attained, case)
 
 
 def _case(
@@ -88,16 +75,10 @@ def _case(
 
 def _largest(
     certain: Certain, case: tuple[int, tuple[int, ...], int]
-) -> tuple[Fraction | float, Found]:
+) -> tuple[Fraction | float, tuple[int, tuple[int, int], tuple[int, int], int]]:
     """The largest ratio of joint probabilities between two of these worlds, recomputed."""
     row, worlds, output = case
     with precisely():
         joint = [certain.mass[world] * certain.entry(world, output) for world in worlds]
-    best: tuple[Fraction | float, int, int] = (Fraction(1), 0, 0)
-    for high, top in enumerate(joint):
-        for low, bottom in enumerate(joint):
-            ratio = quotient(top, bottom) if high != low else Fraction(1)
-            if ratio > best[0]:
-                best = ratio, high, low
-    ratio, high, low = best
-    return ratio, (row, (worlds[high], worlds[low]), (high, low), output, ratio)
+    ratio, high, low = largest_pair(enumerate(joint))
+    return ratio, (row, (worlds[high], worlds[low]), (high, low), output)

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.exact import Array, Rational, flint_rational, is_exact, rational, round_up
-from whosin.mechanisms import as_channel
 from whosin.notions.base import Notion
-from whosin.notions.bayesian_differential_privacy import on_records
+from whosin.notions.certain import on_records
 from whosin.notions.level import Level
 from whosin.priors import Prior
 from whosin.spaces import Records, Space
@@ -35,19 +34,15 @@ class MeanShift(Notion):
     unit: ClassVar[str] = "level"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
-        channel = on_records(as_channel(mechanism, space))
+        channel, records = on_records(mechanism, space)
         channel.need_finite("the mean shift of beliefs")
-        records = channel.space
-        assert isinstance(records, Records)
-        array = channel.likelihoods if channel.exact is None else channel.exact
-        if array.size > EXACT_ENTRIES:
+        if channel.likelihoods.size > EXACT_ENTRIES:
             mass = self.prior.on_records(records, float)
             value = max(_shifts(mass[:, None] * channel.likelihoods, mass, records))
             slack = 1 + Fraction(8 * (records.worlds + records.rows + 8), 2**53)
             return Level(round_up(rational(value) * slack), None, False, (), notion=self)
         exact_mass = self.prior.on_records(records, flint_rational)
-        entries = np.array([flint_rational(each) for each in array.ravel()], dtype=object)
-        joint = exact_mass[:, None] * entries.reshape(array.shape)
+        joint = exact_mass[:, None] * channel.rationals
         found = rational(max(_shifts(joint, exact_mass, records)))
         exact = channel.exact is not None and is_exact(*self.prior.parameters)
         return Level(Rational(found) if exact else round_up(found), None, True, (), notion=self)

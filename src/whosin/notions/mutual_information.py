@@ -8,14 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.exact import BALL_BITS, Array, ball_up, flint_array, flint_rational
-from whosin.mechanisms import Channel, as_channel
+from whosin.exact import BALL_BITS, Array, ball_up, flint_rational
+from whosin.mechanisms import Channel
 from whosin.notions.base import Notion
-from whosin.notions.bayesian_differential_privacy import on_records
-from whosin.notions.certain import bracket
+from whosin.notions.certain import bracket, on_records
 from whosin.notions.level import Level
 from whosin.priors import Prior
-from whosin.spaces import Records, Space
+from whosin.spaces import Space
 from whosin.spaces.width import products
 
 FEW = 1 << 16
@@ -39,10 +38,9 @@ class MutualInformation(Notion):
     unit: ClassVar[str] = "nats"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
-        channel = on_records(as_channel(mechanism, space))
+        channel, records = on_records(mechanism, space)
         channel.need_finite("mutual information")
-        assert isinstance(channel.space, Records)
-        mass = self.prior.on_records(channel.space, flint_rational)
+        mass = self.prior.on_records(records, flint_rational)
         few = channel.likelihoods.size <= FEW
         if few:
             return Level(_in_balls(mass, channel), None, True, (), notion=self)
@@ -55,11 +53,8 @@ def _in_balls(mass: Array, channel: Channel) -> float:
     """Σ Pr[x,y] ln(Pr[y|x]/Pr[y]), each ratio an exact fraction and its logarithm a ball."""
     from flint import arb, ctx
 
-    array = channel.exact
-    if array is None:
-        array = flint_array(channel.likelihoods.ravel(), channel.likelihoods.shape)
     weight: dict[Any, Any] = {}
-    for column in array.T:
+    for column in channel.rationals.T:
         joint = mass * column
         total = joint.sum()
         for both, likelihood in zip(joint, column, strict=True):

@@ -11,21 +11,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput
 from whosin.exact import (
     Array,
     ball_ratio_upper,
     flint_rational,
+    precisely,
     quarter_tanh_up,
     rational,
     round_up,
 )
-from whosin.mechanisms import as_channel
 from whosin.notions.base import Notion
-from whosin.notions.bayesian_differential_privacy import on_records
-from whosin.notions.certain import Certain, Nearest, bracket, precisely
+from whosin.notions.certain import Certain, Nearest, level_of, on_records
 from whosin.notions.level import Level, Witness
 from whosin.spaces import Records, Space
+from whosin.validation import whole
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,7 @@ class SemanticPrivacy(Notion):
     unit: ClassVar[str] = "level"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
-        channel = on_records(as_channel(mechanism, space))
-        records = channel.space
-        assert isinstance(records, Records)
+        channel, records = on_records(mechanism, space)
         check_default(self.default, records)
         near, view = Nearest(), channel.wide
         for row in range(records.rows):
@@ -58,18 +55,16 @@ class SemanticPrivacy(Notion):
             near.add(spread, lambda place, row=row: (row, place[0]))  # type: ignore[misc]
         even = np.full(records.worlds, flint_rational(1))
         certain = Certain(channel, even)
-        spread_at, (row, output, attained), _ = near.certified(
+        upper, attained, (row, output) = near.certified(
             partial(_spread, certain, self.default), lambda _case: records.worlds, certain.budget
         )
         case = semantic_witness(attained, row, channel.outputs[output], None)
-        value = quarter_tanh_up(spread_at)
-        tight, lower = bracket(value, quarter_tanh_up(attained))
-        return Level(value, case, tight, ("T15",), lower, notion=self)
+        return level_of(self, quarter_tanh_up, upper, attained, case, ("T15",))
 
 
 def _spread(
     certain: Certain, default: int, case: tuple[int, int]
-) -> tuple[Fraction | float, tuple[int, int, Fraction | float]]:
+) -> tuple[Fraction | float, tuple[int, int]]:
     """max r / min r of one row and output, recomputed."""
     row, output = case
     space, stride = certain.space, certain.space.stride(row)
@@ -78,14 +73,12 @@ def _spread(
         value = world // stride % space.values
         without = world + (default - value) * stride
         pairs.append((certain.entry(world, output), certain.entry(without, output)))
-    spread = exact_spread(pairs)
-    return spread, (row, output, spread)
+    return exact_spread(pairs), case
 
 
 def check_default(default: int, space: Records) -> None:
     """Refuse a default that is no value of a row."""
-    if isinstance(default, bool) or not isinstance(default, int) or not 0 <= default < space.values:
-        raise InvalidInput("default", f"a value from 0 to {space.values - 1}", repr(default))
+    whole(default, "default", 0, space.values - 1)
 
 
 def ratios(values: Array, default: Array) -> Array:

@@ -16,7 +16,7 @@ from whosin.spaces import Records, WorldFunction, as_statistic
 
 
 @dataclass(frozen=True)
-class Query:
+class NoisySum:
     """Noise on a vector of sums: what each value adds (whole steps), and each step's decay."""
 
     weights: Array
@@ -30,7 +30,7 @@ class Query:
         return tuple(int(most) for most in self.weights.max(axis=0))
 
 
-def queries(mechanism: object, space: Records) -> Query | None:
+def noisy_sum(mechanism: object, space: Records) -> NoisySum | None:
     """The mechanism as noise on sums over rows; nothing where it is something else."""
     parts = list(mechanism.parts) if isinstance(mechanism, Composed) else [mechanism]
     columns: list[tuple[list[Fraction], Fraction | float]] = []
@@ -54,7 +54,7 @@ def queries(mechanism: object, space: Records) -> Query | None:
         decay.append(math.exp(-float(rate) * float(step)))
         steps.append(step)
         offsets.append(least)
-    return Query(np.array(found).T, np.array(decay), tuple(steps), tuple(offsets))
+    return NoisySum(np.array(found).T, np.array(decay), tuple(steps), tuple(offsets))
 
 
 def _rate(part: Laplace | Geometric) -> Fraction | float:
@@ -75,7 +75,7 @@ def _common(numbers: Sequence[Fraction]) -> Fraction:
 class Densities:
     """Arrays of densities over the outputs' grid, and the shift that a row's value makes."""
 
-    def __init__(self, query: Query, reach: int) -> None:
+    def __init__(self, query: NoisySum, reach: int) -> None:
         self.query = query
         self.shape = tuple((2 * reach + 1) * span + 1 for span in query.spans)
         centre = np.ones(())

@@ -7,8 +7,11 @@ from whosin.priors.fixed_size import FixedSize
 from whosin.priors.independent import Independent
 from whosin.priors.markov_chain import MarkovChain
 from whosin.priors.network import Network
-from whosin.priors.table import Table
+from whosin.priors.table import WorldTable
 from whosin.priors.uniform import Uniform
+
+Table = WorldTable
+"""Its short name, for scripts."""
 
 __all__ = [
     "Blocks",
@@ -18,6 +21,6 @@ __all__ = [
     "MarkovChain",
     "Network",
     "Prior",
-    "Table",
     "Uniform",
+    "WorldTable",
 ]

@@ -15,7 +15,7 @@ import numpy as np
 
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, flint_rational, rational
-from whosin.spaces.grid import Grid
+from whosin.spaces.count_lattice import CountLattice
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.memory import require_table
 from whosin.spaces.records import Records
@@ -23,7 +23,7 @@ from whosin.spaces.subsets import Subsets
 from whosin.validation import of_kind
 
 if TYPE_CHECKING:
-    from whosin.priors.table import Table
+    from whosin.priors.table import WorldTable
 
 AsNumber = Callable[[Any], Any]
 
@@ -60,7 +60,7 @@ class Prior(ABC):
         """The probability of each of the 2^n worlds, exactly."""
         of_kind(space, Subsets, "space", "Subsets(…)")
         require_table("a table over all subsets", space.worlds, 1)
-        return [rational(w) for w in self.mass(Grid.single(space), flint_rational)]
+        return [rational(w) for w in self.mass(CountLattice.single(space), flint_rational)]
 
     def scaled(self, space: Subsets, entity: int, belief: Fraction) -> Prior:
         """The t-scaled prior with Pr[t] = belief: Pr[· | t] and Pr[· | ¬t] stay (Li13 Def 3.3).
@@ -68,10 +68,10 @@ class Prior(ABC):
         Raises:
             InvalidInput: the entity is certain, or the belief is not strictly between 0 and 1.
         """
-        from whosin.priors.table import Table
+        from whosin.priors.table import WorldTable
 
         factors = scaling(self, space, entity, belief)
-        return Table(
+        return WorldTable(
             {
                 world: mass * factors[world >> entity & 1]
                 for world, mass in enumerate(self.probabilities(space))
@@ -79,11 +79,11 @@ class Prior(ABC):
             }
         )
 
-    def as_table(self, space: Subsets) -> Table:
+    def as_table(self, space: Subsets) -> WorldTable:
         """The same prior, written out."""
-        from whosin.priors.table import Table
+        from whosin.priors.table import WorldTable
 
-        return Table({w: mass for w, mass in enumerate(self.probabilities(space)) if mass})
+        return WorldTable({w: mass for w, mass in enumerate(self.probabilities(space)) if mass})
 
 
 def scaling(

@@ -14,7 +14,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, probability
 from whosin.priors.base import AsNumber, Prior
 from whosin.priors.records import TOLERANCE
-from whosin.spaces.grid import Grid, as_grid
+from whosin.spaces.count_lattice import CountLattice, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.memory import require_table
 from whosin.spaces.records import Records
@@ -113,7 +113,7 @@ class Blocks(Prior):
             sides.append(self._sum(lattice, tables, number))
         return sides[0], sides[1]
 
-    def role(self, grid: Grid, entity: int) -> Hashable:
+    def role(self, grid: CountLattice, entity: int) -> Hashable:
         """What the entity's conditionals depend on: how its block moves the class with and
         without it. The other blocks' part is the same for all blocks that move it alike."""
         name = grid.space.entities[entity]
@@ -131,7 +131,7 @@ class Blocks(Prior):
     ) -> Array:
         """The distribution over classes: shift and add, block by block."""
         kind = float if number is float else object
-        if not isinstance(lattice, Grid):
+        if not isinstance(lattice, CountLattice):
             grid, _ = as_grid(lattice, np.zeros((lattice.worlds, 1)))
             spread = np.zeros(lattice.worlds, dtype=kind)
             np.add.at(spread, lattice.labels(), self._sum(grid, tables, number))

@@ -14,7 +14,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, probability, rational
 from whosin.priors.base import AsNumber, Prior, convert, normalised
 from whosin.priors.table import TOLERANCE
-from whosin.spaces.grid import Grid
+from whosin.spaces.count_lattice import CountLattice
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
@@ -51,7 +51,7 @@ class Exchangeable(Prior):
 
     def mass(self, lattice: Lattice, number: AsNumber) -> Array:
         self.check(lattice.space)
-        grid = lattice if isinstance(lattice, Grid) else Grid.single(lattice.space)
+        grid = lattice if isinstance(lattice, CountLattice) else CountLattice.single(lattice.space)
         size = lattice.space.size
         each = [mass / comb(size, k) for k, mass in enumerate(self._exact)]
         ways = np.ones(1, dtype=object)
@@ -66,7 +66,7 @@ class Exchangeable(Prior):
         return convert(weights, number)
 
     def given(self, lattice: Lattice, entity: int, number: AsNumber) -> tuple[Array, Array]:
-        if not isinstance(lattice, Grid):
+        if not isinstance(lattice, CountLattice):
             return self.as_table(lattice.space).given(lattice, entity, number)
         kind = lattice.kind_of[entity]
         members = len(lattice.kinds[kind])

@@ -11,9 +11,10 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, rational
 from whosin.priors.base import AsNumber, Prior, scaling
 from whosin.priors.independent import Independent
-from whosin.spaces.grid import Grid
+from whosin.spaces.count_lattice import CountLattice
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.subsets import Subsets
+from whosin.validation import whole
 
 
 @dataclass(frozen=True, init=False)
@@ -29,12 +30,10 @@ class FixedSize(Prior):
     size: int
 
     def __init__(self, p: object, size: int) -> None:
-        if isinstance(size, bool) or not isinstance(size, int) or size < 0:
-            raise InvalidInput("size", "a whole number of at least 0", repr(size))
         object.__setattr__(
             self, "p", p if isinstance(p, str) or not isinstance(p, Iterable) else tuple(p)
         )
-        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "size", whole(size, "size", 0))
         _ = self._odds
 
     @cached_property
@@ -51,7 +50,7 @@ class FixedSize(Prior):
         wanted = size - sum(p == 1 for p in beliefs)
         if not unsure or not 0 <= wanted <= len(unsure):
             return Fraction(wanted == 0)
-        counted = Grid(Subsets(len(unsure)), (tuple(range(len(unsure))),))
+        counted = CountLattice(Subsets(len(unsure)), (tuple(range(len(unsure))),))
         return rational(counted.independent(unsure)[wanted])
 
     def check(self, space: Subsets) -> None:

@@ -22,7 +22,7 @@ TOLERANCE = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Table(Prior):
+class WorldTable(Prior):
     """An explicit distribution over worlds.
 
     Args:

@@ -13,9 +13,10 @@ from typing import Any
 from whosin.exact import rational
 from whosin.release.cells import Cells
 from whosin.release.domains import Range
-from whosin.release.predicate import condition, double
+from whosin.release.predicate import condition
 from whosin.release.row_choice import MOST_HELD
 from whosin.release.row_choice import first as first
+from whosin.release.row_values import double
 from whosin.release.table import Table
 
 ENTITY = "entity"

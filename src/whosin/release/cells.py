@@ -23,7 +23,7 @@ import numpy as np
 from whosin.errors import InvalidInput
 from whosin.exact import Array, rational
 from whosin.release.domains import MOST_CELLS, Domain, Range, Values
-from whosin.release.predicate import number
+from whosin.release.row_values import number
 from whosin.release.table import Table
 
 VALUE, PLACE = "whosin_value", "whosin_place"

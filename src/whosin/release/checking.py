@@ -14,7 +14,8 @@ from whosin.release.cells import Cells
 from whosin.release.domains import Values
 from whosin.release.engines.base import files_of, kind_of
 from whosin.release.engines.lines import broken
-from whosin.release.predicate import condition, number
+from whosin.release.predicate import condition
+from whosin.release.row_values import number
 from whosin.release.table import Table
 
 PRIVATE = "Exact figures about the rows: for the curator alone, not for publication."

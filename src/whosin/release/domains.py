@@ -12,7 +12,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.documents import check_keys
+from whosin.errors import InvalidInput
 from whosin.exact import rational
 
 OTHER = "other"
@@ -165,9 +166,7 @@ def read_domain(column: str, data: object) -> Domain:
 
 def _from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
     known = ("values", "lower", "upper", "step", "edges", "constant")
-    for key in data:
-        if key not in known:
-            raise UnknownName(f"key of the domain of {column}", str(key), known)
+    check_keys(data, known, f"domain of {column}")
     constant = data.get("constant", False)
     if "values" in data:
         if not data.keys() <= {"values", "constant"}:

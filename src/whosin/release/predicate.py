@@ -8,16 +8,25 @@ missing value, NaN) is unknown, as NULL is in SQL, and rows count where the cond
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from datetime import datetime
 from functools import reduce
 from operator import or_
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release import letter_case
-from whosin.release.casts import MOMENT, cast, usable
+from whosin.release.casts import cast, usable
+from whosin.release.row_values import (
+    alike,
+    describe,
+    double,
+    ibis_module,
+    number,
+    refused,
+    short,
+    text_with_whole,
+    timestamp,
+)
 
 LONGEST = 10_000
 DEEPEST = 100
@@ -52,22 +61,22 @@ def condition(text: object, table: Any) -> Any:
     from sqlglot.errors import SqlglotError
 
     if not isinstance(text, str) or not text.strip():
-        raise _refused("a condition in words of SQL", _short(str(text)))
+        raise refused("a condition in words of SQL", short(str(text)))
     if len(text) > LONGEST:
-        raise _refused(f"at most {LONGEST} letters", f"{len(text)}")
+        raise refused(f"at most {LONGEST} letters", f"{len(text)}")
     try:
         tokens = sqlglot.tokenize(text, read="duckdb")
         if any(token.comments or token.token_type.name == "SEMICOLON" for token in tokens):
-            raise _refused("one condition, without comments or semicolons", _short(text))
+            raise refused("one condition, without comments or semicolons", short(text))
         parsed = sqlglot.parse(text, read="duckdb")
     except (SqlglotError, RecursionError):
-        raise _refused("a condition such as age >= 65 and ward = 'A'", _short(text)) from None
+        raise refused("a condition such as age >= 65 and ward = 'A'", short(text)) from None
     if len(parsed) != 1 or parsed[0] is None:
-        raise _refused("one condition", _short(text))
+        raise refused("one condition", short(text))
     _check_size(parsed[0])
     found = _translate(parsed[0], table)
     if not found.type().is_boolean():
-        raise _refused("a condition, true or false", f"{_short(text)}, which is a value")
+        raise refused("a condition, true or false", f"{short(text)}, which is a value")
     return found.fill_null(False)
 
 
@@ -86,36 +95,19 @@ def _check_size(root: Any) -> None:
     while level:
         nodes, depth = nodes + len(level), depth + 1
         if nodes > MOST_NODES or depth > DEEPEST:
-            raise _refused(f"of at most {DEEPEST} levels and {MOST_NODES} parts", "more")
+            raise refused(f"of at most {DEEPEST} levels and {MOST_NODES} parts", "more")
         level = [child for node in level for child in node.iter_expressions()]
-
-
-def number(value: Any) -> Any:
-    """A column as doubles; what is no number, NaN too, is missing."""
-    found = double(value)
-    return _ibis().cases((found.isnan(), _ibis().null("float64")), else_=found)
-
-
-def double(value: Any) -> Any:
-    """A value as doubles, NaN among them. Arithmetic keeps NaN to its end, where it is compared:
-    to replace it means to name a value twice, which would double the work at each level."""
-    kind = value.type()
-    if kind.is_string() or kind.is_decimal():
-        return cast(value, "float64")
-    if kind.is_boolean() or kind.is_numeric():
-        return value.cast("float64")
-    raise _refused("arithmetic on numbers", str(kind))
 
 
 def _translate(node: Any, table: Any) -> Any:
     rule = _rules().get(type(node))
     if rule is None:
         words = "a row expression: comparisons, and/or/not, in, between, like, arithmetic"
-        raise _refused(words, _describe(node))
+        raise refused(words, describe(node))
     known = _reads().get(type(node), {"this", "expression"}) | OPTIONS
     for option, value in node.args.items():
         if option not in known and value not in (None, False, []):
-            raise _refused(f"free of {_part(option)}", _describe(node))
+            raise refused(f"free of {_part(option)}", describe(node))
     return rule(node, table)
 
 
@@ -141,8 +133,8 @@ def _rules() -> dict[type, Callable[[Any, Any], Any]]:
     return {
         exp.Column: _column,
         exp.Literal: _literal,
-        exp.Boolean: lambda node, _: _ibis().literal(bool(node.this)),
-        exp.Null: lambda node, _: _ibis().null("boolean"),
+        exp.Boolean: lambda node, _: ibis_module().literal(bool(node.this)),
+        exp.Null: lambda node, _: ibis_module().null("boolean"),
         exp.Paren: lambda node, table: _translate(node.this, table),
         exp.And: lambda node, table: _truth(node.this, table) & _truth(node.expression, table),
         exp.Or: lambda node, table: _truth(node.this, table) | _truth(node.expression, table),
@@ -177,12 +169,6 @@ def _rules() -> dict[type, Callable[[Any, Any], Any]]:
     }
 
 
-def _ibis() -> Any:
-    import ibis
-
-    return ibis
-
-
 def _like(node: Any, matches: Any) -> Any:
     return ~matches if node.args.get("negate") else matches
 
@@ -197,14 +183,14 @@ def _shallow(node: Any, table: Any) -> Any:
     from sqlglot import exp
 
     if sum(1 for _ in node.this.find_all(exp.Lower, exp.Upper)) > MOST_CHANGES:
-        raise _refused(f"of at most {MOST_CHANGES} of lower and upper in another", _describe(node))
+        raise refused(f"of at most {MOST_CHANGES} of lower and upper in another", describe(node))
     return _text(node.this, table)
 
 
 def _negative(node: Any, table: Any) -> Any:
     value = _translate(node.this, table)
     if _is_number(node.this) and value.type().is_integer():
-        return _ibis().literal(-int(node.this.this), "int64")
+        return ibis_module().literal(-int(node.this.this), "int64")
     return -double(value)
 
 
@@ -219,49 +205,42 @@ def _column(node: Any, table: Any) -> Any:
         raise unknown_column("column in where", node.name, table)
     value = table[node.name]
     if not usable(value.type()):
-        raise _refused("about numbers, texts, truths, dates and times of day", str(value.type()))
+        raise refused("about numbers, texts, truths, dates and times of day", str(value.type()))
     return number(value) if value.type().is_floating() else value
 
 
 def _literal(node: Any, table: Any) -> Any:
     if node.is_string:
-        return _ibis().literal(_plain(node.this))
+        return ibis_module().literal(_plain(node.this))
     if node.this.isascii() and node.this.isdigit():
         if len(node.this) > 19 or int(node.this) >= 2**63:
-            raise _refused("free of whole numbers of more than 64 bits", _short(node.this))
-        return _ibis().literal(int(node.this), "int64")
+            raise refused("free of whole numbers of more than 64 bits", short(node.this))
+        return ibis_module().literal(int(node.this), "int64")
     try:
-        return _ibis().literal(float(node.this), "float64")
+        return ibis_module().literal(float(node.this), "float64")
     except ValueError:
-        raise _refused("numbers such as 1.5", _short(node.this)) from None
+        raise refused("numbers such as 1.5", short(node.this)) from None
 
 
 def _truth(node: Any, table: Any) -> Any:
     value = _translate(node, table)
     if not value.type().is_boolean():
-        raise _refused("conditions between and, or, not", _describe(node))
+        raise refused("conditions between and, or, not", describe(node))
     return value
 
 
 def _text(node: Any, table: Any) -> Any:
     value = _translate(node, table)
     if not value.type().is_string():
-        raise _refused("a column of texts for like, lower, …", _describe(node))
+        raise refused("a column of texts for like, lower, …", describe(node))
     return value
 
 
 def _date(node: Any, table: Any) -> Any:
     value = _translate(node, table)
     if not value.type().is_timestamp() and not value.type().is_date():
-        raise _refused("a column of dates for year, month, day", _describe(node))
-    return _timestamp(value)
-
-
-def _timestamp(value: Any) -> Any:
-    """A date or a moment in microseconds; what is too far away for that is missing."""
-    if value.type().is_timestamp() and value.type().timezone is not None:
-        raise _refused("dates and times without a time zone", str(value.type()))
-    return value.try_cast("timestamp(6)")
+        raise refused("a column of dates for year, month, day", describe(node))
+    return timestamp(value)
 
 
 def _arithmetic(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -276,7 +255,7 @@ def _quotient(node: Any, table: Any) -> Any:
     from sqlglot import exp
 
     if sum(1 for _ in node.expression.find_all(exp.Div)) > MOST_DIVISIONS:
-        raise _refused(f"of at most {MOST_DIVISIONS} divisions in a divisor", _describe(node))
+        raise refused(f"of at most {MOST_DIVISIONS} divisions in a divisor", describe(node))
     return _arithmetic(lambda a, b: a / b.nullif(0.0))(node, table)
 
 
@@ -289,51 +268,13 @@ def _compared(operation: Callable[[Any, Any], Any], first: Any, second: Any, tab
 
     if any(isinstance(side.unnest(), exp.Null) for side in (first, second)):
         _translate(first, table), _translate(second, table)
-        return _ibis().null("boolean")  # Ibis would make it "is null"
+        return ibis_module().null("boolean")  # Ibis would make it "is null"
     left, right = _translate(first, table), _translate(second, table)
     if left.type().is_string() and right.type().is_integer():
-        return _text_with_whole(operation, left, right)
+        return text_with_whole(operation, left, right)
     if left.type().is_integer() and right.type().is_string():
-        return _text_with_whole(lambda a, b: operation(b, a), right, left)
-    return operation(*_alike(first, second, left, right))
-
-
-def _text_with_whole(operation: Callable[[Any, Any], Any], text: Any, whole: Any) -> Any:
-    """A text that spells a whole number of up to 18 digits compares with whole numbers exactly;
-    another one as a double."""
-    exact = operation(cast(text, "whole"), whole)
-    return _ibis().coalesce(exact, operation(number(text), double(whole)))
-
-
-def _alike(first: Any, second: Any, left: Any, right: Any) -> tuple[Any, Any]:
-    """Two sides of a comparison as values of one type, by rules that cannot fail on a row."""
-    kinds = left.type(), right.type()
-    if any(kind.is_timestamp() or kind.is_date() for kind in kinds):
-        return _moment(first, left), _moment(second, right)
-    if all(kind.is_string() for kind in kinds) or all(kind.is_boolean() for kind in kinds):
-        return left, right
-    if all(kind.is_integer() for kind in kinds):
-        return left, right
-    # A truth value is not a number here: 1 < age < 3 would be one compared with the other.
-    if all(kind.is_numeric() or kind.is_string() for kind in kinds):
-        return number(left), number(right)
-    raise _refused("a comparison of like with like", f"{kinds[0]} with {kinds[1]}")
-
-
-def _moment(node: Any, value: Any) -> Any:
-    """Dates compare with dates, and with texts that spell one."""
-    kind = value.type()
-    if kind.is_timestamp() or kind.is_date():
-        return _timestamp(value)
-    try:
-        if not kind.is_string() or not node.is_string or not re.fullmatch(MOMENT, node.this):
-            raise ValueError
-        moment = datetime.fromisoformat(node.this)
-        if moment.tzinfo is not None:
-            raise ValueError
-    except ValueError:
-        raise _refused("a date such as '2024-01-31'", _describe(node)) from None
-    return _ibis().literal(moment, "timestamp(6)")
+        return text_with_whole(lambda a, b: operation(b, a), right, left)
+    return operation(*alike(first, second, left, right))
 
 
 def _between(node: Any, table: Any) -> Any:
@@ -345,9 +286,9 @@ def _in(node: Any, table: Any) -> Any:
     from sqlglot import exp
 
     if not node.expressions:
-        raise _refused("in with a list of values", _describe(node))
+        raise refused("in with a list of values", describe(node))
     if len(node.expressions) > SHORT_LIST and not isinstance(node.this, exp.Column):
-        raise _refused(f"a column before a list of more than {SHORT_LIST}", _describe(node.this))
+        raise refused(f"a column before a list of more than {SHORT_LIST}", describe(node.this))
     found = [_compared(lambda a, b: a == b, node.this, each, table) for each in node.expressions]
     while len(found) > 1:  # in pairs, so that a long list is not deep
         found = [reduce(or_, found[at : at + 2]) for at in range(0, len(found), 2)]
@@ -365,13 +306,13 @@ def _is(node: Any, table: Any) -> Any:
         return (number(value) if value.type().is_floating() else value).isnull()
     if isinstance(node.expression, exp.Boolean) and value.type().is_boolean():
         return value.fill_null(not node.expression.this) == bool(node.expression.this)
-    raise _refused("is null, is true or is false", _describe(node))
+    raise refused("is null, is true or is false", describe(node))
 
 
 def _pattern(node: Any) -> str:
     pattern = node.expression
     if not pattern.is_string or "\\" in pattern.this:
-        raise _refused("like with a plain pattern such as 'A%'", _describe(pattern))
+        raise refused("like with a plain pattern such as 'A%'", describe(pattern))
     return _plain(str(pattern.this))
 
 
@@ -379,14 +320,14 @@ def _plain(text: str) -> str:
     """A text of a condition. Engines read some control characters in SQL as letters."""
     if any((ord(letter) < 32 and letter not in "\t\n\r") or letter == "\x7f" for letter in text):
         accepted = "free of control characters other than tabs and line breaks"
-        raise _refused(accepted, _short(text))
+        raise refused(accepted, short(text))
     return text
 
 
 def _cast(node: Any, table: Any) -> Any:
     name = getattr(node.to.this, "name", str(node.to.this))
     if name not in CASTS or node.to.expressions:
-        raise _refused(f"a cast to one of {', '.join(sorted(CASTS))}", node.to.sql())
+        raise refused(f"a cast to one of {', '.join(sorted(CASTS))}", node.to.sql())
     value, target = _translate(node.this, table), CASTS[name]
     kind = value.type()
     if target == "int64" and kind.is_string():
@@ -398,14 +339,14 @@ def _cast(node: Any, table: Any) -> Any:
     moment = kind.is_date() or kind.is_timestamp()
     if target in ("date", "timestamp"):
         if moment:
-            return _timestamp(value).try_cast(target)
+            return timestamp(value).try_cast(target)
         fits = kind.is_string()
     elif target == "boolean":
         fits = kind.is_string() or kind.is_boolean()
     else:  # engines spell doubles, decimals and moments in different ways
         fits = kind.is_string() or kind.is_integer()
     if not fits:
-        raise _refused(f"something else than a cast from {kind} to {target}", _describe(node))
+        raise refused(f"something else than a cast from {kind} to {target}", describe(node))
     return cast(value, target)
 
 
@@ -415,32 +356,18 @@ def _whole(node: Any, value: Any) -> Any:
     from sqlglot import exp
 
     if sum(1 for _ in node.this.find_all(exp.Cast, exp.TryCast)) > MOST_DIVISIONS:
-        raise _refused(f"of at most {MOST_DIVISIONS} casts in a cast", _describe(node))
+        raise refused(f"of at most {MOST_DIVISIONS} casts in a cast", describe(node))
     fits = (value > -(2.0**62)) & (value < 2.0**62)
-    return _ibis().cases((fits, value + 0.5), else_=_ibis().null("float64")).floor()
+    return ibis_module().cases((fits, value + 0.5), else_=ibis_module().null("float64")).floor()
 
 
 def _extract(node: Any, table: Any) -> Any:
     part = node.this.name.lower()
     if part not in ("year", "month", "day"):
-        raise _refused("year, month or day", part)
+        raise refused("year, month or day", part)
     return getattr(_date(node.expression, table), part)()
 
 
 def _part(option: str) -> str:
     """A part of an expression that no rule reads, in words."""
     return {"query": "queries of its own"}.get(option, f"the option {option!r}")
-
-
-def _describe(node: Any) -> str:
-    import sqlglot
-
-    return _short(node.sql(dialect="duckdb", unsupported_level=sqlglot.ErrorLevel.IGNORE))
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:57] + "…")
-
-
-def _refused(accepted: str, got: str) -> InvalidInput:
-    return InvalidInput("where", accepted, got)

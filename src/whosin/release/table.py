@@ -14,6 +14,7 @@ from whosin.release.domains import Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
 from whosin.release.engines.interrupts import run_interruptibly
 from whosin.release.predicate import unknown_column
+from whosin.validation import whole
 
 PLANNING_PATIENCE = 1.0
 """Seconds to wait, after Ctrl-C, for an engine that is planning."""
@@ -57,7 +58,8 @@ class Table:
         given = {"rows": rows, "groups": groups}
         self.stated = frozenset(field for field, value in given.items() if value is not None)
         self.rows, self.groups = (
-            1 if value is None else positive(value, field) for field, value in given.items()
+            1 if value is None else whole(value, field, 1, MOST_ROWS)
+            for field, value in given.items()
         )
         if domains is not None and not isinstance(domains, Mapping):
             raise InvalidInput("domains", "a mapping from columns to domains", repr(domains)[:80])
@@ -94,7 +96,7 @@ class Table:
     def bound(self, field: str, own: int | None) -> int:
         """How many rows, or cells, of an entity count for a query that has a bound of its own, or
         the table's."""
-        found = int(getattr(self, field)) if own is None else positive(own, field)
+        found = int(getattr(self, field)) if own is None else whole(own, field, 1, MOST_ROWS)
         if self.by_row and found > 1:
             raise InvalidInput(field, "1, or left out, where each row is one person", found)
         return found
@@ -171,13 +173,6 @@ class Table:
             if not fits:
                 raise InvalidInput(f"column {column}", f"a column of {accepted}", str(kind))
         return domain
-
-
-def positive(value: object, field: str) -> int:
-    """A whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_ROWS:
-        raise InvalidInput(field, f"a whole number from 1 to {MOST_ROWS}", repr(value)[:80])
-    return value
 
 
 def dataset_name(source: object) -> str:

@@ -6,20 +6,16 @@ import json
 import re
 from pathlib import Path
 
-from whosin.errors import InvalidInput
 from whosin.release import Answer, Release
+from whosin.report.files import check_writable
 
 SUFFIXES = (".json", ".csv", ".parquet")
 
 
 def check_path(path: Path | None) -> None:
     """Refuse a file that could not be written, before anything is spent."""
-    if path is None:
-        return
-    if path.suffix.lower() not in SUFFIXES:
-        raise InvalidInput("--save", "a file ending in .json, .csv or .parquet", path.name)
-    if not path.resolve().parent.is_dir():
-        raise InvalidInput("--save", "in a folder that exists", str(path))
+    if path is not None:
+        check_writable(path, "--save", SUFFIXES)
 
 
 def save(release: Release, path: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from whosin.audit import Audit, Bounds, Count, OneRun, Scores
+from whosin.audit import Audit, AuditBounds, EventCount, OneRun, Scores
 from whosin.beliefs import posterior
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput
@@ -23,7 +23,7 @@ RATES = (0.1, 0.01, 0.001)
 
 
 def print_audit(
-    found: Bounds,
+    found: AuditBounds,
     name: str,
     claim: float | None,
     refuted: bool | None,
@@ -97,7 +97,7 @@ def _rows_of_audit(table: Table, found: Audit) -> None:
     table.add_row("samples", f"{found.samples:,} of each world, all stages together")
 
 
-def _rows_of_counts(table: Table, counts: tuple[Count, ...]) -> None:
+def _rows_of_counts(table: Table, counts: tuple[EventCount, ...]) -> None:
     for place, count in enumerate(counts):
         table.add_row(_event_label(place, count, len(counts)), printable(count.event))
         for world, hits, trials in (
@@ -108,7 +108,7 @@ def _rows_of_counts(table: Table, counts: tuple[Count, ...]) -> None:
             table.add_row("", seen)
 
 
-def _event_label(place: int, count: Count, of: int) -> str:
+def _event_label(place: int, count: EventCount, of: int) -> str:
     """The first event is that of ε; only one that favours "with" speaks of γ."""
     if of == 1 or (place == 0 and not count.event.above):
         return "event"
@@ -166,7 +166,7 @@ def _digits(value: float) -> str:
     return "∞" if value == math.inf else f"{value:.4f}"
 
 
-def chart(found: Bounds, claim: float | None) -> Any:
+def chart(found: AuditBounds, claim: float | None) -> Any:
     """Rates for scores; otherwise posterior against prior, as claimed and as shown."""
     if isinstance(found, Scores):
         return rate_chart(found)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import InvalidInput
+from whosin.calibration.chain_plans import ChainPlan
 from whosin.extras import needs
-from whosin.notions.chain_plans import ChainPlan
 from whosin.references import THEOREMS
+from whosin.report.files import check_writable
 from whosin.report.plot import Curve
 from whosin.report.policy import chart_page
 from whosin.theorems.map import BARRIERS, EDGES
@@ -22,10 +22,7 @@ COLOURS = ["#1b6ca8", "#c44536", "#3a7d44", "#888888"]
 def check_path(path: Path) -> None:
     """Refuse a file that could not be written, before any work is done."""
     needs("charts")
-    if path.suffix.lower() not in SUFFIXES:
-        raise InvalidInput("--save", "a file ending in .html, .svg or .png", path.name)
-    if not path.resolve().parent.is_dir():
-        raise InvalidInput("--save", "in a folder that exists", str(path))
+    check_writable(path, "--save", SUFFIXES)
 
 
 def save(chart: Any, path: Path) -> None:

@@ -18,8 +18,8 @@ from whosin.calibration import Plan
 from whosin.gwas import Study, allelic_chi2, p_values
 from whosin.gwas.attack import Point
 from whosin.gwas.experiment import Experiment, Outcome
-from whosin.gwas.offer import Offer
-from whosin.gwas.release import Release
+from whosin.gwas.offer import StudyOffer
+from whosin.gwas.release import StudyRelease
 from whosin.report.card import Section, card
 from whosin.report.gwas_charts import SETTINGS, TESTS, manhattan
 from whosin.report.gwas_tables import release_rows
@@ -36,13 +36,13 @@ SCORES = {
 SHOWN = ("CHR", "SNP", "BP", "A1", "F_A", "F_U", "CHISQ", "P", "OR", "L95", "U95")
 
 
-def offer_card(offer: Offer) -> list[Section]:
+def offer_card(offer: StudyOffer) -> list[Section]:
     """The plan's card, with what this release did."""
     sections = card(offer.plan)
     return [*sections[:2], Section("What is published", tuple(_published(offer))), *sections[2:]]
 
 
-def _published(offer: Offer) -> list[str]:
+def _published(offer: StudyOffer) -> list[str]:
     asked = offer.question
     chosen, numbers = (float(part) for part in offer.epsilons)
     within = math.log(20) * offer.scale
@@ -84,7 +84,7 @@ def _published(offer: Offer) -> list[str]:
     return lines
 
 
-def print_offer(offer: Offer) -> None:
+def print_offer(offer: StudyOffer) -> None:
     """The card of a release that was not made."""
     _print_sections(offer_card(offer))
     print("A dry run: nothing was drawn and nothing was spent.")
@@ -99,7 +99,7 @@ def _print_sections(sections: Sequence[Section]) -> None:
             console.print(escape(wrapped))
 
 
-def print_release(release: Release) -> None:
+def print_release(release: StudyRelease) -> None:
     """The card and the table."""
     console = Console(highlight=False)
     _print_sections(offer_card(release.offer))

@@ -97,6 +97,18 @@ def manhattan(
     return altair.layer(*layers).properties(title=title, width=760, height=300)
 
 
+def _sizes(field: str, title: str, sizes: set[int]) -> Any:
+    """A logarithmic axis with a mark for each size."""
+    import altair
+
+    return altair.X(
+        f"{field}:Q",
+        title=title,
+        scale=altair.Scale(type="log", nice=False, padding=10),
+        axis=altair.Axis(values=sorted(sizes), format="~s"),
+    )
+
+
 def attack_chart(points: Sequence[Point], limit: float, title: str) -> Any:
     """Power over the number of SNPs: exact frequencies, released ones, and the promised limit."""
     import altair
@@ -122,12 +134,7 @@ def attack_chart(points: Sequence[Point], limit: float, title: str) -> Any:
         altair.Chart(altair.Data(values=rows))
         .mark_line(point=True, strokeWidth=2.5)
         .encode(
-            x=altair.X(
-                "snps:Q",
-                title="SNPs whose frequencies are known",
-                scale=altair.Scale(type="log", nice=False, padding=10),
-                axis=altair.Axis(values=sorted({point.snps for point in points}), format="~s"),
-            ),
+            x=_sizes("snps", "SNPs whose frequencies are known", {point.snps for point in points}),
             y=altair.Y(
                 "power:Q",
                 title="cases that are recognised",
@@ -168,12 +175,7 @@ def recovery_chart(outcomes: Sequence[Outcome], title: str) -> Any:
     ]
     names = list(SETTINGS.values())
     base = altair.Chart().encode(
-        x=altair.X(
-            "people:Q",
-            title="people in the study",
-            scale=altair.Scale(type="log", nice=False, padding=10),
-            axis=altair.Axis(values=sorted({each.people for each in outcomes}), format="~s"),
-        ),
+        x=_sizes("people", "people in the study", {each.people for each in outcomes}),
         color=altair.Color(
             "setting:N",
             title=None,

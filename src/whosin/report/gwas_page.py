@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from whosin.gwas.release import Release
+from whosin.gwas.release import StudyRelease
 from whosin.report import html
 from whosin.report.gwas import offer_card
 from whosin.report.gwas_charts import manhattan
 from whosin.report.gwas_tables import release_rows
 
 
-def release_page(release: Release, path: Path) -> None:
+def release_page(release: StudyRelease, path: Path) -> None:
     """Write the Manhattan plot, all columns and the card."""
     rows = release_rows(release)
     asked = release.offer.question

@@ -10,7 +10,7 @@ import numpy as np
 from whosin.exact import Array
 from whosin.gwas import Study, allelic_chi2, frequencies, odds_ratios, p_values
 from whosin.gwas.derived import TAIL_95, noisy_chi2_p
-from whosin.gwas.release import Release
+from whosin.gwas.release import StudyRelease
 from whosin.gwas.study import PUBLIC
 
 Row = dict[str, str | int | float]
@@ -18,7 +18,7 @@ Row = dict[str, str | int | float]
 EXACT = ("F_A", "F_U", "CHISQ", "P", "OR")
 
 
-def release_rows(release: Release) -> list[Row]:
+def release_rows(release: StudyRelease) -> list[Row]:
     """The published SNPs, best first. F_A_NOISE95 and F_U_NOISE95 (or CHISQ_NOISE95): 95% of the
     noise is within ± so much. P, OR and SE have the noise in them."""
     snps = release.snps
@@ -30,7 +30,7 @@ def release_rows(release: Release) -> list[Row]:
     return rows
 
 
-def _estimates(release: Release) -> list[tuple[str, Array]]:
+def _estimates(release: StudyRelease) -> list[tuple[str, Array]]:
     numbers, scale = release.numbers, release.offer.scale
     if release.offer.question.numbers == "nothing":
         return []
@@ -54,7 +54,7 @@ def _estimates(release: Release) -> list[tuple[str, Array]]:
     ]
 
 
-def write_release(release: Release, path: Path) -> None:
+def write_release(release: StudyRelease, path: Path) -> None:
     """The published SNPs, tab-separated."""
     rows = release_rows(release)
     lines = ["\t".join(rows[0]), *("\t".join(_cell(v) for v in row.values()) for row in rows)]

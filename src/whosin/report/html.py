@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from whosin.calibration import Plan
-from whosin.errors import InvalidInput
 from whosin.extras import needs
 from whosin.references import THEOREMS
 from whosin.release import Answer, Release
 from whosin.report import card, charts
 from whosin.report.answer_charts import answer_chart
 from whosin.report.budget import standing_card
+from whosin.report.files import check_writable
 from whosin.report.policy import policy
-from whosin.report.releases import cost_words
+from whosin.report.releases import cell_words, cost_words
 
 STYLE = """
 :root { color-scheme: light; --ink: #1c2733; --soft: #5b6875; --line: #d8dfe6; --mark: #1b6ca8; }
@@ -40,13 +40,9 @@ MANY_COLUMNS = 8
 
 def check_path(path: Path | None) -> None:
     """Refuse a file that could not be written, before anything is spent."""
-    if path is None:
-        return
-    needs("charts")
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InvalidInput("--report", "a file ending in .html", path.name)
-    if not path.resolve().parent.is_dir():
-        raise InvalidInput("--report", "in a folder that exists", str(path))
+    if path is not None:
+        needs("charts")
+        check_writable(path, "--report", (".html", ".htm"))
 
 
 def save_report(title: str, plan: Plan, release: Release, path: Path) -> None:
@@ -118,7 +114,7 @@ def rows_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     kinds = [" class=number" if right else "" for right in numeric]
     head = "".join(f"<th{k}>{escape(c)}</th>" for c, k in zip(columns, kinds, strict=True))
     lines = [
-        "".join(f"<td{k}>{escape(_text(v))}</td>" for v, k in zip(row, kinds, strict=True))
+        "".join(f"<td{k}>{escape(cell_words(v))}</td>" for v, k in zip(row, kinds, strict=True))
         for row in rows[:MOST_ROWS]
     ]
     more = f"<p class=soft>… {len(rows) - MOST_ROWS} more</p>" if len(rows) > MOST_ROWS else ""
@@ -152,9 +148,3 @@ def _answer(answer: Answer) -> str:
             f"<p class=soft>{escape(answer.statement)}</p>" if answer.statement else "",
         ]
     )
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

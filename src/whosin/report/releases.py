@@ -13,7 +13,7 @@ from whosin.calibration import Plan
 from whosin.ledger import units
 from whosin.ledger.charge import Cost
 from whosin.release import Answer, Offer, Release
-from whosin.report.budget import allowed, standing_card
+from whosin.report.budget import standing_card
 from whosin.report.card import who
 from whosin.report.terminal_tables import print_table
 from whosin.report.text import print_sections
@@ -103,9 +103,9 @@ def answer_table(answer: Answer) -> Table:
         table.add_column("95% interval")
     for row in answer.rows[:MOST_SHOWN]:
         data = dict(zip(answer.columns, row, strict=True))
-        cells = [_cell(data[name]) for name in columns]
+        cells = [cell_words(data[name]) for name in columns]
         if ranged:
-            cells.append(f"{_cell(data['low'])} to {_cell(data['high'])}")
+            cells.append(f"{cell_words(data['low'])} to {cell_words(data['high'])}")
         table.add_row(*(escape(cell) for cell in cells))
     if len(answer.rows) > MOST_SHOWN:
         table.add_row(f"… {len(answer.rows) - MOST_SHOWN} more")
@@ -123,16 +123,12 @@ def cost_words(cost: Cost) -> str:
     return text if not cost.delta else f"{text}, δ = {cost.delta / units.DELTA_UNITS:.2g}"
 
 
-def belief_words(release: Release) -> str:
-    """What all answers so far allow, in one paragraph."""
-    return " ".join(allowed(release.standing))
-
-
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
-def _cell(value: Any) -> str:
+def cell_words(value: Any) -> str:
+    """A value of a cell of an answer."""
     if isinstance(value, float):
         return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

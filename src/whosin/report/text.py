@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from whosin.calibration import Plan, ProcessPlan
+from whosin.calibration.chain_plans import ChainPlan
 from whosin.families import Family
 from whosin.ledger import Entry, Standing
 from whosin.notions import (
@@ -29,7 +30,6 @@ from whosin.notions import (
     SemanticPrivacy,
     Witness,
 )
-from whosin.notions.chain_plans import ChainPlan
 from whosin.priors import Prior
 from whosin.references import THEOREMS, Paper, Theorem
 from whosin.report import budget, card

@@ -1,34 +1,16 @@
 """Worlds: what the data might be, and what of it a mechanism can see (THEORY 1, F11)."""
 
-from whosin.spaces.grid import Grid
-from whosin.spaces.ladder import Ladder
-from whosin.spaces.lattice import Lattice
-from whosin.spaces.records import Records
-from whosin.spaces.statistics import (
-    Count,
-    Histogram,
-    Max,
-    Statistic,
-    Sum,
-    WorldFunction,
-    as_statistic,
-)
-from whosin.spaces.subsets import Subsets
+from whosin.spaces.count_lattice import CountLattice as CountLattice
+from whosin.spaces.lattice import Lattice as Lattice
+from whosin.spaces.maximum_lattice import MaximumLattice as MaximumLattice
+from whosin.spaces.records import Records as Records
+from whosin.spaces.statistics import Count as Count
+from whosin.spaces.statistics import Histogram as Histogram
+from whosin.spaces.statistics import Max as Max
+from whosin.spaces.statistics import Statistic as Statistic
+from whosin.spaces.statistics import Sum as Sum
+from whosin.spaces.statistics import WorldFunction as WorldFunction
+from whosin.spaces.statistics import as_statistic as as_statistic
+from whosin.spaces.subsets import Subsets as Subsets
 
 Space = Subsets | Records
-
-__all__ = [
-    "Count",
-    "Grid",
-    "Histogram",
-    "Ladder",
-    "Lattice",
-    "Max",
-    "Records",
-    "Space",
-    "Statistic",
-    "Subsets",
-    "Sum",
-    "WorldFunction",
-    "as_statistic",
-]

@@ -27,10 +27,7 @@ class Records:
 
     def __post_init__(self) -> None:
         for field, least in (("rows", 1), ("values", 2)):
-            value = getattr(self, field)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
-                accepted = f"a whole number of at least {least} and at most {MOST:,}"
-                raise InvalidInput(field, accepted, value)
+            object.__setattr__(self, field, whole(getattr(self, field), field, least, MOST))
 
     @property
     def worlds(self) -> int:

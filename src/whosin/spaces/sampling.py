@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from whosin.exact import Array
-from whosin.spaces.grid import Grid
+from whosin.spaces.count_lattice import CountLattice
 
 
-def sample(grid: Grid, array: Array, beta: Any) -> Array:
+def sample(grid: CountLattice, array: Array, beta: Any) -> Array:
     """Row v of the result is the mixture of rows that sampling v's entities leads to."""
     out = array.copy()
     for kind in range(len(grid.kinds)):
@@ -19,7 +19,7 @@ def sample(grid: Grid, array: Array, beta: Any) -> Array:
     return out
 
 
-def sample_axis(grid: Grid, array: Array, kind: int, beta: Any) -> None:
+def sample_axis(grid: CountLattice, array: Array, kind: int, beta: Any) -> None:
     """Sample the entities of one kind, in place."""
     view = grid.axis(array, kind)
     if grid.lengths[kind] == 2:

@@ -17,9 +17,9 @@ import numpy as np
 
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import rational
-from whosin.spaces.grid import Grid
-from whosin.spaces.ladder import Ladder
+from whosin.spaces.count_lattice import CountLattice
 from whosin.spaces.lattice import Lattice
+from whosin.spaces.maximum_lattice import MaximumLattice
 from whosin.spaces.memory import require, require_table
 from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
@@ -67,9 +67,9 @@ class Count(Statistic):
         counted = set(range(1, space.values)) if self.of is None else set(self.of)
         return [(Fraction(value in counted),) for value in range(space.values)]
 
-    def lattice(self, space: Subsets) -> Grid:
+    def lattice(self, space: Subsets) -> CountLattice:
         if self.of is None:
-            return Grid(space, (tuple(range(space.size)),))
+            return CountLattice(space, (tuple(range(space.size)),))
         counted = sorted({space.position(entity) for entity in self.of})
         return _grid_by(space, [entity in counted for entity in range(space.size)], first=True)
 
@@ -99,7 +99,7 @@ class Sum(Statistic):
             raise InvalidInput("values", "given: a number for each entity", "none")
         return [rational(v, "values") for v in _per_entity(self.values, space, "values")]
 
-    def lattice(self, space: Subsets) -> Grid:
+    def lattice(self, space: Subsets) -> CountLattice:
         return _grid_by(space, self._numbers(space))
 
     def centres(self, space: Subsets) -> list[Centre]:
@@ -125,7 +125,7 @@ class Histogram(Statistic):
         names = list(dict.fromkeys(cells))
         return [tuple(Fraction(cell == name) for name in names) for cell in cells]
 
-    def lattice(self, space: Subsets) -> Grid:
+    def lattice(self, space: Subsets) -> CountLattice:
         if self.cells is None:
             raise InvalidInput("cells", "given: a cell for each entity", "none")
         return _grid_by(space, _per_entity(self.cells, space, "cells"))
@@ -147,9 +147,11 @@ class Max(Statistic):
             return [Fraction(rank) for rank in range(1, space.size + 1)]
         return [rational(v, "values") for v in _per_entity(self.values, space, "values")]
 
-    def lattice(self, space: Subsets) -> Ladder:
+    def lattice(self, space: Subsets) -> MaximumLattice:
         numbers = self._numbers(space)
-        return Ladder(space, tuple(sorted(range(space.size), key=lambda entity: numbers[entity])))
+        return MaximumLattice(
+            space, tuple(sorted(range(space.size), key=lambda entity: numbers[entity]))
+        )
 
     def centres(self, space: Subsets) -> list[Centre]:
         numbers = self._numbers(space)
@@ -163,8 +165,8 @@ class WorldFunction(Statistic):
 
     function: Callable[[frozenset[Hashable]], Any]
 
-    def lattice(self, space: Subsets) -> Grid:
-        return Grid.single(space)
+    def lattice(self, space: Subsets) -> CountLattice:
+        return CountLattice.single(space)
 
     def centres(self, space: Subsets) -> list[Centre]:
         require_table("a table over all subsets", space.worlds, 1)
@@ -231,11 +233,11 @@ def _per_entity(values: Any, space: Subsets, field: str) -> list[Any]:
     return listed
 
 
-def _grid_by(space: Subsets, keys: Sequence[Hashable], first: Hashable = None) -> Grid:
+def _grid_by(space: Subsets, keys: Sequence[Hashable], first: Hashable = None) -> CountLattice:
     """Entities of equal key are a kind; kinds in the order of appearance, `first` leading."""
     if len(keys) != space.size:
         raise Unsupported("one key for each entity is needed")
     kinds: dict[Hashable, list[int]] = {first: []} if first in keys else {}
     for entity, key in enumerate(keys):
         kinds.setdefault(key, []).append(entity)
-    return Grid(space, tuple(tuple(kind) for kind in kinds.values()))
+    return CountLattice(space, tuple(tuple(kind) for kind in kinds.values()))

@@ -4,71 +4,36 @@ Each function states its claim and source; `tests/test_theorems.py` holds every 
 brute-force enumeration in exact rationals.
 """
 
-from whosin.theorems.conversion import convert
-from whosin.theorems.coupling import coupling
+from whosin.theorems.conversion import convert as convert
+from whosin.theorems.coupling_proof import coupling as coupling
+from whosin.theorems.information import divergence_from_information as divergence_from_information
+from whosin.theorems.information import information_from_dp as information_from_dp
 from whosin.theorems.information import (
-    divergence_from_information,
-    information_from_dp,
-    membership_from_identifiability,
-    shift_from_information,
+    membership_from_identifiability as membership_from_identifiability,
 )
-from whosin.theorems.li13 import (
-    bounded_from_identifiability,
-    bounded_from_unbounded,
-    cliques_from_unbounded,
-    fixed_size_from_bounded,
-    identifiability_from_bounded,
-    identifiability_from_one_of,
-    independent_from_unbounded,
-    mixed,
-    one_of_from_identifiability,
-    post_processed,
-    ratio_between_any_worlds,
-    sampled_from_sampling,
-    sampling_from_sampled,
-    unbounded_from_independent,
-)
-from whosin.theorems.tramer15 import bounded_from_epsilon, epsilon_from_bounded, fallback
-from whosin.theorems.wang14 import dp_from_identifiability, identifiability_from_dp
-from whosin.theorems.zhao17 import (
-    bayesian_from_membership,
-    dp_from_semantic,
-    dp_from_semantic_as_published,
-    membership_from_bayesian,
-    semantic_from_dp,
-    semantic_from_dp_as_published,
-)
-
-__all__ = [
-    "bayesian_from_membership",
-    "bounded_from_epsilon",
-    "bounded_from_identifiability",
-    "bounded_from_unbounded",
-    "cliques_from_unbounded",
-    "convert",
-    "coupling",
-    "divergence_from_information",
-    "dp_from_identifiability",
-    "dp_from_semantic",
-    "dp_from_semantic_as_published",
-    "epsilon_from_bounded",
-    "fallback",
-    "fixed_size_from_bounded",
-    "identifiability_from_bounded",
-    "identifiability_from_dp",
-    "identifiability_from_one_of",
-    "independent_from_unbounded",
-    "information_from_dp",
-    "membership_from_bayesian",
-    "membership_from_identifiability",
-    "mixed",
-    "one_of_from_identifiability",
-    "post_processed",
-    "ratio_between_any_worlds",
-    "sampled_from_sampling",
-    "sampling_from_sampled",
-    "semantic_from_dp",
-    "semantic_from_dp_as_published",
-    "shift_from_information",
-    "unbounded_from_independent",
-]
+from whosin.theorems.information import shift_from_information as shift_from_information
+from whosin.theorems.li13 import bounded_from_identifiability as bounded_from_identifiability
+from whosin.theorems.li13 import bounded_from_unbounded as bounded_from_unbounded
+from whosin.theorems.li13 import cliques_from_unbounded as cliques_from_unbounded
+from whosin.theorems.li13 import fixed_size_from_bounded as fixed_size_from_bounded
+from whosin.theorems.li13 import identifiability_from_bounded as identifiability_from_bounded
+from whosin.theorems.li13 import identifiability_from_one_of as identifiability_from_one_of
+from whosin.theorems.li13 import independent_from_unbounded as independent_from_unbounded
+from whosin.theorems.li13 import mixed as mixed
+from whosin.theorems.li13 import one_of_from_identifiability as one_of_from_identifiability
+from whosin.theorems.li13 import post_processed as post_processed
+from whosin.theorems.li13 import ratio_between_any_worlds as ratio_between_any_worlds
+from whosin.theorems.li13 import sampled_from_sampling as sampled_from_sampling
+from whosin.theorems.li13 import sampling_from_sampled as sampling_from_sampled
+from whosin.theorems.li13 import unbounded_from_independent as unbounded_from_independent
+from whosin.theorems.tramer15 import bounded_from_epsilon as bounded_from_epsilon
+from whosin.theorems.tramer15 import epsilon_from_bounded as epsilon_from_bounded
+from whosin.theorems.tramer15 import fallback as fallback
+from whosin.theorems.wang14 import dp_from_identifiability as dp_from_identifiability
+from whosin.theorems.wang14 import identifiability_from_dp as identifiability_from_dp
+from whosin.theorems.zhao17 import bayesian_from_membership as bayesian_from_membership
+from whosin.theorems.zhao17 import dp_from_semantic as dp_from_semantic
+from whosin.theorems.zhao17 import dp_from_semantic_as_published as dp_from_semantic_as_published
+from whosin.theorems.zhao17 import membership_from_bayesian as membership_from_bayesian
+from whosin.theorems.zhao17 import semantic_from_dp as semantic_from_dp
+from whosin.theorems.zhao17 import semantic_from_dp_as_published as semantic_from_dp_as_published

@@ -15,17 +15,14 @@ from whosin import priors
 from whosin.exact import rational
 from whosin.notions import (
     BayesianDifferentialPrivacy,
-    BayesianSemanticPrivacy,
     DifferentialPrivacy,
-    Identifiability,
-    MeanShift,
-    MutualInformation,
     Notion,
     PositiveMembership,
     RecordMembership,
     SampledDifferentialPrivacy,
 )
 from whosin.priors import Prior
+from whosin.theorems.record_steps import OF_ONE_PRIOR
 
 HALF = Fraction(1, 2)
 
@@ -48,13 +45,8 @@ def canonical(notion: Notion) -> Notion:
         case BayesianDifferentialPrivacy() | RecordMembership():
             listed = tuple(dict.fromkeys(map(canonical_prior, notion.priors)))
             return type(notion)(listed[0] if len(listed) == 1 else listed)
-        case (
-            BayesianSemanticPrivacy(prior=prior)
-            | Identifiability(prior=prior)
-            | MutualInformation(prior=prior)
-            | MeanShift(prior=prior)
-        ):
-            return replace(notion, prior=canonical_prior(prior))
+    if isinstance(notion, OF_ONE_PRIOR):
+        return replace(notion, prior=canonical_prior(notion.prior))
     return notion
 
 

@@ -22,7 +22,7 @@ from whosin.validation import of_kind, shown
 
 
 @dataclass(frozen=True)
-class Place:
+class MapPlace:
     """A notion on the map; differential privacy by replacing exists on records and on sets."""
 
     notion: Notion
@@ -69,10 +69,10 @@ def convert(level: Level, to: Notion, space: Space | None = None) -> Level:
 
 
 def _walk(
-    start: Place,
-    end: Place,
+    start: MapPlace,
+    end: MapPlace,
     value: Number,
-    places: list[Place],
+    places: list[MapPlace],
     space: Space | None,
     tight: bool,
 ) -> Reached | None:
@@ -80,7 +80,7 @@ def _walk(
     best = {start: Reached(value, ())}
     fresh = [start]
     while fresh:
-        better: dict[Place, None] = {}
+        better: dict[MapPlace, None] = {}
         for here in fresh:
             at = best[here]
             if len(at.chain) >= len(places):
@@ -97,7 +97,7 @@ def _walk(
     return best.get(end)
 
 
-def _steps(here: Place, there: Place, space: Space | None) -> Iterable[Step]:
+def _steps(here: MapPlace, there: MapPlace, space: Space | None) -> Iterable[Step]:
     if here == there:
         return ()
     if here.records:
@@ -105,15 +105,15 @@ def _steps(here: Place, there: Place, space: Space | None) -> Iterable[Step]:
     return () if there.records else subset_steps.steps(here.notion, there.notion)
 
 
-def _between(start: Place, end: Place) -> list[Place]:
+def _between(start: MapPlace, end: MapPlace) -> list[MapPlace]:
     """The notions a chain may pass through: those without parameters, and kin of the two ends."""
     found = {start: None, end: None}
     ends = [place.notion for place in (start, end)]
     for notion in _unsized(ends):
-        found[Place(notion, False)] = None
+        found[MapPlace(notion, False)] = None
     if start.records:
         for notion in record_steps.kin(*ends):
-            found[Place(notion, True)] = None
+            found[MapPlace(notion, True)] = None
     return list(found)
 
 
@@ -125,7 +125,7 @@ def _unsized(ends: list[Notion]) -> Iterator[Notion]:
 
 def _places(
     level: Level, source: Notion, target: Notion, space: Space | None
-) -> tuple[Place, Place]:
+) -> tuple[MapPlace, MapPlace]:
     """Both ends on the map. Which kind of replacing is meant, the case behind the level says, or
     the space, or the other end."""
     case = level.witness
@@ -139,7 +139,7 @@ def _places(
     if first is None:
         first = bool(on[1])
     second = on[1] if on[1] is not None else first
-    return Place(source, first), Place(target, second)
+    return MapPlace(source, first), MapPlace(target, second)
 
 
 def _about_records(notion: Notion) -> bool | None:
@@ -149,7 +149,7 @@ def _about_records(notion: Notion) -> bool | None:
     return isinstance(notion, record_steps.ABOUT_RECORDS)
 
 
-def _none(start: Place, end: Place, space: Space | None) -> NoImplication:
+def _none(start: MapPlace, end: MapPlace, space: Space | None) -> NoImplication:
     words = f"no implication is known from {start.notion!r} to {end.notion!r}"
     reason = None if start.records or end.records else counterexample(start.notion, end.notion)
     if start.records != end.records:

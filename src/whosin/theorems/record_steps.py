@@ -38,15 +38,14 @@ ABOUT_RECORDS = (
     SemanticPrivacy,
 )
 WITH_PRIOR = (Identifiability, MutualInformation, MeanShift)
+OF_ONE_PRIOR = (BayesianSemanticPrivacy, *WITH_PRIOR)
 
 
 def priors_of(notion: Notion) -> tuple[Prior, ...]:
     """The priors on records that a notion speaks of."""
     if isinstance(notion, BayesianDifferentialPrivacy | RecordMembership):
         return notion.priors
-    if isinstance(
-        notion, BayesianSemanticPrivacy | Identifiability | MutualInformation | MeanShift
-    ):
+    if isinstance(notion, OF_ONE_PRIOR):
         return (notion.prior,)
     return ()
 

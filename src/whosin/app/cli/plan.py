@@ -68,7 +68,7 @@ def plan(
     """
     from whosin.app.cli import adversary
     from whosin.app.cli.output import print_json, warn
-    from whosin.calibration import Query, calibrate
+    from whosin.calibration import PlannedQuery, calibrate
     from whosin.errors import InvalidInput
     from whosin.exact import rational
     from whosin.report import charts, text
@@ -85,7 +85,7 @@ def plan(
                 raise InvalidInput(option, "left out with --chain", value)
         _plan_chain(target, adversaries, chain, query, save, json=json)
         return
-    asked = Query(
+    asked = PlannedQuery(
         query or "count", rational(lower, "--lower"), rational(upper, "--upper"), rows, cells
     )
     failing = rational(delta, "--delta") if delta is not None else rational(0)
@@ -157,13 +157,13 @@ def _plan_chain(
 
     from rich.console import Console
 
-    from whosin.app.cli import files
     from whosin.app.cli.output import print_json
-    from whosin.calibration import calibrate
-    from whosin.notions import chain_plans
+    from whosin.calibration import calibrate, chain_plans
+    from whosin.documents import read_object
+    from whosin.notions.files import chain_file
     from whosin.report import charts, text
 
-    series = files.chain_file(files.load(path), query)
+    series = chain_file(read_object(path, "file"), query)
     epsilon = calibrate(target, family).epsilon
     console = Console(stderr=True)
     with console.status("measuring the leakage of the series …"):

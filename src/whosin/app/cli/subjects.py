@@ -50,7 +50,9 @@ class Subject:
         """The exact largest |ln ratio| between two worlds of a channel of ours."""
         if self.channel is None:
             return None
-        first, second = (_row(self.channel, world) for world in (with_, without))
+        first, second = (
+            self.channel.likelihoods[self.channel.index(world)] for world in (with_, without)
+        )
         some = (first > 0) | (second > 0)
         with np.errstate(divide="ignore"):
             return float(np.abs(np.log(first[some]) - np.log(second[some])).max())
@@ -136,17 +138,8 @@ def of_channel(channel: Channel, name: str) -> Subject:
         raise Unsupported(
             f"{name} has no finite table to draw from; write a function that draws its noise"
         )
-    channel = channel.on_worlds()
-    totals = np.cumsum(channel.likelihoods, axis=1)
-    names = np.empty(len(channel.outputs), dtype=object)
-    names[:] = [str(output) for output in channel.outputs]
-
-    def draw(world: object, size: int, rng: np.random.Generator) -> Any:
-        row = totals[_index(channel, world)]
-        places = np.searchsorted(row, rng.random(size) * row[-1], side="right")
-        return names[np.minimum(places, len(names) - 1)]
-
-    return Subject(draw, name, tuple(_neighbours(channel)), channel)
+    draw = channel.sampler([str(output) for output in channel.outputs])
+    return Subject(draw, name, tuple(_neighbours(channel)), channel.on_worlds())
 
 
 def _neighbours(channel: Channel) -> list[InputPair]:
@@ -169,22 +162,6 @@ def _neighbours(channel: Channel) -> list[InputPair]:
                     changed = (*world[:row], value, *world[row + 1 :])
                     found.append(InputPair(f"row {row}", world, changed))
     return found
-
-
-def _index(channel: Channel, world: object) -> int:
-    space = channel.space
-    try:
-        if isinstance(space, Subsets):
-            present = [world] if isinstance(world, str | int) else list(world)  # type: ignore[call-overload]
-            return space.index(present)
-        return space.index(tuple(world))  # type: ignore[arg-type]
-    except TypeError:
-        accepted = "a list of who is in, or of the rows' values"
-        raise InvalidInput("--with and --without", accepted, repr(world)) from None
-
-
-def _row(channel: Channel, world: object) -> Any:
-    return channel.likelihoods[_index(channel, world)]
 
 
 def of_plan(plan: Plan) -> Subject:

@@ -43,11 +43,12 @@ def tradeoff(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Find the mechanism that changes the data least at a level of privacy, or the reverse."""
-    from whosin.app.cli import record_priors
     from whosin.app.cli.output import print_json
     from whosin.distortion import NOTIONS, best, stated_threshold, structure
+    from whosin.documents import read_object
     from whosin.errors import InvalidInput, UnknownName
     from whosin.extras import needs
+    from whosin.priors.files import on_records
     from whosin.report import charts
     from whosin.report import tradeoff as text
 
@@ -62,10 +63,10 @@ def tradeoff(
             "what to find", "exactly one of --epsilon, --distortion, --curve", sum(given)
         )
     if prior_file is None:
-        belief, space = record_priors.in_words(prior or "uniform", rows, values)
+        belief, space = _in_words(prior or "uniform", rows, values)
         title = _title(space, prior or "uniform")
     elif prior is None:
-        belief, space = record_priors.from_file(prior_file, rows, values)
+        belief, space = on_records(read_object(prior_file, "file"), rows, values)
         title = _title(space, prior_file.stem)
     else:
         raise InvalidInput("--prior", "left out with --prior-file", prior)
@@ -88,6 +89,27 @@ def tradeoff(
     if save is not None:
         drawn = _curves(space, belief, NOTIONS, points, matrix)
         charts.save(text.chart(drawn, title, made), save)
+
+
+def _in_words(text: str, rows: int | None, values: int | None) -> tuple[Prior, Records]:
+    """`uniform`, one distribution for every row, or one a row."""
+    from whosin.errors import InvalidInput
+    from whosin.priors import Independent, Uniform
+    from whosin.spaces import Records
+
+    if rows is None:
+        raise InvalidInput("--rows", "given: how many rows", "nothing")
+    space = Records(rows, 2 if values is None else values)
+    if text == "uniform":
+        return Uniform(), space
+    listed = [[part.strip() for part in row.split(",")] for row in text.strip(";").split(";")]
+    if any(len(row) != space.values for row in listed):
+        raise InvalidInput(
+            "--prior", f"uniform, or {space.values} probabilities, as --values says", repr(text)
+        )
+    if len(listed) not in (1, space.rows):
+        raise InvalidInput("--prior", f"one distribution, or {space.rows}, one a row", len(listed))
+    return Independent(listed if len(listed) > 1 else listed[0]), space
 
 
 def _title(space: Records, prior: str) -> str:

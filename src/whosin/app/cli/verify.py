@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from whosin.mechanisms import Mechanism
-    from whosin.notions import Notion
     from whosin.spaces import Space
 
 REFUTED, UNDECIDED = 1, 4
@@ -70,16 +69,19 @@ def verify(
     A claim (--at-most) holds, is refuted by a case that is above it, or is undecided: under
     some adversaries the level is known between two numbers only, and the claim is between them.
     """
-    from whosin.app.cli import files, parsing
+    from whosin.app.cli import parsing
     from whosin.app.cli.output import print_json
+    from whosin.documents import read_object
     from whosin.errors import InvalidInput
     from whosin.exact import rational
     from whosin.mechanisms import Channel
+    from whosin.notions.files import measurement
+    from whosin.priors.files import prior_of
     from whosin.report import text
     from whosin.report.data import level_data
 
-    document = None if file is None else files.load(file)
-    structured = _structured(document)
+    document = None if file is None else read_object(file, "file")
+    structured = None if document is None else measurement(document)
     if structured is not None:
         given = {"--mechanism": mechanism, "--family": family, "--notion": notion}
         for option, value in given.items():
@@ -94,7 +96,7 @@ def verify(
             direction=direction,
             m=m,
             beta=beta,
-            prior=None if prior_file is None else files.prior_file(prior_file),
+            prior=None if prior_file is None else prior_of(read_object(prior_file, "file")),
         )
     claim = None if at_most is None else rational(at_most, "--at-most")
     options: dict[str, object] = {
@@ -122,25 +124,6 @@ def verify(
         code = {True: 0, False: REFUTED, None: UNDECIDED}[level.holds(claim)]
         if code:
             raise typer.Exit(code)
-
-
-def _structured(data: dict[str, Any] | None) -> tuple[Notion, Mechanism, Space] | None:
-    """What a chain or block file asks to be measured; nothing for other files."""
-    from whosin.app.cli import files
-    from whosin.families import Explicit
-    from whosin.notions import BayesianDifferentialPrivacy, PositiveMembership
-
-    if data is None:
-        return None
-    if "chain" in data or "chains" in data:
-        series = files.chain_file(data)
-        one = len(series.chains) == 1
-        notion = BayesianDifferentialPrivacy(series.chains[0] if one else series.chains)
-        return notion, series.mechanism(), series.space
-    if "blocks" in data:
-        homes = files.block_file(data)
-        return PositiveMembership(Explicit([homes.prior])), homes.mechanism, homes.space
-    return None
 
 
 def _space(entities: int | None, rows: int | None, values: int | None) -> Space:

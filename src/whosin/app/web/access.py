@@ -34,7 +34,7 @@ IDLE, LONGEST_SESSION = 12 * 3600.0, 7 * 86400.0
 
 
 @dataclass
-class Session:
+class Login:
     """A browser that has logged in."""
 
     user: str
@@ -55,7 +55,7 @@ class Access:
         self.users = users
         self.required = required or bool(read_users(users))
         self._lock = threading.Lock()
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions: OrderedDict[str, Login] = OrderedDict()
         self._failures: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._proven: OrderedDict[str, None] = OrderedDict()
 
@@ -89,7 +89,7 @@ class Access:
             own = [key for key, each in self._sessions.items() if each.user == user]
             for key in own[: max(0, len(own) - MOST_OF_ONE + 1)]:
                 del self._sessions[key]
-            self._sessions[digest(number)] = Session(user, known[user], now, now)
+            self._sessions[digest(number)] = Login(user, known[user], now, now)
             _bound(self._sessions, MOST_SESSIONS)
         return user, number
 

@@ -24,7 +24,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
 
 
-class Adversary(Body):
+class AdversaryBody(Body):
     """Who may be looking."""
 
     prior: Text | float | None = Field(
@@ -43,7 +43,7 @@ class Adversary(Body):
     uninformed: bool = Field(default=False, description="They know nothing at all")
 
 
-class Target(Body):
+class TargetBody(Body):
     """How sure they may become: exactly one of the first five, and δ if it may fail."""
 
     posterior: Spelled | None = None
@@ -55,7 +55,7 @@ class Target(Body):
     delta: Spelled | None = None
 
 
-class Source(Body):
+class SourceBody(Body):
     """The table: a file of the served folder."""
 
     source: Short
@@ -64,7 +64,7 @@ class Source(Body):
     groups: Whole = Field(default=1, description="How many cells of a group-by an entity may be in")
 
 
-class Budget(Body):
+class BudgetBody(Body):
     """How a batch divides its budget."""
 
     split: Short = "weights"
@@ -76,13 +76,13 @@ class ScenarioBody(Body):
     """A scenario, as in a scenario file."""
 
     title: Short = "Release"
-    adversary: Adversary = Adversary()
-    target: Target
-    table: Source
+    adversary: AdversaryBody = AdversaryBody()
+    target: TargetBody
+    table: SourceBody
     domains: dict[Short, Any] = Field(
         default={}, max_length=500, description="By column: a list of values, or {lower, upper}"
     )
-    budget: Budget = Budget()
+    budget: BudgetBody = BudgetBody()
     queries: list[dict[str, Any]] = Field(
         min_length=1, max_length=100, description="As [[queries]] of a scenario file"
     )
@@ -91,7 +91,7 @@ class ScenarioBody(Body):
 class LookBody(Body):
     """A table, and what its columns may hold."""
 
-    table: Source
+    table: SourceBody
     domains: dict[Short, Any] = Field(
         default={}, max_length=500, description="By column: a list of values, or {lower, upper}"
     )
@@ -100,8 +100,8 @@ class LookBody(Body):
 class PlanBody(Body):
     """An adversary and a target."""
 
-    adversary: Adversary = Adversary()
-    target: Target
+    adversary: AdversaryBody = AdversaryBody()
+    target: TargetBody
 
 
 class ReleaseBody(Body):

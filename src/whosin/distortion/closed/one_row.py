@@ -14,10 +14,9 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import accumulate
 
-from whosin.distortion.closed.optimal_forms import exp_down
 from whosin.distortion.mechanisms.per_row import Matrix, PerRow
-from whosin.distortion.program.solution import Answer
-from whosin.exact import exp_up
+from whosin.distortion.program.best_at_level import BestAtLevel
+from whosin.exact import exp_down, exp_up
 
 
 def kept_values(row: tuple[Fraction, ...], g: Fraction) -> tuple[list[int], Fraction]:
@@ -28,7 +27,7 @@ def kept_values(row: tuple[Fraction, ...], g: Fraction) -> tuple[list[int], Frac
     return order[:many], _distortion(kept, g, many)
 
 
-def likeliest(row: tuple[Fraction, ...], epsilon: float) -> Answer:
+def likeliest(row: tuple[Fraction, ...], epsilon: float) -> BestAtLevel:
     """The best mechanism for one row with this distribution, and the bound that it meets."""
     low, high = exp_down(epsilon), exp_up(epsilon)
     shown, distortion = kept_values(row, low)
@@ -38,7 +37,7 @@ def likeliest(row: tuple[Fraction, ...], epsilon: float) -> Answer:
     bound = min(_distortion(kept, high, k) for k in range(1, len(row) + 1))
     form = "constant" if many == 1 else "E_d" if many == len(row) else "likeliest"
     matrix = _matrix(shown, len(row), low)
-    return Answer(distortion, bound, PerRow((matrix,)), form)
+    return BestAtLevel(distortion, bound, PerRow((matrix,)), form)
 
 
 def _distortion(kept: list[Fraction], g: Fraction, k: int) -> Fraction:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,24 +16,12 @@ from whosin.distortion.mechanisms.by_type import ByType
 from whosin.distortion.mechanisms.per_row import Matrix, PerRow, identity
 from whosin.distortion.symmetry.parts import Structure
 from whosin.errors import ImpossibleTarget, InvalidInput, Unsupported
-from whosin.exact import Array, ball_exp, flint_rational, log_up, rational
+from whosin.exact import Array, exp_down, flint_rational, log_up, rational
 from whosin.mechanisms import Mechanism
 from whosin.validation import of_kind, real, whole
 
-BITS = 64
 MOST_WRITTEN = 1024
 """Worlds of an E_i that does not factorise."""
-
-
-@lru_cache(maxsize=64)
-def exp_down(epsilon: float) -> Fraction:
-    """A rational with a short denominator that is at most e^ε, and at most 2^−60 relative below."""
-    ball = ball_exp(rational(epsilon))
-    mantissa, exponent = ball.lower().man_exp()
-    bound = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-    shift = BITS - (bound.numerator.bit_length() - bound.denominator.bit_length())
-    scale = Fraction(2) ** shift
-    return Fraction(math.floor(bound * scale)) / scale
 
 
 def randomized_response(epsilon: float, values: int) -> PerRow:

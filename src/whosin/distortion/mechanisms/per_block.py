@@ -45,12 +45,9 @@ class PerBlock(Mechanism):
         table = np.full((size, size), flint_array([1], (1,))[0], dtype=object)
         for mechanism, copies in self.parts:
             inside = mechanism.channel(Records(len(copies[0]), m))
-            entries = inside.exact
-            if entries is None:
-                entries = flint_array(inside.likelihoods.ravel(), inside.likelihoods.shape)
             for rows in copies:
                 number = digits[:, rows] @ (m ** np.arange(len(rows))[::-1])
-                table = table * entries[np.ix_(number, number)]
+                table = table * inside.rationals[np.ix_(number, number)]
         return Channel(self.space, table, list(self.space))
 
     def sample(self, table: Sequence[int] | Array, rng: np.random.Generator) -> Array:

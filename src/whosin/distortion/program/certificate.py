@@ -19,9 +19,8 @@ from functools import cached_property
 
 import numpy as np
 
-from whosin.distortion.closed.optimal_forms import exp_down
 from whosin.distortion.symmetry.joint_types import Types
-from whosin.exact import Array, exp_up
+from whosin.exact import Array, exp_down, exp_up
 
 PLACES = 128
 """Binary places of the fixed point."""
@@ -37,7 +36,7 @@ def shares_of(weights: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class ShareCertificate:
     """The exact data of a program.
 
     Args:

@@ -20,23 +20,22 @@ from whosin.distortion.closed.costs import is_hamming
 from whosin.distortion.closed.one_row import likeliest
 from whosin.distortion.closed.optimal_forms import (
     MOST_WRITTEN,
-    exp_down,
     identifiable,
     randomized_response,
 )
 from whosin.distortion.mechanisms.by_type import ByType
 from whosin.distortion.mechanisms.per_block import PerBlock
 from whosin.distortion.mechanisms.per_row import Matrix, PerRow
-from whosin.distortion.program.linear import Linear
-from whosin.distortion.program.solution import Answer
+from whosin.distortion.program.best_at_level import BestAtLevel
+from whosin.distortion.program.linear import CertifiedProgram
 from whosin.distortion.symmetry.detection import blocks
 from whosin.distortion.symmetry.parts import Block, Structure
 from whosin.errors import ImpossibleTarget
-from whosin.exact import Array, exp_up
+from whosin.exact import Array, exp_down, exp_up
 from whosin.mechanisms import Mechanism
 
 
-class Part:
+class IndependentPart:
     """One kind of block: closed forms where there are, else the linear program."""
 
     def __init__(self, block: Block, cost: Array, notion: str) -> None:
@@ -45,8 +44,8 @@ class Part:
         self.plain = is_hamming(cost)
 
     @cached_property
-    def linear(self) -> Linear:
-        return Linear(self.structure, self.cost, self.notion)
+    def linear(self) -> CertifiedProgram:
+        return CertifiedProgram(self.structure, self.cost, self.notion)
 
     @cached_property
     def form_from(self) -> float:
@@ -56,7 +55,7 @@ class Part:
             return float("inf")
         return known_threshold(known)
 
-    def at(self, epsilon: float, start: Any = None) -> Answer:
+    def at(self, epsilon: float, start: Any = None) -> BestAtLevel:
         known = self.structure
         if self.notion == "identifiability" and epsilon >= self.form_from:
             with suppress(ImpossibleTarget):  # ε̃_X of dependent rows is known to 1e-11 only
@@ -68,31 +67,31 @@ class Part:
             return self._attains_h(response, epsilon, "E_d")
         return self.linear.at(epsilon, start)
 
-    def _attains_h(self, mechanism: Mechanism, epsilon: float, form: str) -> Answer:
+    def _attains_h(self, mechanism: Mechanism, epsilon: float, form: str) -> BestAtLevel:
         """T16: no mechanism has less than h(ε)."""
         value, bound = (
             Fraction(self.structure.space.rows) / (1 + g / (self.structure.space.values - 1))
             for g in (exp_down(epsilon), exp_up(epsilon))
         )
-        return Answer(value, bound, mechanism, form)
+        return BestAtLevel(value, bound, mechanism, form)
 
 
-class Problem:
+class PriorProblem:
     """One prior, distortion and notion, at any finite ε that is not below its floor."""
 
     def __init__(self, known: Structure, cost: Array, notion: str) -> None:
         self.known = known
         self.blocks = blocks(known)
-        self.parts = [Part(block, cost, notion) for block in self.blocks]
+        self.parts = [IndependentPart(block, cost, notion) for block in self.blocks]
         self.floor = 0.0 if notion == "dp" else known.spread
 
-    def at(self, epsilon: float, start: Any = None) -> Answer:
+    def at(self, epsilon: float, start: Any = None) -> BestAtLevel:
         """The best mechanism at ε."""
         starts = start if start is not None else [None] * len(self.parts)
         found = [part.at(epsilon, one) for part, one in zip(self.parts, starts, strict=True)]
         times = [len(part.places) for part in self.parts]
         forms = {answer.form for answer in found}
-        return Answer(
+        return BestAtLevel(
             sum((n * a.distortion for n, a in zip(times, found, strict=True)), Fraction(0)),
             sum((n * a.bound for n, a in zip(times, found, strict=True)), Fraction(0)),
             combined(self.known, self.blocks, [answer.mechanism for answer in found]),

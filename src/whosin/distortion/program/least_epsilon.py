@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from whosin.distortion.program.independent_parts import Problem
-from whosin.distortion.program.solution import Answer
+from whosin.distortion.program.best_at_level import BestAtLevel
+from whosin.distortion.program.independent_parts import PriorProblem
 
 COARSE, FINE = 1e-9, 4e-15
 """How close in ε to come where programs are solved, and where closed forms are evaluated."""
@@ -13,8 +13,8 @@ STEPS = 80
 
 
 def smallest_epsilon(
-    problem: Problem, wanted: Fraction, low: float, high: float
-) -> tuple[float, Answer, float]:
+    problem: PriorProblem, wanted: Fraction, low: float, high: float
+) -> tuple[float, BestAtLevel, float]:
     """The least ε at which the distortion can be had, its answer, and a certified gap in ε.
 
     The distortion falls with ε: a search by false position, a mechanism showing that an ε is

@@ -12,9 +12,9 @@ from whosin.distortion.closed.costs import best_constant, exact_cost, expected_c
 from whosin.distortion.closed.optimal_forms import randomized_response
 from whosin.distortion.mechanisms.by_type import ByType
 from whosin.distortion.mechanisms.per_row import constant
-from whosin.distortion.program.certificate import Certificate, shares_of
+from whosin.distortion.program.best_at_level import BestAtLevel
+from whosin.distortion.program.certificate import ShareCertificate, shares_of
 from whosin.distortion.program.repair import closed
-from whosin.distortion.program.solution import Answer
 from whosin.distortion.program.solver import Program
 from whosin.distortion.symmetry.parts import Structure
 from whosin.distortion.symmetry.size_limits import MOST_TYPES, need_moves, need_types
@@ -29,7 +29,7 @@ MARGIN = 1e-12
 ATTEMPTS = 5
 
 
-class Linear:
+class CertifiedProgram:
     """The program of one prior, distortion and notion, to be solved at any ε."""
 
     def __init__(self, structure: Structure, cost: Array, notion: str) -> None:
@@ -40,7 +40,7 @@ class Linear:
         private = notion == "dp"
         odds = np.ones(len(types.moves.source)) if private else structure.odds
         self.program = Program(types, structure.masses, types.cost(cost), odds)
-        self.certificate = Certificate(
+        self.certificate = ShareCertificate(
             types,
             structure.exact_masses,
             exact_cost(cost),
@@ -48,7 +48,7 @@ class Linear:
         )
         self.floor = 0.0 if private else structure.spread
 
-    def at(self, epsilon: float, start: Any = None) -> Answer:
+    def at(self, epsilon: float, start: Any = None) -> BestAtLevel:
         """The best mechanism found at ε ≥ ε_X (≥ 0 for differential privacy), with its bound."""
         best = self._constant()
         if self.notion == "dp":
@@ -78,24 +78,24 @@ class Linear:
             margin *= 8
         return replace(best, bound=min(bound, best.distortion), basis=basis, trouble=trouble)
 
-    def _repaired(self, weights: Array, epsilon: float, inner: float) -> Answer | None:
+    def _repaired(self, weights: Array, epsilon: float, inner: float) -> BestAtLevel | None:
         """Weights closed at a level below ε, if they provably keep ε."""
         shares = shares_of(closed(self.program, weights, inner))
         if not self.certificate.keeps(shares, epsilon):
             return None
         structure = self.structure
         made = ByType(structure.space, structure.groups, structure.types, shares)
-        return Answer(self.certificate.distortion(shares), Fraction(0), made)
+        return BestAtLevel(self.certificate.distortion(shares), Fraction(0), made)
 
-    def _constant(self) -> Answer:
+    def _constant(self) -> BestAtLevel:
         value, shown = best_constant(self.structure, self.cost)
-        return Answer(value, Fraction(0), constant(shown, self.structure.space.values))
+        return BestAtLevel(value, Fraction(0), constant(shown, self.structure.space.values))
 
-    def _response(self, epsilon: float) -> Answer:
+    def _response(self, epsilon: float) -> BestAtLevel:
         made = randomized_response(epsilon, self.structure.space.values)
         rows = [(len(group), self.structure.marginals[group[0]]) for group in self.structure.groups]
         value = sum(
             (many * expected_cost(row, made.matrices[0], self.cost) for many, row in rows),
             Fraction(0),
         )
-        return Answer(value, Fraction(0), made)
+        return BestAtLevel(value, Fraction(0), made)

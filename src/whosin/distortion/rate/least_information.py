@@ -14,7 +14,7 @@ TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class RatePoint:
     """The channel of each letter, their distortion and information in all, and by how much the
     quantity that was not given may be above the optimum."""
 
@@ -27,7 +27,7 @@ class Point:
 
 def at_distortion(
     letters: Sequence[Letter], wanted: float, slope: float = 1.0, tolerance: float = TOLERANCE
-) -> Point:
+) -> RatePoint:
     """The least information at a distortion; the point's own distortion is at most that."""
     found = saddle(letters, wanted, slope, tolerance)
     channels, distortion = _channels(letters, found, found.slope)
@@ -41,10 +41,10 @@ def at_distortion(
         for letter, channel in zip(letters, channels, strict=True)
     )
     bound = max(found.intercept - found.slope * distortion, 0.0)
-    return Point(channels, distortion, information, found.slope, max(0.0, information - bound))
+    return RatePoint(channels, distortion, information, found.slope, max(0.0, information - bound))
 
 
-def at_information(letters: Sequence[Letter], wanted: float, most: float) -> Point:
+def at_information(letters: Sequence[Letter], wanted: float, most: float) -> RatePoint:
     """The least distortion at an information, from the left by Newton's method: the curve is convex
     and falls with slope −λ, so a tangent never passes the point that is looked for.
 
@@ -71,7 +71,7 @@ def at_information(letters: Sequence[Letter], wanted: float, most: float) -> Poi
     # D ≥ (intercept − R)/λ for every mechanism with information R.
     least = (point.information - point.gap - wanted) / point.slope + point.distortion
     gap = max(0.0, point.distortion - max(least, 0.0))
-    return Point(point.conditionals, point.distortion, point.information, point.slope, gap)
+    return RatePoint(point.conditionals, point.distortion, point.information, point.slope, gap)
 
 
 def _channels(

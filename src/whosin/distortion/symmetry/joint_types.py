@@ -30,7 +30,7 @@ from whosin.exact import Array
 
 
 @dataclass(frozen=True)
-class Moves:
+class TypeMoves:
     """Neighbours: from type `source` to type `target`, with the integers of the ratio above."""
 
     source: Array
@@ -72,7 +72,7 @@ class Group:
         return multinomial(self.counts[index].tolist())
 
     @cached_property
-    def moves(self) -> Moves:
+    def moves(self) -> TypeMoves:
         place = {table.tobytes(): index for index, table in enumerate(self.tables)}
         sums = self.tables.sum(axis=2)
         found = []
@@ -88,7 +88,7 @@ class Group:
                     above = self.tables[source, a, b] * (sums[source, other] + 1)
                     below = sums[source, a] * (self.tables[source, other, b] + 1)
                     found.append((source, places(place, moved), above, below))
-        return Moves(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        return TypeMoves(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
 class Types:
@@ -150,7 +150,7 @@ class Types:
         return found
 
     @cached_property
-    def moves(self) -> Moves:
+    def moves(self) -> TypeMoves:
         found = []
         for position, part in enumerate(self.groups):
             before = np.arange(math.prod(self.shape[:position]))
@@ -167,7 +167,7 @@ class Types:
                     (spread * move.below[None, :, None]).ravel(),
                 )
             )
-        return Moves(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        return TypeMoves(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
 @lru_cache(maxsize=32)

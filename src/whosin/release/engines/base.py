@@ -6,7 +6,7 @@ import glob
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from whosin.errors import InvalidInput, SourceChanged
 
@@ -73,6 +73,12 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Let go of what the engine holds."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def draft_name(name: str, digest: str) -> str:

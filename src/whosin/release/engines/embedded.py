@@ -15,6 +15,7 @@ from whosin.errors import InvalidInput
 from whosin.extras import needs
 from whosin.release.engines.arrow_validation import require_sound
 from whosin.release.engines.base import (
+    Engine,
     Progress,
     files_of,
     in_memory,
@@ -27,7 +28,7 @@ from whosin.release.engines.interrupts import run_interruptibly
 from whosin.release.engines.spilling import SpillFolder
 
 
-class DuckDB:
+class DuckDB(Engine):
     """DuckDB, embedded.
 
     Args:
@@ -61,12 +62,6 @@ class DuckDB:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> DuckDB:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def open(self, source: object) -> Any:
         """A path, a pattern of paths, `database.duckdb::table`, or a frame in memory."""

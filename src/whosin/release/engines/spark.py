@@ -22,6 +22,7 @@ from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.extras import needs
 from whosin.release.engines.base import (
     POLL,
+    Engine,
     Progress,
     Schema,
     Written,
@@ -53,7 +54,7 @@ SETTINGS = {
 }
 
 
-class Spark:
+class Spark(Engine):
     """Spark.
 
     Args:
@@ -90,12 +91,6 @@ class Spark:
         self._ibis = ibis.pyspark.connect(self.session)
         self._lists: set[str] = set()
         self._schemas: dict[str, Schema] = {}
-
-    def __enter__(self) -> Spark:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def open(self, source: object) -> Any:
         """A path that the workers can read, `::table` of the catalogue, or a frame in memory."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
-from whosin.ledger.charge import COUNTED
+from whosin.ledger.charge import COUNTED, Charge, promise_of
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer, Share
 from whosin.release.table import Table
@@ -94,6 +94,11 @@ class Query(ABC):
     def asked(self, table: Table) -> dict[str, Any]:
         """The question to a table, with what counts in its answer: what the ledger keeps."""
         return self.question() | {COUNTED: self.counted(table).to_dict()}
+
+    def charged_alone(self, table: Table, share: Share, words: str) -> Charge:
+        """The charge of a release with a promise of its own, which must be a dataset's only one."""
+        promise = promise_of(share.plan)
+        return Charge(self.asked(table), {}, words, alone=True, promise=promise)
 
     def question(self) -> dict[str, Any]:
         """The query as JSON data: what was asked."""

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from whosin.calibration import Plan
 from whosin.families import AtMostKnown
-from whosin.ledger.charge import Charge, promise_of
 from whosin.release import bounding
 from whosin.release.bounding import PEOPLE, ROWS, Bounds, Part, eligible
 from whosin.release.cells import Cells
@@ -36,12 +35,10 @@ class Count(Linear):
         return Offer(
             self,
             share,
-            Charge(
-                self.asked(table),
-                {},
+            self.charged_alone(
+                table,
+                share,
                 f"a count as planned against {share.plan.family.symbol}, {noise_words(planned)}",
-                alone=True,
-                promise=promise_of(share.plan),
             ),
             noise_words(planned),
             planned.error,

@@ -13,9 +13,9 @@ from whosin.ledger.charge import Charge
 from whosin.release.bounding import Bounds, Part, eligible
 from whosin.release.cells import Cells
 from whosin.release.engines.base import Progress
-from whosin.release.predicate import number
 from whosin.release.pricing import NoisyPart, Offer, Share, costs, noise_words, noisy_parts
 from whosin.release.queries.base import Query
+from whosin.release.row_values import number
 from whosin.release.table import Table
 from whosin.release.what_counts import Caution, Counted, clamp, may_vary
 

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 from whosin import families
 from whosin.errors import InvalidInput
 from whosin.exact import rational
-from whosin.ledger.charge import Charge, promise_of
 from whosin.noise import uniform
 from whosin.release.bounding import eligible
 from whosin.release.engines.base import Progress
@@ -60,13 +59,7 @@ class Maximum(Query):
         return Offer(
             self,
             share,
-            Charge(
-                self.asked(table),
-                {},
-                f"repaired k-Max, k = {k}: {gamma}",
-                alone=True,
-                promise=promise_of(share.plan),
-            ),
+            self.charged_alone(table, share, f"repaired k-Max, k = {k}: {gamma}"),
             f"one of {k} places",
             None,
             None,

@@ -12,10 +12,10 @@ from whosin.exact import Array
 from whosin.release import bounding
 from whosin.release.bounding import ROWS, Part, centred, units, within
 from whosin.release.cells import Cells
-from whosin.release.predicate import double
 from whosin.release.pricing import CONFIDENCE, NoisyPart
 from whosin.release.queries.linear import Numeric
 from whosin.release.quotients import quotient
+from whosin.release.row_values import double
 from whosin.release.table import Table
 
 

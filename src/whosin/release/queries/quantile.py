@@ -29,11 +29,11 @@ from whosin.noise import noisy_max, selection_epsilon
 from whosin.release import bounding
 from whosin.release.bounding import eligible
 from whosin.release.engines.base import Progress
-from whosin.release.predicate import number
 from whosin.release.pricing import CONFIDENCE, LARGEST_SCALE, SLIGHTLY_MORE, Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.linear import plain
 from whosin.release.queries.points import Points, score
+from whosin.release.row_values import number
 from whosin.release.table import Table
 from whosin.release.what_counts import Caution, Counted, clamp, may_vary
 

@@ -15,9 +15,8 @@ from fractions import Fraction
 import numpy as np
 
 from whosin.distortion.closed.one_row import kept_values
-from whosin.distortion.closed.optimal_forms import exp_down
 from whosin.errors import InvalidInput
-from whosin.exact import Array, log_up, probability
+from whosin.exact import Array, exp_down, log_up, probability
 from whosin.noise import bernoulli, uniform
 
 

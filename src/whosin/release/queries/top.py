@@ -18,8 +18,9 @@ from whosin.release.cells import Cells
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import CONFIDENCE, SLIGHTLY_MORE, Offer, Share
 from whosin.release.queries.base import Query
-from whosin.release.table import Table, positive
+from whosin.release.table import MOST_ROWS, Table
 from whosin.release.what_counts import Counted
+from whosin.validation import whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,7 @@ class Top(Query):
     def offer(self, table: Table, share: Share) -> Offer:
         cells = self._cells(table)
         choices = len(self._named(cells))
-        if positive(self.k, "k") > choices:
+        if whole(self.k, "k", 1, MOST_ROWS) > choices:
             raise InvalidInput("k", f"at most {choices}, the number of declared cells", self.k)
         expression = table.check(self._expression(table, cells))
         times = self.k * (2 if share.relation == "replace" else 1)

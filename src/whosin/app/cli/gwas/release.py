@@ -20,8 +20,8 @@ from whosin.app.cli.gwas.shared import (
 )
 
 if TYPE_CHECKING:
-    from whosin.gwas.offer import Offer
-    from whosin.gwas.release import Release
+    from whosin.gwas.offer import StudyOffer
+    from whosin.gwas.release import StudyRelease
 
 
 def release(
@@ -97,11 +97,10 @@ def release(
             gwas.print_offer(offered)
         return
     base = prefix(study)
-    with Ledger(ledger or str(base.with_name(base.name + ".ledger"))) as opened:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the notes say it
-            name = dataset or base.name
-            made = publish(found, plan, asked, opened, name, request, amend=amend)
+    where, name = ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
+    with Ledger(where) as opened, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the notes say it
+        made = publish(found, plan, asked, opened, name, request, amend=amend)
     for note in made.notes:
         warn(note)
     for path in files:
@@ -141,7 +140,7 @@ def _threshold(significance: str) -> float:
     return float(chdtri(1, value))
 
 
-def _data(offered: Offer, made: Release | None = None) -> dict[str, object]:
+def _data(offered: StudyOffer, made: StudyRelease | None = None) -> dict[str, object]:
     from whosin.report.gwas_tables import release_rows
 
     asked = offered.question

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from whosin.app.web import scenarios, work
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import Refused
-from whosin.app.web.models import LookBody, ScenarioBody, Target
+from whosin.app.web.models import LookBody, ScenarioBody, TargetBody
 from whosin.app.web.routes.files import settings_of
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, visitor_of
@@ -53,7 +53,7 @@ def looked(settings: Settings, body: LookBody) -> Look:
     """The task."""
     # A scenario on the table; any target and any question will do.
     asked = ScenarioBody(
-        target=Target(epsilon=1.0),
+        target=TargetBody(epsilon=1.0),
         table=body.table,
         domains=body.domains,
         queries=[{"kind": "count"}],

@@ -43,7 +43,7 @@ class Column(BaseModel):
     numeric: bool
 
 
-class Columns(BaseModel):
+class ColumnList(BaseModel):
     """The schema of a table; no row is looked at."""
 
     file: str
@@ -77,20 +77,20 @@ def listed(settings: Settings, visitor: Visitor) -> Files:
 
 
 @router.get("/api/columns")
-def list_columns(request: Request, file: FileName) -> Columns:
+def list_columns(request: Request, file: FileName) -> ColumnList:
     """The columns of a table, from its schema alone."""
     settings = settings_of(request)
     visitor = visitor_of(request, settings)
     return work.quick(request, columns_of, settings, file, visitor)  # type: ignore[no-any-return]
 
 
-def columns_of(settings: Settings, file: str, visitor: Visitor) -> Columns:
+def columns_of(settings: Settings, file: str, visitor: Visitor) -> ColumnList:
     """The task."""
     with at("table.source"):
         source = folder.find_table(settings.folder, file, visitor.tables(settings))
         with DuckDB() as engine:
             schema = engine.open(source).schema()
-    return Columns(
+    return ColumnList(
         file=file,
         columns=[
             Column(name=name, type=str(kind), numeric=bool(kind.is_numeric()))

@@ -11,7 +11,7 @@ from whosin.app.cli.output import plain
 from whosin.app.web import work
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.routes.files import settings_of
-from whosin.app.web.routes.plan import Section, sections
+from whosin.app.web.routes.plan import CardSection, sections
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, has_ledger, visitor_of
 from whosin.errors import BrokenHistory, InvalidInput
@@ -26,7 +26,7 @@ class Dataset(BaseModel):
     """Where a dataset stands, in words and as data."""
 
     dataset: str
-    card: list[Section]
+    card: list[CardSection]
     standing: dict[str, Any]
 
 

@@ -21,7 +21,7 @@ router = APIRouter(tags=["plan"], route_class=BoundedRoute)
 POINTS = 101
 
 
-class Section(BaseModel):
+class CardSection(BaseModel):
     """A heading with its sentences."""
 
     title: str
@@ -32,7 +32,7 @@ class PlanView(BaseModel):
     """A plan: its numbers, its card, its theorems and its curves."""
 
     plan: dict[str, Any]
-    card: list[Section]
+    card: list[CardSection]
     theorems: list[str]
     band: list[float]
     curves: list[dict[str, Any]]
@@ -66,6 +66,6 @@ def view(plan: Plan) -> PlanView:
     )
 
 
-def sections(parts: list[card.Section]) -> list[Section]:
+def sections(parts: list[card.Section]) -> list[CardSection]:
     """Sections of a card."""
-    return [Section(title=part.title, lines=list(part.lines)) for part in parts]
+    return [CardSection(title=part.title, lines=list(part.lines)) for part in parts]

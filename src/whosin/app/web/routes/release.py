@@ -17,7 +17,7 @@ from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import Refused, at, log
 from whosin.app.web.models import ReleaseBody, ScenarioBody, TextBody, data
 from whosin.app.web.routes.files import FileName, settings_of
-from whosin.app.web.routes.plan import Section, sections
+from whosin.app.web.routes.plan import CardSection, sections
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, visitor_of
 from whosin.errors import Crashed, InvalidInput, OutOfMemory, ScanFailed, TookTooLong
@@ -62,7 +62,7 @@ class Made(BaseModel):
     request: str
     answers: list[dict[str, Any]]
     standing: dict[str, Any]
-    card: list[Section]
+    card: list[CardSection]
 
 
 class ScenarioView(BaseModel):

@@ -24,7 +24,7 @@ POINTS = 9
 KEYS = ("distortion", "epsilon", "mutual_information", "gap", "lower", "upper")
 
 
-class Curves(BaseModel):
+class CurveList(BaseModel):
     """Points of each curve: the least distortion, and the closed-form bounds on it."""
 
     rows: int
@@ -34,19 +34,19 @@ class Curves(BaseModel):
 
 
 @router.post("/api/tradeoff")
-def trade_off(request: Request, body: TradeoffBody) -> Curves:
+def trade_off(request: Request, body: TradeoffBody) -> CurveList:
     """The least number of changed rows at each level of privacy, for rows of one distribution."""
     return work.quick(request, traded_off, body)  # type: ignore[no-any-return]
 
 
-def traded_off(body: TradeoffBody) -> Curves:
+def traded_off(body: TradeoffBody) -> CurveList:
     """The task."""
     with at("rows"):
         _check_size(body.rows, body.values)
     with at("prior"):
         space = Records(body.rows, body.values)
         found = curves(space, _prior(body), NOTIONS, POINTS)
-    return Curves(
+    return CurveList(
         rows=space.rows,
         values=space.values,
         curves={

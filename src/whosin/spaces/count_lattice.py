@@ -29,7 +29,7 @@ CACHED = 1 << 13
 
 
 @dataclass(frozen=True)
-class Grid(Lattice):
+class CountLattice(Lattice):
     """The lattice of count vectors over kinds of entities.
 
     Args:
@@ -41,7 +41,7 @@ class Grid(Lattice):
     kinds: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def single(cls, space: Subsets) -> Grid:
+    def single(cls, space: Subsets) -> CountLattice:
         """Every entity is a kind of its own: the worlds themselves."""
         return cls(space, tuple((entity,) for entity in range(space.size)))
 
@@ -221,9 +221,9 @@ def convolve(weights: Array, belief: Any) -> Array:
     return longer
 
 
-def as_grid(lattice: Lattice, array: Array) -> tuple[Grid, Array]:
+def as_grid(lattice: Lattice, array: Array) -> tuple[CountLattice, Array]:
     """The same likelihoods on a grid: as they are, or spread over single entities."""
-    if isinstance(lattice, Grid):
+    if isinstance(lattice, CountLattice):
         return lattice, array
     require_table("a table over all subsets", lattice.space.worlds, array.shape[1])
-    return Grid.single(lattice.space), array[lattice.labels()]
+    return CountLattice.single(lattice.space), array[lattice.labels()]

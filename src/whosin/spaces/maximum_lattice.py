@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from whosin.exact import Array
-from whosin.spaces.grid import conditional, convolve, one_count
+from whosin.spaces.count_lattice import conditional, convolve, one_count
 from whosin.spaces.lattice import Addition, Lattice, Place, Separation
 from whosin.spaces.subsets import Subsets
 
 
 @dataclass(frozen=True)
-class Ladder(Lattice):
+class MaximumLattice(Lattice):
     """The lattice of maxima.
 
     Args:

@@ -10,8 +10,9 @@ import numpy as np
 
 from whosin.errors import InvalidInput
 from whosin.mechanisms import Laplace
-from whosin.notions.chains import Query, leakage, queries
+from whosin.notions.chains import leakage
 from whosin.notions.level import Level
+from whosin.notions.sums import NoisySum, noisy_sum
 from whosin.priors import MarkovChain
 from whosin.spaces import Records
 
@@ -42,7 +43,7 @@ def measured(
     prior: Sequence[MarkovChain], space: Records, statistic: object, scale: float
 ) -> Level:
     """The leakage of Laplace noise of this scale, the largest over the chains."""
-    asked = queries(Laplace(statistic, scale), space)
+    asked = noisy_sum(Laplace(statistic, scale), space)
     assert asked is not None
     levels = [leakage(chain, space, asked) for chain in prior]
     return max(levels, key=lambda level: level.value)
@@ -62,7 +63,7 @@ def plan(
     """
     if not epsilon > 0:
         raise InvalidInput("epsilon", "above 0", epsilon)
-    asked = queries(Laplace(statistic, 1), space)
+    asked = noisy_sum(Laplace(statistic, 1), space)
     assert asked is not None
     plain = _sensitivity(asked) / epsilon
     if plain == 0:
@@ -108,19 +109,7 @@ def _least(
     return high, at_high
 
 
-def smallest_scale(
-    prior: MarkovChain | Sequence[MarkovChain],
-    space: Records,
-    statistic: object,
-    epsilon: float,
-    accuracy: float = 1e-6,
-) -> float:
-    """The least scale of Laplace noise whose leakage is at most ε."""
-    listed = [prior] if isinstance(prior, MarkovChain) else list(prior)
-    return plan(listed, space, statistic, epsilon, accuracy).scale
-
-
-def _sensitivity(query: Query) -> float:
+def _sensitivity(query: NoisySum) -> float:
     """How far one row can move the sums, in total."""
     steps = [float(step) for step in query.step]
     rows = query.weights * np.array(steps)

@@ -10,7 +10,7 @@ from whosin.mechanisms import Mechanism
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class BestAtLevel:
     """A mechanism that keeps the level.
 
     Attributes:

@@ -1,0 +1,167 @@
+"""Priors on records from files: a prior, a series that follows a chain, blocks of people.
+
+A prior file: {"kind": "markov-chain", "initial": …, "transition": …} and the like.
+A chain file: {"chain": {"initial": […], "transition": [[…], …]}, "rows": 1000}, or "chains" with a
+list. A block file: {"blocks": [{"size": 3, "copies": 400, "sets": [{"present": [0, 1, 2],
+"probability": "1/2"}, …]}]}; row i of its records is 1 where person i is present. What is asked of
+them is `notions.files`. Numbers are read as they are spelled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whosin.documents import check_keys
+from whosin.errors import InvalidInput, UnknownName
+from whosin.exact import rational
+from whosin.priors.base import Prior
+from whosin.priors.blocks import Blocks
+from whosin.priors.exchangeable import Exchangeable
+from whosin.priors.independent import Independent
+from whosin.priors.markov_chain import MarkovChain
+from whosin.priors.table import WorldTable
+from whosin.priors.uniform import Uniform
+from whosin.spaces import Records
+from whosin.validation import whole
+
+MOST_PEOPLE = 100_000
+"""In the blocks of a file."""
+MOST_ROWS = 100_000
+"""Of a chain; ten thousand take some seconds."""
+KINDS: dict[str, tuple[Any, ...]] = {
+    "independent": (Independent, "p"),
+    "uniform": (Uniform,),
+    "exchangeable": (Exchangeable, "sizes"),
+    "markov-chain": (MarkovChain, "initial", "transition"),
+    "table": (
+        lambda given: WorldTable([rational(p, "probabilities") for p in given]),
+        "probabilities",
+    ),
+}
+"""How a prior is made, and from which lists of its file."""
+
+
+def prior_of(data: dict[str, Any]) -> Prior:
+    """The prior on records in a prior file's data."""
+    kind = data.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise UnknownName("kind of the prior", str(kind), KINDS)
+    made, *keys = KINDS[kind]
+    check_keys(data, ("kind", *keys), "prior")
+    prior: Prior = made(*(_listed(data, key) for key in keys))
+    return prior
+
+
+def _listed(data: dict[str, Any], key: str) -> list[Any]:
+    found = data.get(key)
+    if not isinstance(found, list):
+        raise InvalidInput(key, "a list", repr(found))
+    return found
+
+
+def chains_of(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]:
+    """The chains of a chain file, and the rows they are about."""
+    check_keys(data, ("chain", "chains", "rows", "query", "scale", "weights"), "chain file")
+    if ("chain" in data) == ("chains" in data):
+        raise InvalidInput("chain file", "'chain' or 'chains', one of the two", "both or none")
+    listed = data.get("chains", [data.get("chain")])
+    if not isinstance(listed, list) or not listed:
+        raise InvalidInput("chains", "a list of chains", repr(listed))
+    chains = tuple(_chain(each) for each in listed)
+    if len({chain.values for chain in chains}) > 1:
+        raise InvalidInput("chains", "of one number of values", "several")
+    rows = whole(data.get("rows"), "rows", 1, MOST_ROWS, ": how long the series is")
+    space = Records(rows, chains[0].values)
+    for chain in chains:
+        chain.check_records(space)
+    return chains, space
+
+
+def _chain(data: object) -> MarkovChain:
+    if not isinstance(data, dict):
+        raise InvalidInput("chain", "an object with initial and transition", repr(data))
+    check_keys(data, ("initial", "transition", "kind"), "chain")
+    return MarkovChain(_listed(data, "initial"), _listed(data, "transition"))
+
+
+def blocks_of(data: dict[str, Any]) -> tuple[Blocks, int]:
+    """The prior of a block file, and how many people it is about."""
+    check_keys(data, ("blocks", "query", "scale"), "block file")
+    if data.get("query", "count") != "count":
+        raise InvalidInput("query", "count", repr(data["query"]))
+    listed = data.get("blocks")
+    if not isinstance(listed, list) or not listed:
+        raise InvalidInput("blocks", "a list of blocks", listed)
+    blocks: list[tuple[range, dict[tuple[int, ...], object]]] = []
+    people = 0
+    for number, block in enumerate(listed):
+        if not isinstance(block, dict):
+            raise InvalidInput(f"block {number}", "an object", repr(block))
+        check_keys(block, ("size", "copies", "sets"), "block")
+        size = whole(block.get("size"), f"size of block {number}", 1)
+        copies = whole(block.get("copies", 1), f"copies of block {number}", 1)
+        if people + size * copies > MOST_PEOPLE:
+            raise InvalidInput("blocks", f"of at most {MOST_PEOPLE:,} people together", "more")
+        sets = block.get("sets")
+        if not isinstance(sets, list) or not all(isinstance(each, dict) for each in sets):
+            raise InvalidInput(f"sets of block {number}", "a list of objects", repr(sets))
+        for _ in range(copies):
+            table = {}
+            for each in sets:
+                check_keys(each, ("present", "probability"), "set")
+                present = each.get("present")
+                if not isinstance(present, list) or any(
+                    not isinstance(who, int) or not 0 <= who < size for who in present
+                ):
+                    raise InvalidInput("present", f"people from 0 to {size - 1}", repr(present))
+                table[tuple(people + who for who in present)] = each.get("probability")
+            blocks.append((range(people, people + size), table))
+            people += size
+    return Blocks(blocks), people
+
+
+def on_records(
+    data: dict[str, Any], rows: int | None = None, values: int | None = None
+) -> tuple[Prior, Records]:
+    """The one prior of a prior, chain or block file, on the rows that the file or the caller says.
+
+    Args:
+        rows, values: what the file leaves open; where it says so itself, the same or nothing.
+    """
+    prior: Prior
+    if "chain" in data or "chains" in data:
+        chains, space = chains_of(data)
+        if len(chains) != 1:
+            raise InvalidInput("chains", "one chain: a single prior", len(chains))
+        prior, sizes = chains[0], (space.rows, space.values)
+    elif "blocks" in data:
+        prior, people = blocks_of(data)
+        sizes = (people, 2)
+    else:
+        prior = prior_of(data)
+        sizes = _sizes(prior, rows, values)
+    for field, asked, inside in (("rows", rows, sizes[0]), ("values", values, sizes[1])):
+        if asked is not None and asked != inside:
+            raise InvalidInput(field, f"{inside}, as the file says, or left out", asked)
+    return prior, Records(*sizes)
+
+
+def _sizes(prior: Prior, rows: int | None, values: int | None) -> tuple[int, int]:
+    """How many rows of how many values a prior is about, where it says so."""
+    count: int | None = rows
+    m = 2 if values is None else values
+    if isinstance(prior, Exchangeable):
+        count, m = len(prior.sizes) - 1, 2
+    elif isinstance(prior, MarkovChain):
+        m = prior.values
+    elif isinstance(prior, Independent):
+        listed: Any = prior.p
+        if isinstance(listed[0], tuple):
+            count, m = len(listed), len(listed[0])
+        else:
+            m = len(listed)
+    elif isinstance(prior, WorldTable) and rows is None and m > 1 and prior.length is not None:
+        count = next((n for n in range(1, 64) if m**n >= prior.length), 1)
+    if count is None:
+        raise InvalidInput("rows", "given: the file does not say how many rows", "nothing")
+    return count, m

@@ -1,0 +1,97 @@
+"""Values of rows in conditions: numbers, moments, comparisons, by rules that no row can fail.
+
+Contract: as for `predicate`; what has no value is missing, and refusals name types and what was
+asked, never a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from whosin.errors import InvalidInput
+from whosin.release.casts import MOMENT, cast
+
+
+def number(value: Any) -> Any:
+    """A column as doubles; what is no number, NaN too, is missing."""
+    found = double(value)
+    return ibis_module().cases((found.isnan(), ibis_module().null("float64")), else_=found)
+
+
+def double(value: Any) -> Any:
+    """A value as doubles, NaN among them. Arithmetic keeps NaN to its end, where it is compared:
+    to replace it means to name a value twice, which would double the work at each level."""
+    kind = value.type()
+    if kind.is_string() or kind.is_decimal():
+        return cast(value, "float64")
+    if kind.is_boolean() or kind.is_numeric():
+        return value.cast("float64")
+    raise refused("arithmetic on numbers", str(kind))
+
+
+def timestamp(value: Any) -> Any:
+    """A date or a moment in microseconds; what is too far away for that is missing."""
+    if value.type().is_timestamp() and value.type().timezone is not None:
+        raise refused("dates and times without a time zone", str(value.type()))
+    return value.try_cast("timestamp(6)")
+
+
+def text_with_whole(operation: Callable[[Any, Any], Any], text: Any, whole: Any) -> Any:
+    """A text that spells a whole number of up to 18 digits compares with whole numbers exactly;
+    another one as a double."""
+    exact = operation(cast(text, "whole"), whole)
+    return ibis_module().coalesce(exact, operation(number(text), double(whole)))
+
+
+def alike(first: Any, second: Any, left: Any, right: Any) -> tuple[Any, Any]:
+    """Two sides of a comparison as values of one type, by rules that cannot fail on a row."""
+    kinds = left.type(), right.type()
+    if any(kind.is_timestamp() or kind.is_date() for kind in kinds):
+        return moment_of(first, left), moment_of(second, right)
+    if all(kind.is_string() for kind in kinds) or all(kind.is_boolean() for kind in kinds):
+        return left, right
+    if all(kind.is_integer() for kind in kinds):
+        return left, right
+    # A truth value is not a number here: 1 < age < 3 would be one compared with the other.
+    if all(kind.is_numeric() or kind.is_string() for kind in kinds):
+        return number(left), number(right)
+    raise refused("a comparison of like with like", f"{kinds[0]} with {kinds[1]}")
+
+
+def moment_of(node: Any, value: Any) -> Any:
+    """Dates compare with dates, and with texts that spell one."""
+    kind = value.type()
+    if kind.is_timestamp() or kind.is_date():
+        return timestamp(value)
+    try:
+        if not kind.is_string() or not node.is_string or not re.fullmatch(MOMENT, node.this):
+            raise ValueError
+        moment = datetime.fromisoformat(node.this)
+        if moment.tzinfo is not None:
+            raise ValueError
+    except ValueError:
+        raise refused("a date such as '2024-01-31'", describe(node)) from None
+    return ibis_module().literal(moment, "timestamp(6)")
+
+
+def describe(node: Any) -> str:
+    import sqlglot
+
+    return short(node.sql(dialect="duckdb", unsupported_level=sqlglot.ErrorLevel.IGNORE))
+
+
+def short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "…")
+
+
+def refused(accepted: str, got: str) -> InvalidInput:
+    return InvalidInput("where", accepted, got)
+
+
+def ibis_module() -> Any:
+    import ibis
+
+    return ibis
