@@ -93,7 +93,8 @@ def publish(
     table = study.complete()
     named = _named(question, study)
     name = account(ledger, dataset, question.relation)
-    binding, notes = binding_of(study), ()
+    binding = binding_of(study)
+    notes: tuple[str, ...] = ()
     if request is None or not _paid(ledger, name, request):
         notes = _opened(ledger, name, plan, binding, amend=amend, copies=copies)
         account(ledger, dataset, question.relation)  # again: someone may have registered meanwhile
