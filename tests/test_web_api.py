@@ -551,6 +551,8 @@ tables = st.dictionaries(keys, values, min_size=1, max_size=4)
 def test_toml_reads_as_it_was_written(title, domains, queries):
     data = {"title": title, "domains": domains, "queries": queries}
     assert tomllib.loads(scenario_files.toml_text(data)) == data
+    empty = data | {"adversary": {}, "budget": {}, "ledger": None}
+    assert tomllib.loads(scenario_files.toml_text(empty)) == data
 
 
 @pytest.mark.parametrize("text", ["not toml", "title = 1", "[target]\nspeed = 1", "\0", "a = " * 9])

@@ -31,6 +31,15 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((path for path in map(shutil.which, NAMES) if path is not None), None)
 expect.set_options(timeout=120_000)  # a busy machine is no reason to fail
 SIZES = {"desktop": (1280, 860), "phone": (375, 812)}
+LOOKS = [("desktop", "light"), ("phone", "dark"), ("desktop", "dark"), ("phone", "light")]
+
+
+def looks(first: int = 0, count: int = 2) -> pytest.MarkDecorator:
+    """Widths and themes: some in `make test`, all where somebody asks for the pictures."""
+    order = LOOKS[first:] + LOOKS[:first]
+    later = () if os.environ.get("WHOSIN_SCREENSHOTS") else (pytest.mark.soak,)
+    listed = [*order[:count], *(pytest.param(*look, marks=later) for look in order[count:])]
+    return pytest.mark.parametrize(("size", "theme"), listed)
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +250,7 @@ def kept(page: Page, folder: Path) -> dict[str, object]:
     return tomllib.loads(saved(page, "Save the scenario", folder).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("size", "theme"), [("desktop", "light"), ("phone", "dark")])
+@looks(count=1)
 def test_every_adversary_and_target(hospital, opened, serving, album, tmp_path, size, theme):
     """In words, drawn at once, and the same again after saving and loading."""
     page = opened(serving(hospital), size, theme)
@@ -299,7 +308,7 @@ def test_every_adversary_and_target(hospital, opened, serving, album, tmp_path, 
         assert again == tomllib.loads((tmp_path / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("size", "theme"), [("desktop", "dark"), ("phone", "light")])
+@looks(first=3, count=1)
 def test_a_synthetic_table(hospital, opened, serving, album, tmp_path, size, theme):
     """From a table in a database to a file with one made-up row for each person."""
     with duckdb.connect(str(hospital.folder / "clinic.duckdb")) as made:
@@ -331,8 +340,7 @@ def test_a_synthetic_table(hospital, opened, serving, album, tmp_path, size, the
     assert kept(page, tmp_path)["queries"][0]["columns"] == ["ward"]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", SIZES)
+@looks()
 def test_every_view(hospital, opened, serving, album, size, theme):
     """Both widths and both themes: nothing spills, nothing complains."""
     url = serving(hospital)
@@ -599,7 +607,7 @@ def test_a_column_called_row_is_a_column(hospital, opened, serving, tmp_path):
         page.get_by_text("Load a scenario").click()
 
 
-@pytest.mark.parametrize(("size", "theme"), [("desktop", "light"), ("phone", "dark")])
+@looks(first=1, count=1)
 def test_defaults_that_nobody_chose_are_warned_of(
     hospital, opened, serving, album, tmp_path, size, theme
 ):

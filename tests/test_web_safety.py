@@ -186,11 +186,11 @@ def test_what_the_door_keeps_is_bounded(tmp_path, monkeypatch):
 def raw(url: str, *lines: str, body: bytes = b"") -> bytes:
     """What a server says to bytes that no client would send."""
     address = httpx.URL(url)
-    with closing(socket.create_connection((address.host, address.port), 20)) as peer:
+    with closing(socket.create_connection((address.host, address.port), 300)) as peer:
         peer.sendall("\r\n".join([*lines, "Host: 127.0.0.1", "X-Whosin: 1", "", ""]).encode())
         with suppress(ConnectionError):
             peer.sendall(body)
-        peer.settimeout(20)
+        peer.settimeout(300)
         return _all(peer)
 
 

@@ -15,10 +15,14 @@ PARTS = ("adversary", "target", "table", "domains", "ledger", "budget")
 
 
 def toml_text(data: Mapping[str, Any]) -> str:
-    """The scenario as TOML; reading it gives the same keys and values."""
+    """The scenario as TOML, without its empty parts; reading it gives the same keys and values."""
     import tomli_w
 
-    known = {key: data[key] for key in ("title", *PARTS, "queries") if key in data}
+    known = {
+        key: data[key]
+        for key in ("title", *PARTS, "queries")
+        if key in data and (key == "title" or data[key])
+    }
     return tomli_w.dumps(_given(known))
 
 
