@@ -34,6 +34,7 @@ docs: $(STAMP)
 
 reference: $(STAMP)
 	@$(BIN)/python -m whosin.app.reference > docs/reference.md
+	@$(BIN)/python -m whosin.app.scenario_schema > schema/scenario.json
 
 format: $(STAMP)
 	@$(BIN)/ruff check --fix

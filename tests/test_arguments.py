@@ -25,7 +25,7 @@ ROOMS = (
 WRONG = (None, 3, "x", [], object(), -1.5, {"a": 1}, [3], [[3]], (), True, b"x", float("nan"), ...)
 
 SUBSETS, RECORDS = wi.Subsets(3), wi.Records(2, 2)
-COUNT, HALF = wi.Count(), priors.Independent(["1/2"] * 3)
+COUNT, HALF = wi.statistics.Count(), priors.Independent(["1/2"] * 3)
 CHAIN = priors.MarkovChain(["1/2", "1/2"], [[0.9, 0.1], [0.2, 0.8]])
 NOISY = mechanisms.Laplace(COUNT, 2)
 ROWS = priors.Independent([["1/2", "1/2"]] * 2)

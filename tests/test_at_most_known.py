@@ -113,7 +113,7 @@ def test_counts_scale():
     """A randomised count of many people: only how many are where matters, so n may be large."""
     n = 40
     notion = PositiveMembership(AtMostKnown(2, "0.25", "0.75"))
-    noise = wi.mechanisms.Geometric(wi.Count(), alpha=Fraction(1, 2))
+    noise = wi.mechanisms.Geometric(wi.statistics.Count(), alpha=Fraction(1, 2))
     level = notion.measure(noise, wi.Subsets(n))
     assert float(level.value) == pytest.approx(1.75) and float(level.witness.ratio) == 2
 

@@ -100,7 +100,7 @@ def test_a_root_between_centres_is_found():
     the default, and the level says so)."""
     prior = {x: Fraction(p, 10000) for x, p in LIMIT.items()}
     found = BayesianSemanticPrivacy(priors.Table(prior)).measure(
-        Laplace(wi.Sum(WEIGHTS), 1), wi.Records(3, 4)
+        Laplace(wi.statistics.Sum(WEIGHTS), 1), wi.Records(3, 4)
     )
     truth = level(dense(prior, sums(3, WEIGHTS), 3, 0, 1.0))
     assert found.exact and found.value == pytest.approx(truth, abs=1e-7) and found.value >= truth
@@ -133,7 +133,7 @@ def test_laplace_noise_against_a_dense_search():
             (prior, weights), default, scale = like_the_limit(rng), 0, 1
         try:
             found = BayesianSemanticPrivacy(priors.Table(prior), default).measure(
-                Laplace(wi.Sum(weights), scale), wi.Records(n, m)
+                Laplace(wi.statistics.Sum(weights), scale), wi.Records(n, m)
             )
         except wi.errors.InvalidInput:
             continue  # nothing to compare: test_record_notions
@@ -156,7 +156,7 @@ def test_geometric_noise_at_every_whole_output(spelled):
             (prior, weights), default = like_the_limit(rng), 0
         centres = sums(n, weights)
         found = BayesianSemanticPrivacy(priors.Table(prior), default).measure(
-            Geometric(wi.Sum(weights), **spelled), wi.Records(n, m)
+            Geometric(wi.statistics.Sum(weights), **spelled), wi.Records(n, m)
         )
         base = spelled.get("alpha", math.exp(-1))
         outputs = range(min(centres.values()) - 2, max(centres.values()) + 3)
@@ -184,7 +184,7 @@ def test_geometric_noise_at_every_whole_output(spelled):
 def test_the_worst_prior_for_geometric_noise_is_between_its_centres():
     prior = {x: Fraction(p, 10000) for x, p in LIMIT.items()}
     found = BayesianSemanticPrivacy(priors.Table(prior)).measure(
-        Geometric(wi.Sum(WEIGHTS), scale=1), wi.Records(3, 4)
+        Geometric(wi.statistics.Sum(WEIGHTS), scale=1), wi.Records(3, 4)
     )
     assert found.exact and found.witness.output == 14 and found.value > 0.78
 
@@ -201,7 +201,7 @@ def test_several_dimensions_say_bound():
 
     for _ in range(4):
         prior, weights = like_the_limit(rng)
-        pair = Composed([Laplace(wi.Sum(weights), 1), Laplace(wi.Count(), 5)])
+        pair = Composed([Laplace(wi.statistics.Sum(weights), 1), Laplace(wi.statistics.Count(), 5)])
         found = BayesianSemanticPrivacy(priors.Table(prior)).measure(pair, space)
         floats = {x: float(p) for x, p in prior.items() if p}
         centres = {x: (sum(weights[v] for v in x), sum(v > 0 for v in x)) for x in floats}
@@ -221,7 +221,7 @@ def test_a_geometric_histogram_has_nothing_between():
     rng = random.Random(4)
     prior = correlated(rng, 2, 3, 0)
     found = BayesianSemanticPrivacy(priors.Table(prior)).measure(
-        Geometric(wi.Histogram(), alpha=Fraction(1, 3)), wi.Records(2, 3)
+        Geometric(wi.statistics.Histogram(), alpha=Fraction(1, 3)), wi.Records(2, 3)
     )
     assert found.exact
     centres = {x: tuple(sum(v == cell for v in x) for cell in range(3)) for x in prior}
@@ -243,7 +243,7 @@ def test_gaps_too_deep_for_roots_say_bound(monkeypatch):
     """Where roots are not taken the ends of the gap bound the level."""
     prior = {x: Fraction(p, 10000) for x, p in LIMIT.items()}
     notion = BayesianSemanticPrivacy(priors.Table(prior))
-    noisy, space = Laplace(wi.Sum(WEIGHTS), 1), wi.Records(3, 4)
+    noisy, space = Laplace(wi.statistics.Sum(WEIGHTS), 1), wi.Records(3, 4)
     exact = notion.measure(noisy, space)
     for name, value in (("DEEP", 1.0), ("WORK", -1)):
         with monkeypatch.context() as patch:
@@ -256,7 +256,7 @@ def test_gaps_too_deep_for_roots_say_bound(monkeypatch):
 def test_when_a_root_cannot_be_enclosed_the_gap_is_bounded(monkeypatch):
     prior = {x: Fraction(p, 10000) for x, p in LIMIT.items()}
     notion = BayesianSemanticPrivacy(priors.Table(prior))
-    noisy, space = Laplace(wi.Sum(WEIGHTS), 1), wi.Records(3, 4)
+    noisy, space = Laplace(wi.statistics.Sum(WEIGHTS), 1), wi.Records(3, 4)
     exact = notion.measure(noisy, space)
     monkeypatch.setattr(critical, "_ball_roots", lambda *_: [None])
     found = notion.measure(noisy, space)

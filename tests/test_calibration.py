@@ -16,8 +16,8 @@ import pytest
 
 import oracle
 import whosin as wi
-from whosin import theorems
-from whosin.calibration import HIPAA, PlannedQuery, calibrate, read_adversary
+from whosin import statistics, theorems
+from whosin.calibration import HIPAA, PlannedQuery, calibrate
 from whosin.errors import InvalidInput, Unsupported, WhosinError
 from whosin.exact import exp_up, log_down, log_up
 from whosin.families import (
@@ -167,7 +167,7 @@ def test_plans_are_on_the_safe_side():
         except (InvalidInput, wi.errors.ImpossibleTarget):
             continue
         made += 1
-        adversary = read_adversary(family)
+        adversary = family.adversary()
         r = exp_up(Fraction(plan.epsilon) * adversary.group)
         assert kept(target, r, adversary.low, adversary.high), (target, family)
         more = exp_up(Fraction(plan.epsilon) * adversary.group * Fraction(1 + 1e-9))
@@ -291,7 +291,9 @@ def test_plans_carry_their_fallbacks():
 def measured(plan: wi.Plan, n: int) -> Fraction | float:
     """The level of Laplace noise with the plan's scale on a filtered count of n people."""
     assert plan.noise is not None and plan.noise.kind == "laplace"
-    counted = wi.Sum([1] * (n - 1) + [0]) if plan.relation == "replace" else wi.Count()
+    counted = (
+        statistics.Sum([1] * (n - 1) + [0]) if plan.relation == "replace" else statistics.Count()
+    )
     noisy = wi.mechanisms.Laplace(counted, plan.noise.scale)
     return PositiveMembership(plan.family).measure(noisy, wi.Subsets(n)).value
 
@@ -337,7 +339,7 @@ def test_the_noise_for_groups_is_tight_for_counts():
         plan = calibrate(wi.Gamma(2), Cliques(k), query="count")
         assert plan.epsilon == pytest.approx(math.log(2) / k, rel=1e-12)
         assert float(measured(plan, 5)) == pytest.approx(2, rel=1e-9)
-        less = wi.mechanisms.Laplace(wi.Count(), plan.noise.scale * (1 - 1e-6))
+        less = wi.mechanisms.Laplace(statistics.Count(), plan.noise.scale * (1 - 1e-6))
         assert PositiveMembership(Cliques(k)).measure(less, wi.Subsets(5)).value > 2
 
 
@@ -345,7 +347,7 @@ def test_the_noise_for_groups_is_tight_for_counts():
 def test_the_noise_for_candidates_is_enough(rho, m):
     """(ρ, m)-DI of the noisy answer, measured; attained with two candidates."""
     plan = calibrate(wi.Rho(rho, m), query="count")
-    noisy = wi.mechanisms.Laplace(wi.Sum([1] + [0] * (m - 1)), plan.noise.scale)
+    noisy = wi.mechanisms.Laplace(statistics.Sum([1] + [0] * (m - 1)), plan.noise.scale)
     level = DifferentialIdentifiability(m).measure(noisy, wi.Subsets(m)).value
     assert level <= Fraction(rho)
     assert float(level) == pytest.approx(float(rho), rel=1e-9)  # one counted among m does it

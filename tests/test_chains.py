@@ -12,6 +12,7 @@ import pytest
 
 import record_oracle as records
 import whosin as wi
+from whosin import statistics
 from whosin.calibration import chain_plans
 from whosin.errors import InvalidInput, Unsupported
 from whosin.mechanisms import Composed, Geometric, Laplace
@@ -48,22 +49,29 @@ def random_query(rng: random.Random, kind: str, m: int):
     base = math.exp(-1 / scale)
     if kind == "count":
         of = rng.sample(range(m), rng.randint(0, m))
-        return Laplace(wi.Count(of=of), scale), [(int(v in of),) for v in range(m)], [base]
+        return (
+            Laplace(statistics.Count(of=of), scale),
+            [(int(v in of),) for v in range(m)],
+            [base],
+        )
     if kind == "histogram":
         cells = [tuple(int(v == c) for c in range(m)) for v in range(m)]
-        return Laplace(wi.Histogram(), scale), cells, [base] * m
+        return Laplace(statistics.Histogram(), scale), cells, [base] * m
     if kind == "alpha":
         alpha, weights = Fraction(rng.randint(1, 4), 5), [rng.randint(-2, 3) for _ in range(m)]
-        return Geometric(wi.Sum(weights), alpha=alpha), [(w,) for w in weights], [alpha]
+        return Geometric(statistics.Sum(weights), alpha=alpha), [(w,) for w in weights], [alpha]
     if kind == "twice":
         weights = [rng.randint(0, 2) for _ in range(m)]
-        parts = [Laplace(wi.Sum(), scale), Geometric(wi.Sum(weights), scale=2)]
+        parts = [
+            Laplace(statistics.Sum(), scale),
+            Geometric(statistics.Sum(weights), scale=2),
+        ]
         both = [(v, weights[v]) for v in range(m)]
         return Composed(parts), both, [base, math.exp(-0.5)]
     if kind == "weights":
         weights = [Fraction(rng.randint(-4, 4), rng.choice([1, 2, 3])) for _ in range(m)]
-        return Laplace(wi.Sum(weights), scale), [(w,) for w in weights], [base]
-    return Laplace(wi.Sum(), scale), [(v,) for v in range(m)], [base]
+        return Laplace(statistics.Sum(weights), scale), [(w,) for w in weights], [base]
+    return Laplace(statistics.Sum(), scale), [(v,) for v in range(m)], [base]
 
 
 def place(outputs: list, output) -> int:
@@ -114,7 +122,7 @@ def test_five_rows_of_three_values():
         outputs, channel = records.noisy_sums(5, [(0,), (1,), (2,)], [math.exp(-1)])
         prior, space = records.markov(start, listed), wi.Records(5, 3)
         truth = records.log(records.bayesian_ratio(prior, channel, 5))
-        level = BayesianDifferentialPrivacy(chain).measure(Laplace(wi.Sum(), 1), space)
+        level = BayesianDifferentialPrivacy(chain).measure(Laplace(statistics.Sum(), 1), space)
         assert level.value == pytest.approx(truth, abs=1e-9)
         check_witness(level.witness, prior, outputs, channel, truth)
 
@@ -147,7 +155,7 @@ NUMBERS = [
 def test_numbers_to_meet(rows, stay, leakage):
     """Two values, uniform start, Laplace scale 1 on the sum."""
     level = BayesianDifferentialPrivacy(sticky(stay)).measure(
-        Laplace(wi.Sum(), 1), wi.Records(rows, 2)
+        Laplace(statistics.Sum(), 1), wi.Records(rows, 2)
     )
     assert level.exact
     assert level.value == pytest.approx(leakage, abs=1e-6 if stay != 0.3 else 1e-12)
@@ -156,7 +164,9 @@ def test_numbers_to_meet(rows, stay, leakage):
 def test_three_values_to_meet():
     """Transition (.7 .2 .1; .1 .8 .1; .3 .3 .4), start (.2 .5 .3), four rows, scale 2."""
     chain = MarkovChain((0.2, 0.5, 0.3), ((0.7, 0.2, 0.1), (0.1, 0.8, 0.1), (0.3, 0.3, 0.4)))
-    level = BayesianDifferentialPrivacy(chain).measure(Laplace(wi.Sum(), 2), wi.Records(4, 3))
+    level = BayesianDifferentialPrivacy(chain).measure(
+        Laplace(statistics.Sum(), 2), wi.Records(4, 3)
+    )
     assert level.value == pytest.approx(1.816963, abs=1e-6)
 
 
@@ -180,7 +190,7 @@ def test_the_cut_is_certified(monkeypatch, reach):
     rng, brackets = random.Random(4), 0
     for n, m, chain in cut_chains(rng):
         space = wi.Records(n, m)
-        query = noisy_sum(Laplace(wi.Sum(), rng.choice([1, 2, 4])), space)
+        query = noisy_sum(Laplace(statistics.Sum(), rng.choice([1, 2, 4])), space)
         whole = chains.leakage(chain, space, query)
         assert whole.exact
         with monkeypatch.context() as patch:
@@ -207,7 +217,7 @@ def test_the_cut_is_certified(monkeypatch, reach):
 def test_wider_windows_narrow_the_bracket(monkeypatch):
     """The bracket shrinks with the window, at the rate at which the chain forgets."""
     space, chain = wi.Records(40, 2), sticky(Fraction(3, 4))
-    query = noisy_sum(Laplace(wi.Sum(), 1), space)
+    query = noisy_sum(Laplace(statistics.Sum(), 1), space)
     truth, widths = chains.leakage(chain, space, query).value, []
     for reach in (2, 4, 8, 16):
         with monkeypatch.context() as patch:
@@ -225,7 +235,7 @@ def test_the_closing_tolerance_only_renames(monkeypatch):
     """With CLOSED as wide as the bracket a bound is called exact, but the value stays the upper
     end."""
     space, chain = wi.Records(12, 2), sticky(Fraction(9, 10))
-    query = noisy_sum(Laplace(wi.Sum(), 1), space)
+    query = noisy_sum(Laplace(statistics.Sum(), 1), space)
     truth = chains.leakage(chain, space, query).value
     monkeypatch.setattr(chains, "WINDOWS", (6,))
     monkeypatch.setattr(chains, "CLOSED", 100.0)
@@ -236,7 +246,7 @@ def test_the_closing_tolerance_only_renames(monkeypatch):
 def test_a_lone_exact_chain_beside_a_bound(monkeypatch):
     """A list's lower end is the largest that a witness of any chain attains."""
     space = wi.Records(12, 2)
-    mechanism = Laplace(wi.Sum(), 1)
+    mechanism = Laplace(statistics.Sum(), 1)
     listed = [sticky(Fraction(9, 10)), sticky(Fraction(3, 10))]
     query = noisy_sum(mechanism, space)
     truth = max(chains.leakage(chain, space, query).value for chain in listed)
@@ -284,7 +294,7 @@ def test_a_longer_series_may_leak_less():
     chain = MarkovChain((HALF, HALF), ((0, 1), (1, 0)))
     for rows in range(1, 8):
         level = BayesianDifferentialPrivacy(chain).measure(
-            Laplace(wi.Sum(), HALF), wi.Records(rows, 2)
+            Laplace(statistics.Sum(), HALF), wi.Records(rows, 2)
         )
         assert level.value == pytest.approx(2 * (rows % 2), abs=1e-12)
 
@@ -295,12 +305,12 @@ def test_a_thousand_rows(stay):
     every row outside the window."""
     began = time.process_time()
     level = BayesianDifferentialPrivacy(sticky(stay)).measure(
-        Laplace(wi.Sum(), 1), wi.Records(1000, 2)
+        Laplace(statistics.Sum(), 1), wi.Records(1000, 2)
     )
     assert time.process_time() - began < 60
     assert level.exact
     short = BayesianDifferentialPrivacy(sticky(stay)).measure(
-        Laplace(wi.Sum(), 1), wi.Records(12, 2)
+        Laplace(statistics.Sum(), 1), wi.Records(12, 2)
     )
     assert level.value >= short.value - 1e-9
     assert level.value == pytest.approx(1) if stay == 0.3 else level.value > 1
@@ -313,7 +323,9 @@ def test_a_thousand_rows(stay):
 def test_a_long_witness_is_replayed_in_its_window():
     """The window of a long series, cut out and enumerated, has the ratio that is claimed."""
     chain = sticky(Fraction(7, 10))
-    level = BayesianDifferentialPrivacy(chain).measure(Laplace(wi.Sum(), HALF), wi.Records(60, 2))
+    level = BayesianDifferentialPrivacy(chain).measure(
+        Laplace(statistics.Sum(), HALF), wi.Records(60, 2)
+    )
     case = level.witness
     unknown = [row for row in range(60) if row not in case.known]
     low, high = max(unknown[0] - 1, 0), min(unknown[-1] + 1, 59)
@@ -334,10 +346,10 @@ def test_smallest_scale(stay, epsilon):
     """What is returned keeps ε; a thousandth less does not; and it is between plain and group
     privacy."""
     space = wi.Records(20, 2)
-    scale = chain_plans.plan([sticky(stay)], space, wi.Sum(), epsilon).scale
+    scale = chain_plans.plan([sticky(stay)], space, statistics.Sum(), epsilon).scale
     notion = BayesianDifferentialPrivacy(sticky(stay))
-    assert notion.measure(Laplace(wi.Sum(), scale), space).value <= epsilon
-    assert notion.measure(Laplace(wi.Sum(), scale * 0.999), space).value > epsilon
+    assert notion.measure(Laplace(statistics.Sum(), scale), space).value <= epsilon
+    assert notion.measure(Laplace(statistics.Sum(), scale * 0.999), space).value > epsilon
     assert 1 / epsilon < scale < 20 / epsilon
 
 
@@ -345,7 +357,9 @@ def test_smallest_scale_without_a_price():
     """Staying with probability 0.3 costs nothing: 1/ε, as plain differential privacy."""
     for epsilon in (0.5, 1.0, 3.0):
         for rows in (1, 6, 30):
-            scale = chain_plans.plan([sticky(0.3)], wi.Records(rows, 2), wi.Sum(), epsilon).scale
+            scale = chain_plans.plan(
+                [sticky(0.3)], wi.Records(rows, 2), statistics.Sum(), epsilon
+            ).scale
             assert scale == pytest.approx(1 / epsilon, rel=1e-9)
 
 
@@ -354,7 +368,11 @@ def test_smallest_scale_of_independent_rows_is_the_sensitivity():
     third = Fraction(1, 3)
     chain = MarkovChain((third,) * 3, ((third,) * 3,) * 3)
     space = wi.Records(3, 3)
-    for statistic, span in ((wi.Histogram(), 2), (wi.Sum((-1, 0, 4)), 5), (wi.Count(), 1)):
+    for statistic, span in (
+        (statistics.Histogram(), 2),
+        (statistics.Sum((-1, 0, 4)), 5),
+        (statistics.Count(), 1),
+    ):
         scale = chain_plans.plan([chain], space, statistic, 0.5).scale
         assert scale == pytest.approx(2 * span, rel=1e-6)
 
@@ -362,17 +380,17 @@ def test_smallest_scale_of_independent_rows_is_the_sensitivity():
 def test_smallest_scale_for_a_list():
     """The largest of the chains' own scales."""
     space, listed = wi.Records(10, 2), [sticky(0.3), sticky(0.8), sticky(0.7)]
-    together = chain_plans.plan(listed, space, wi.Sum(), 1.0).scale
-    alone = [chain_plans.plan([chain], space, wi.Sum(), 1.0).scale for chain in listed]
+    together = chain_plans.plan(listed, space, statistics.Sum(), 1.0).scale
+    alone = [chain_plans.plan([chain], space, statistics.Sum(), 1.0).scale for chain in listed]
     assert together == pytest.approx(max(alone), rel=3e-6)
     for wrong in (0, -1, math.nan):
         with pytest.raises(InvalidInput, match="epsilon"):
-            chain_plans.plan(listed, space, wi.Sum(), wrong)
+            chain_plans.plan(listed, space, statistics.Sum(), wrong)
 
 
 def test_a_list_of_chains_is_the_largest():
     """A family given as a list leaks as its worst chain, which the witness is from."""
-    space, mechanism = wi.Records(6, 2), Laplace(wi.Sum(), 1)
+    space, mechanism = wi.Records(6, 2), Laplace(statistics.Sum(), 1)
     listed = [sticky(stay) for stay in (0.3, 0.9, 0.6)]
     level = BayesianDifferentialPrivacy(listed).measure(mechanism, space)
     worst = BayesianDifferentialPrivacy(listed[1]).measure(mechanism, space)
@@ -393,7 +411,7 @@ def test_chains_that_never_mix(name):
     m = len(step)
     start = [Fraction(1, m)] * m
     level = BayesianDifferentialPrivacy(MarkovChain(start, step)).measure(
-        Laplace(wi.Sum(), 1), wi.Records(4, m)
+        Laplace(statistics.Sum(), 1), wi.Records(4, m)
     )
     prior = records.markov(start, [step] * 3)
     _outputs, channel = records.noisy_sums(4, [(v,) for v in range(m)], [math.exp(-1)])
@@ -402,14 +420,16 @@ def test_chains_that_never_mix(name):
     assert leakage is None or level.value == pytest.approx(leakage)
     with pytest.raises(Unsupported, match="does not mix"):
         BayesianDifferentialPrivacy(MarkovChain(start, step)).measure(
-            Laplace(wi.Sum(), 1), wi.Records(5000, m)
+            Laplace(statistics.Sum(), 1), wi.Records(5000, m)
         )
 
 
 def test_deterministic_rows_leak_nothing():
     """Rows that are certain have nothing to tell; the witness compares a value with itself."""
     chain = MarkovChain((1, 0), ((0, 1), (1, 0)))
-    level = BayesianDifferentialPrivacy(chain).measure(Laplace(wi.Sum(), 1), wi.Records(5, 2))
+    level = BayesianDifferentialPrivacy(chain).measure(
+        Laplace(statistics.Sum(), 1), wi.Records(5, 2)
+    )
     assert level.value == 0 and level.exact
     assert level.witness.values[0] == level.witness.values[1]
 
@@ -419,13 +439,15 @@ def test_a_matrix_a_step_has_its_limits():
     step = ((0.9, 0.1), (0.1, 0.9))
     chain = MarkovChain((0.5, 0.5), [step] * 1999)
     with pytest.raises(Unsupported, match="matrix a step over 2000 rows"):
-        BayesianDifferentialPrivacy(chain).measure(Laplace(wi.Sum(), 1), wi.Records(2000, 2))
+        BayesianDifferentialPrivacy(chain).measure(
+            Laplace(statistics.Sum(), 1), wi.Records(2000, 2)
+        )
 
 
 def test_one_matrix_and_its_copies_agree():
     """A matrix a step, all equal, is the chain with one matrix."""
     step = ((0.8, 0.2), (0.3, 0.7))
-    space, mechanism = wi.Records(9, 2), Laplace(wi.Sum(), 1)
+    space, mechanism = wi.Records(9, 2), Laplace(statistics.Sum(), 1)
     one = BayesianDifferentialPrivacy(MarkovChain((0.9, 0.1), step)).measure(mechanism, space)
     each = BayesianDifferentialPrivacy(MarkovChain((0.9, 0.1), [step] * 8)).measure(
         mechanism, space
@@ -442,7 +464,7 @@ def test_too_little_noise_is_refused_not_wrong():
         scale = Fraction(1, steps)
         try:
             level = BayesianDifferentialPrivacy(sticky(0.9)).measure(
-                Laplace(wi.Sum(), scale), wi.Records(rows, 2)
+                Laplace(statistics.Sum(), scale), wi.Records(rows, 2)
             )
         except Unsupported:
             refused += 1
@@ -464,17 +486,17 @@ def test_weights_far_apart_are_refused_not_wrong():
     for weights in ((0, 1, 1000), (0, 0, 1000)):
         with pytest.raises(Unsupported, match="larger scale"):
             BayesianDifferentialPrivacy(chain).measure(
-                Laplace(wi.Sum(weights), 1), wi.Records(3, 3)
+                Laplace(statistics.Sum(weights), 1), wi.Records(3, 3)
             )
     level = BayesianDifferentialPrivacy(chain).measure(
-        Laplace(wi.Sum((0, 1, 600)), 1), wi.Records(3, 3)
+        Laplace(statistics.Sum((0, 1, 600)), 1), wi.Records(3, 3)
     )
     assert level.value == pytest.approx(600, abs=1e-9)
 
 
 def test_geometric_noise_needs_whole_numbers():
     """As on a table: fractions with whole-number noise are refused, not taken for Laplace."""
-    space, mechanism = wi.Records(2, 2), Geometric(wi.Sum((0, HALF)), alpha=HALF)
+    space, mechanism = wi.Records(2, 2), Geometric(statistics.Sum((0, HALF)), alpha=HALF)
     with pytest.raises(InvalidInput, match="whole numbers"):
         BayesianDifferentialPrivacy(sticky(0.9)).measure(mechanism, space)
     with pytest.raises(InvalidInput, match="whole numbers"):
@@ -499,7 +521,7 @@ def test_other_mechanisms_take_the_table():
 def test_levels_do_not_add():
     """THEORY 9: there is a skewed pair for which two releases of the sum leak more than twice what
     one does, while what DP says adds."""
-    space, one = wi.Records(2, 2), Laplace(wi.Sum(), 1)
+    space, one = wi.Records(2, 2), Laplace(statistics.Sum(), 1)
     worst, found = 0.0, None
     for start in (0.01, 0.05, 0.2, 0.5):
         for a in (0.02, 0.1, 0.3, 0.5, 0.7, 0.9):
@@ -526,7 +548,7 @@ def test_two_sums_are_not_one():
     """Two releases jointly over a longer chain: between one release and the pure sum of the group
     bounds, and as the table says."""
     space, chain = wi.Records(5, 2), sticky(Fraction(4, 5))
-    both = Composed([Laplace(wi.Sum(), 1), Laplace(wi.Count(), 2)])
+    both = Composed([Laplace(statistics.Sum(), 1), Laplace(statistics.Count(), 2)])
     level = BayesianDifferentialPrivacy(chain).measure(both, space)
     listed = Table(list(chain.on_records(space, float)))
     table = BayesianDifferentialPrivacy(listed).measure(both.channel(space))

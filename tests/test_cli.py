@@ -481,7 +481,7 @@ def test_what_nobody_foresaw_is_not_a_refuted_claim(run, monkeypatch, coin):
     ("line", "words"),
     [
         ("plan --posterior 0.6 --prior 0.1 --posterior 0.7", ["--posterior", "given once"]),
-        ("plan --rho 0.3 -m 5 -m 6", ["-m", "given once"]),
+        ("plan --rho 0.3 -m 5 -m 6", ["--candidates", "given once"]),
         ("gwas simulate x --seed 1 --seed=2", ["--seed", "given once"]),
         ("verify --notion dp -m 3 --mechanism except-first --entities 3", ["-m must be left out"]),
     ],

@@ -544,7 +544,7 @@ def test_geometric_errors_are_those_of_the_noise():
 def test_without_a_delta_uncertainty_about_others_buys_nothing(scale):
     """The pure level of a Laplace count under AtMostKnown is that of e^(1/scale) at the ends."""
     low, high = Fraction(1, 5), Fraction(3, 5)
-    noise = wi.mechanisms.Laplace(wi.Count(), scale)
+    noise = wi.mechanisms.Laplace(wi.statistics.Count(), scale)
     r = math.exp(1 / scale)
     for n, k in ((1, 0), (4, 0), (4, 2), (30, 3)):
         notion = wi.notions.PositiveMembership(AtMostKnown(k, low, high))

@@ -16,6 +16,7 @@ ROOT = Path(whosin.__file__).parent
 MAY_IMPORT = {
     "errors": set(),
     "references": set(),
+    "vocabulary": set(),
     "notebook_display": set(),
     "validation": {"errors"},
     "extras": {"errors"},
@@ -25,7 +26,7 @@ MAY_IMPORT = {
     "beliefs": {"validation", "errors", "exact"},
     "spaces": {"validation", "errors", "exact"},
     "priors": {"validation", "documents", "errors", "exact", "spaces"},
-    "families": {"validation", "errors", "exact", "spaces", "priors"},
+    "families": {"beliefs", "validation", "errors", "exact", "spaces", "priors"},
     "mechanisms": {"validation", "documents", "errors", "exact", "spaces"},
     "noise": {"validation", "errors", "exact", "extras"},
     "notions": {
@@ -51,6 +52,7 @@ MAY_IMPORT = {
         "beliefs",
     },
     "calibration": {
+        "vocabulary",
         "validation",
         "documents",
         "errors",
@@ -75,6 +77,7 @@ MAY_IMPORT = {
         "notions",
     },
     "release": {
+        "vocabulary",
         "validation",
         "documents",
         "errors",

@@ -12,6 +12,7 @@ import pytest
 import oracle
 import whosin as wi
 from checking import check_witness, family_instances
+from whosin import statistics
 from whosin.notions import DifferentialPrivacy, NegativeMembership, PositiveMembership
 
 MOST = 5
@@ -26,15 +27,15 @@ def fractions(rng: random.Random, n: int) -> list[Fraction]:
 
 
 STATISTICS = {
-    "count": lambda rng, n: wi.Count(),
-    "count of some": lambda rng, n: wi.Count(of=rng.sample(range(n), rng.randint(0, n))),
-    "sum of repeated values": lambda rng, n: wi.Sum([rng.choice([1, 2]) for _ in range(n)]),
-    "sum of distinct values": lambda rng, n: wi.Sum(rng.sample(range(-6, 7), n)),
-    "sum of fractions": lambda rng, n: wi.Sum(fractions(rng, n)),
-    "histogram": lambda rng, n: wi.Histogram([rng.choice("abc") for _ in range(n)]),
-    "max": lambda rng, n: wi.Max(),
-    "max of values with ties": lambda rng, n: wi.Max(whole(rng, n, -1, 1), empty=-2),
-    "max of fractions": lambda rng, n: wi.Max(fractions(rng, n), empty=Fraction(1, 7)),
+    "count": lambda rng, n: statistics.Count(),
+    "count of some": lambda rng, n: statistics.Count(of=rng.sample(range(n), rng.randint(0, n))),
+    "sum of repeated values": lambda rng, n: statistics.Sum([rng.choice([1, 2]) for _ in range(n)]),
+    "sum of distinct values": lambda rng, n: statistics.Sum(rng.sample(range(-6, 7), n)),
+    "sum of fractions": lambda rng, n: statistics.Sum(fractions(rng, n)),
+    "histogram": lambda rng, n: statistics.Histogram([rng.choice("abc") for _ in range(n)]),
+    "max": lambda rng, n: statistics.Max(),
+    "max of values with ties": lambda rng, n: statistics.Max(whole(rng, n, -1, 1), empty=-2),
+    "max of fractions": lambda rng, n: statistics.Max(fractions(rng, n), empty=Fraction(1, 7)),
 }
 
 
@@ -120,14 +121,14 @@ def test_labels_agree_with_the_statistic(name):
 def value(statistic, world: list[int], n: int) -> list:
     """The statistic of a set, from its definition."""
     match statistic:
-        case wi.Count():
+        case statistics.Count():
             return [len(world if statistic.of is None else set(world) & set(statistic.of))]
-        case wi.Sum():
+        case statistics.Sum():
             return [sum(statistic.values[entity] for entity in world)]
-        case wi.Histogram():
+        case statistics.Histogram():
             cells = [statistic.cells[entity] for entity in world]
             return [cells.count(cell) for cell in dict.fromkeys(statistic.cells)]
-        case wi.Max():
+        case statistics.Max():
             values = statistic.values or range(1, n + 1)
             return [max((values[entity] for entity in world), default=statistic.empty)]
     raise AssertionError(statistic)
@@ -170,7 +171,7 @@ def summed(masses: list, labels, classes: int) -> list[Fraction]:
 @pytest.fixture(scope="module")
 def laplace_300() -> wi.Channel:
     """A count of 300 with Laplace noise of scale 4."""
-    return wi.mechanisms.Laplace(wi.Count(), 4).channel(wi.Subsets(300))
+    return wi.mechanisms.Laplace(statistics.Count(), 4).channel(wi.Subsets(300))
 
 
 def coin(n: int, scale: float) -> float:

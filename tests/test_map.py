@@ -472,7 +472,7 @@ def test_the_factors_of_the_map_are_attained():
     assert convert(UDP.measure(made), sized).value == pytest.approx(
         float(sized.measure(made).value)
     )
-    noise = wi.mechanisms.Geometric(wi.Count(), alpha=Fraction(1, 2))
+    noise = wi.mechanisms.Geometric(wi.statistics.Count(), alpha=Fraction(1, 2))
     for k in (1, 2, 3):
         linked, space = PMP(f.Cliques(k)), wi.Subsets(4)
         found = convert(POSITIVE.measure(noise, space), linked).value

@@ -14,7 +14,7 @@ import pytest
 import oracle
 import whosin as wi
 from checking import random_priors
-from whosin import families, mechanisms
+from whosin import families, mechanisms, statistics
 from whosin.errors import InvalidInput, NoPureLevel, Unsupported, WhosinError
 from whosin.notions import DifferentialPrivacy, NegativeMembership, PositiveMembership
 
@@ -55,7 +55,12 @@ def density_ratio(prior, space, centres, entity: int, point, scale: float) -> fl
 
 @pytest.mark.parametrize(
     "statistic",
-    [wi.Count(), wi.Sum([2, -1, Fraction(1, 2)]), wi.Max([1, 3, 3]), wi.Histogram("aab")],
+    [
+        statistics.Count(),
+        statistics.Sum([2, -1, Fraction(1, 2)]),
+        statistics.Max([1, 3, 3]),
+        statistics.Histogram("aab"),
+    ],
     ids=repr,
 )
 def test_laplace_is_decided_on_the_product_grid(statistic):
@@ -101,12 +106,12 @@ def test_centres_are_not_enough_in_two_dimensions():
 def test_laplace_levels_are_sensitivity_over_scale():
     """ε = Δ/scale exactly, where 1/scale is a float: add-remove and replace (THEORY 8)."""
     space = wi.Subsets(4)
-    values = wi.Sum([1, -2, 3, 3])
-    assert epsilon(mechanisms.Laplace(wi.Count(), 2), space) == 0.5
-    assert epsilon(mechanisms.Laplace(wi.Count(), 2), space, "replace") == 0
+    values = statistics.Sum([1, -2, 3, 3])
+    assert epsilon(mechanisms.Laplace(statistics.Count(), 2), space) == 0.5
+    assert epsilon(mechanisms.Laplace(statistics.Count(), 2), space, "replace") == 0
     assert epsilon(mechanisms.Laplace(values, 4), space) == 0.75
     assert epsilon(mechanisms.Laplace(values, 4), space, "replace") == 1.25
-    assert epsilon(mechanisms.Laplace(wi.Histogram("aabb"), 2), space, "replace") == 1
+    assert epsilon(mechanisms.Laplace(statistics.Histogram("aabb"), 2), space, "replace") == 1
     assert epsilon(mechanisms.Laplace("max", 2), space) == 2
     assert epsilon(mechanisms.Laplace(len, "1/3"), space) == 3
 
@@ -114,7 +119,7 @@ def test_laplace_levels_are_sensitivity_over_scale():
 def test_small_noise_does_not_underflow():
     """A likelihood below the range of doubles is neither 0 nor anybody's excuse: one entity brings
     5 and 800 bring 1, at scale 1; the level is 5."""
-    statistic = wi.Sum([1] * 800 + [5])
+    statistic = statistics.Sum([1] * 800 + [5])
     assert epsilon(mechanisms.Laplace(statistic, 1), wi.Subsets(801)) == 5
     alpha = mechanisms.Geometric(statistic, alpha=Fraction(1, 3))
     assert epsilon(alpha, wi.Subsets(801)) == pytest.approx(5 * math.log(3))
@@ -131,8 +136,8 @@ def test_noise_below_every_float_is_refused():
 def test_geometric_by_alpha_and_by_scale():
     """α = e^(−1/scale): the same levels, and a rational α gives exact ones."""
     rng, space = random.Random(2), wi.Subsets(3)
-    exact = mechanisms.Geometric(wi.Count(), alpha=HALF)
-    near = mechanisms.Geometric(wi.Count(), scale=1 / math.log(2))
+    exact = mechanisms.Geometric(statistics.Count(), alpha=HALF)
+    near = mechanisms.Geometric(statistics.Count(), scale=1 / math.log(2))
     for prior in random_priors(rng, 3):
         family = families.Explicit(prior)
         assert isinstance(gamma(exact, family, space), Fraction)
@@ -282,7 +287,7 @@ def test_mixture_of_different_lattices():
     rows = [["1/2", "1/2"], ["1/3", "2/3"]]
     parts = []
     for entity in range(3):
-        statistic = wi.Histogram(["x" if e == entity else "y" for e in range(3)])
+        statistic = statistics.Histogram(["x" if e == entity else "y" for e in range(3)])
         lattice = statistic.lattice(space)
         side = [int(centre[0 if entity == 0 else 1] > 0) for centre in statistic.centres(space)]
         parts.append(wi.Channel(space, [rows[s] for s in side], lattice=lattice))
@@ -297,7 +302,7 @@ def test_mixture_of_different_lattices():
 def test_spreading_kinds_in_another_order():
     """A lattice of single entities in another order is not the order of the worlds."""
     space = wi.Subsets(2)
-    counted = mechanisms.Geometric(wi.Count(of=[1]), alpha=HALF).channel(space)
+    counted = mechanisms.Geometric(statistics.Count(of=[1]), alpha=HALF).channel(space)
     assert exact_rows(counted) == [[1, HALF], [1, HALF], [HALF, 1], [HALF, 1]]
 
 
@@ -331,7 +336,11 @@ def test_sampled():
         sampled = mechanisms.Sampled(channel, beta).channel()
         assert exact_rows(sampled) == oracle.table(oracle.sample(truth, n, beta))
         space = wi.Subsets(n)
-        for statistic in (wi.Count(), wi.Histogram([rng.choice("ab") for _ in range(n)]), "max"):
+        for statistic in (
+            statistics.Count(),
+            statistics.Histogram([rng.choice("ab") for _ in range(n)]),
+            "max",
+        ):
             noisy = mechanisms.Geometric(statistic, alpha=HALF)
             rows = dict(zip(oracle.worlds(n), exact_rows(noisy.channel(space)), strict=True))
             after = mechanisms.Sampled(noisy, beta).channel(space)
@@ -363,7 +372,7 @@ def test_composed_noise_adds_its_epsilon():
     space = wi.Subsets(3)
     one, two = mechanisms.Laplace("count", 2), mechanisms.Laplace("count", 4)
     assert epsilon(mechanisms.Composed([one, two]), space) == 0.75
-    of_one = mechanisms.Laplace(wi.Count(of=[2]), 4)
+    of_one = mechanisms.Laplace(statistics.Count(of=[2]), 4)
     assert epsilon(mechanisms.Composed([one, of_one]), space) == 0.75
     tiny = mechanisms.Laplace("count", Fraction(1, 200))
     assert epsilon(mechanisms.Composed([tiny, tiny]), space) == 400
@@ -523,7 +532,7 @@ def test_records_rows_are_named_by_their_values():
         (lambda: mechanisms.Geometric("count", alpha=1), "alpha must be strictly between"),
         (lambda: mechanisms.Geometric("count", alpha=2), "alpha must be between 0 and 1; got 2"),
         (
-            lambda: mechanisms.Geometric(wi.Sum(["1/2"]), 1).channel(wi.Subsets(1)),
+            lambda: mechanisms.Geometric(statistics.Sum(["1/2"]), 1).channel(wi.Subsets(1)),
             "whole numbers for geometric",
         ),
         (lambda: mechanisms.RandomizedResponse(), "one of the two"),
@@ -548,10 +557,10 @@ def test_records_rows_are_named_by_their_values():
             lambda: mechanisms.PostProcessed(mechanisms.KMax(2), [[1]]).channel(wi.Subsets(2)),
             r"number of rows must be 2 \(one an output\); got 1",
         ),
-        (lambda: wi.Sum([1]).lattice(wi.Subsets(2)), "values must be 2 entries"),
-        (lambda: wi.Sum({0: 1}).lattice(wi.Subsets(2)), "none for 1"),
-        (lambda: wi.Histogram("ab").lattice(wi.Subsets(3)), "cells must be 3 entries"),
-        (lambda: wi.Count(of=["zoe"]).lattice(wi.Subsets(2)), "entity must be one of"),
+        (lambda: statistics.Sum([1]).lattice(wi.Subsets(2)), "values must be 2 entries"),
+        (lambda: statistics.Sum({0: 1}).lattice(wi.Subsets(2)), "none for 1"),
+        (lambda: statistics.Histogram("ab").lattice(wi.Subsets(3)), "cells must be 3 entries"),
+        (lambda: statistics.Count(of=["zoe"]).lattice(wi.Subsets(2)), "entity must be one of"),
     ],
 )
 def test_bad_parameters(make, message):

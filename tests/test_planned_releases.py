@@ -15,12 +15,12 @@ from web_server import ONE, problem, program, served
 from whosin import families as f
 from whosin import release
 from whosin.app.web.server import running
-from whosin.calibration import Process, calibrate_process
+from whosin.calibration import Process, calibrate_process, read_plan
 from whosin.calibration.failure import gaussian_delta, gaussian_profile
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.release import Session, Table
 from whosin.release.pricing import Share
-from whosin.release.scenario import read_plan, read_scenario
+from whosin.release.scenario import read_scenario
 from whosin.report.card import card
 
 HALF = Fraction(1, 2)

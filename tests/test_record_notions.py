@@ -203,7 +203,7 @@ def test_mutual_information_needs_all_outputs():
     """Densities at deciding points are not a distribution over outputs."""
     with pytest.raises(Unsupported, match="density"):
         MutualInformation(priors.Uniform()).measure(
-            wi.mechanisms.Laplace(wi.Sum(), 1), wi.Records(2, 2)
+            wi.mechanisms.Laplace(wi.statistics.Sum(), 1), wi.Records(2, 2)
         )
 
 
@@ -419,11 +419,11 @@ def test_very_little_noise_is_ranked_across_rows():
     stay = Fraction(9, 10)
     chain = priors.MarkovChain((0.5, 0.5), ((stay, 1 - stay), (1 - stay, stay)))
     space = wi.Records(4, 2)
-    noisy = wi.mechanisms.Laplace(wi.Sum(), Fraction(1, 800)).channel(space)
+    noisy = wi.mechanisms.Laplace(wi.statistics.Sum(), Fraction(1, 800)).channel(space)
     listed = priors.Table(list(chain.on_records(space, float)))
     level = BayesianDifferentialPrivacy(listed).measure(noisy)
     # At scale 1/100 nothing is near the end of the range; the excess over 1/scale is the same.
-    near = wi.mechanisms.Laplace(wi.Sum(), Fraction(1, 100)).channel(space)
+    near = wi.mechanisms.Laplace(wi.statistics.Sum(), Fraction(1, 100)).channel(space)
     excess = float(BayesianDifferentialPrivacy(listed).measure(near).value) - 100
     assert float(level.value) == pytest.approx(800 + excess, abs=1e-6)
 

@@ -13,7 +13,7 @@ import pytest
 import oracle
 import record_oracle as records
 import whosin as wi
-from whosin import families, priors
+from whosin import families, priors, statistics
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import flint_rational, rational
 from whosin.notions import BayesianDifferentialPrivacy, NegativeMembership, PositiveMembership
@@ -125,14 +125,14 @@ def random_blocks(rng: random.Random, n: int) -> list:
 
 def lattices(rng: random.Random, space: wi.Subsets) -> list:
     n = space.size
-    statistics = [
-        wi.Count(),
-        wi.Count(of=rng.sample(range(n), rng.randint(0, n))),
-        wi.Sum([rng.randint(1, 2) for _ in range(n)]),
-        wi.Histogram([rng.choice("ab") for _ in range(n)]),
-        wi.Max([rng.randint(1, 9) for _ in range(n)]),
+    kinds = [
+        statistics.Count(),
+        statistics.Count(of=rng.sample(range(n), rng.randint(0, n))),
+        statistics.Sum([rng.randint(1, 2) for _ in range(n)]),
+        statistics.Histogram([rng.choice("ab") for _ in range(n)]),
+        statistics.Max([rng.randint(1, 9) for _ in range(n)]),
     ]
-    return [wi.spaces.CountLattice.single(space), *(s.lattice(space) for s in statistics)]
+    return [wi.spaces.CountLattice.single(space), *(s.lattice(space) for s in kinds)]
 
 
 def spread(lattice, distribution: dict) -> list[Fraction]:
@@ -220,9 +220,9 @@ def test_levels_of_blocks():
         family = families.Explicit([priors.Blocks(blocks) for blocks in listed])
         weights = [rng.randint(1, 2) for _ in range(n)]
         for statistic, function in (
-            (wi.Count(), len),
-            (wi.Sum(weights), lambda world, w=weights: sum(w[t] for t in world)),
-            (wi.Max(), lambda world: max((t + 1 for t in world), default=0)),
+            (statistics.Count(), len),
+            (statistics.Sum(weights), lambda world, w=weights: sum(w[t] for t in world)),
+            (statistics.Max(), lambda world: max((t + 1 for t in world), default=0)),
         ):
             channel = noisy(function, n, alpha)
             for notion, smallest in (
@@ -245,7 +245,7 @@ def test_levels_of_blocks_under_laplace_noise():
         n, scale = rng.randint(1, 4), Fraction(rng.randint(1, 6), 2)
         listed = random_blocks(rng, n)
         notion = PositiveMembership(families.Explicit([priors.Blocks(listed)]))
-        level = notion.measure(wi.mechanisms.Laplace(wi.Count(), scale), wi.Subsets(n))
+        level = notion.measure(wi.mechanisms.Laplace(statistics.Count(), scale), wi.Subsets(n))
         base = Fraction(2.718281828459045 ** float(-1 / scale))
         truth = max(
             oracle.positive(records.blocks(listed), column, n)
@@ -259,7 +259,7 @@ def test_households_of_different_kinds():
     leaks more, and hiding it behind the single would understate the level."""
     prior = priors.Blocks([((0,), {(0,): HALF, (): HALF}), ((1, 2), {(1, 2): HALF, (): HALF})])
     notion = PositiveMembership(families.Explicit([prior]))
-    level = notion.measure(wi.mechanisms.Geometric(wi.Count(), alpha=HALF), wi.Subsets(3))
+    level = notion.measure(wi.mechanisms.Geometric(statistics.Count(), alpha=HALF), wi.Subsets(3))
     assert level.value == Fraction(5, 2)
     assert level.witness.entity in (1, 2)
 
@@ -277,7 +277,7 @@ def test_many_households():
         listed.append((members, {tuple(members[i] for i in s): p for s, p in table.items()}))
     family = families.Explicit([priors.Blocks(listed)])
     level = PositiveMembership(family).measure(
-        wi.mechanisms.Laplace(wi.Count(), scale), wi.Subsets(1200)
+        wi.mechanisms.Laplace(statistics.Count(), scale), wi.Subsets(1200)
     )
     assert time.process_time() - began < 60
 
@@ -380,7 +380,9 @@ def test_chains_refuse_a_space_of_another_size():
     chain = priors.MarkovChain((HALF, HALF), [[(HALF, HALF)] * 2] * 3)
     for space in (wi.Records(3, 2), wi.Records(4, 3)):
         with pytest.raises(InvalidInput):
-            BayesianDifferentialPrivacy(chain).measure(wi.mechanisms.Laplace(wi.Sum(), 1), space)
+            BayesianDifferentialPrivacy(chain).measure(
+                wi.mechanisms.Laplace(statistics.Sum(), 1), space
+            )
 
 
 RECORD_ONLY = [
@@ -400,7 +402,7 @@ def test_record_priors_are_refused_on_subsets(prior):
         lambda: prior.given(lattice, 0, float),
         lambda: prior.belief(space, 0),
         lambda: PositiveMembership(families.Explicit([prior])).measure(
-            wi.mechanisms.Laplace(wi.Count(), 1), space
+            wi.mechanisms.Laplace(statistics.Count(), 1), space
         ),
     ):
         with pytest.raises(Unsupported, match="about records, not about entities"):
@@ -414,7 +416,7 @@ def test_subset_priors_are_refused_on_records(prior):
         prior.on_records(wi.Records(2, 2), float)
     with pytest.raises(Unsupported, match="about entities, not about records"):
         BayesianDifferentialPrivacy(prior).measure(
-            wi.mechanisms.Laplace(wi.Sum(), 1), wi.Records(2, 2)
+            wi.mechanisms.Laplace(statistics.Sum(), 1), wi.Records(2, 2)
         )
 
 
@@ -437,10 +439,10 @@ def test_values_that_never_occur_are_passed_over():
     """A value with no probability conditions nothing: the level is that of the others alone."""
     chain = priors.MarkovChain((HALF, HALF, 0), ((HALF, HALF, 0), (HALF, HALF, 0), (0, 0, 1)))
     two = priors.MarkovChain((HALF, HALF), ((HALF, HALF), (HALF, HALF)))
-    mechanism = wi.mechanisms.Laplace(wi.Sum((0, 1, 9)), 1)
+    mechanism = wi.mechanisms.Laplace(statistics.Sum((0, 1, 9)), 1)
     level = BayesianDifferentialPrivacy(chain).measure(mechanism, wi.Records(3, 3))
     plain = BayesianDifferentialPrivacy(two).measure(
-        wi.mechanisms.Laplace(wi.Sum(), 1), wi.Records(3, 2)
+        wi.mechanisms.Laplace(statistics.Sum(), 1), wi.Records(3, 2)
     )
     assert level.value == pytest.approx(float(plain.value), abs=1e-9) == pytest.approx(1)
     assert 2 not in level.witness.values

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from whosin.app import reference
-from whosin.app.cli import parsing
-from whosin.families import FAMILIES
+import whosin as wi
+from whosin.app import reference, scenario_schema
+from whosin.families import FAMILIES, read_family
 from whosin.mechanisms import MECHANISMS, Channel
 from whosin.notions import NOTIONS
 from whosin.references import PAPERS, THEOREMS
@@ -21,6 +21,10 @@ def test_the_reference_page_is_up_to_date():
     assert (ROOT / "docs" / "reference.md").read_text(encoding="utf-8") == reference.markdown()
 
 
+def test_the_schema_of_scenarios_is_up_to_date():
+    assert (ROOT / "schema" / "scenario.json").read_text("utf-8") == scenario_schema.text()
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 def test_families_carry_their_facts(name):
     family = FAMILIES[name]
@@ -31,8 +35,47 @@ def test_families_carry_their_facts(name):
     assert f"`{family.__name__}(" in readme
 
 
-def test_every_family_can_be_written_on_the_command_line():
-    assert set(parsing._READERS) == set(FAMILIES) - {"explicit"}
+SPELLINGS = [
+    "any",
+    "independent",
+    "independent=0.05..0.5",
+    "independent=1/3",
+    "one-of-two=0.1..0.9",
+    "fixed-size=0.05..1/3",
+    "swap-of-two=0.4..0.6",
+    "one-of=3",
+    "one-of=3:literal",
+    "fixed-probability=0.3",
+    "uninformed",
+    "cliques=4",
+    "at-most-known=10:0.1..0.9",
+]
+
+
+@pytest.mark.parametrize("text", SPELLINGS)
+def test_families_read_back_what_they_spell(text):
+    family = read_family(text)
+    assert family.spelled == text and read_family(family.spelled) == family
+    low, high = family.beliefs
+    assert 0 <= low <= high <= 1 and family.relation in ("add-remove", "replace")
+    assert family.words().startswith("someone who") and family.includes(family)
+    assert read_family(family.spelled).canonical() == family.canonical()
+
+
+def test_every_family_can_be_spelled():
+    assert {text.partition("=")[0] for text in SPELLINGS} | {"one-of-two", "explicit"} == set(
+        FAMILIES
+    )
+
+
+@pytest.mark.parametrize("name", ["uninformed", "one-of=4", "fixed-probability=0.3"])
+def test_a_plan_shows_the_beliefs_that_its_family_has(name, run):
+    """These families have one belief each, which a chart must not show as everything."""
+    family = read_family(name)
+    plan = wi.calibrate(wi.Gamma("1.5"), family)
+    assert plan.beliefs == family.beliefs != (0, 1)
+    code, out, _ = run(f"plan --gamma 1.5 --family {name}")
+    assert code == 0 and out.count("━") == 1
 
 
 @pytest.mark.parametrize("kind", [*FAMILIES.values(), *MECHANISMS.values(), *NOTIONS.values()])
@@ -49,3 +92,11 @@ def test_notions_name_their_unit():
 def test_theorems_cite_papers():
     for theorem in THEOREMS.values():
         assert theorem.papers and all(key in PAPERS for key in theorem.papers)
+
+
+@pytest.mark.parametrize("name", ["Count", "Sum", "Histogram", "Max", "Query"])
+def test_names_that_moved_say_where(name):
+    with pytest.raises(AttributeError, match=r"whosin\.(statistics|queries)"):
+        getattr(wi, name)
+    with pytest.raises(AttributeError):
+        getattr(wi, f"{name}s")

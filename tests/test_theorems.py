@@ -333,7 +333,7 @@ def test_t7_is_attained_by_a_noisy_count(k):
     definition, geometric noise cut off at 0 and n, with e^ε = 2."""
     epsilon, n = Fraction(1, 2), 4
     level = PositiveMembership(wi.families.Cliques(k)).measure(
-        wi.mechanisms.Laplace(wi.Count(), 1 / epsilon), wi.Subsets(n)
+        wi.mechanisms.Laplace(wi.statistics.Count(), 1 / epsilon), wi.Subsets(n)
     )
     assert close(float(level.value), theorems.cliques_from_unbounded(float(epsilon), k))
     noisy = {w: clamped(len(w), n) for w in oracle.worlds(n)}

@@ -163,7 +163,7 @@ def test_noise_under_unlikely_priors():
             wi.mechanisms.Laplace("sum", 1).channel(wi.Records(3, 2))
         )
         assert level.value == pytest.approx(1, abs=1e-11) and level.value >= 1
-        count = wi.mechanisms.Laplace(wi.Count(), 1)
+        count = wi.mechanisms.Laplace(wi.statistics.Count(), 1)
         family = families.Explicit([priors.Independent(p)])
         found = PositiveMembership(family).measure(count, wi.Subsets(5))
         assert found.value == pytest.approx(math.e, rel=1e-9)

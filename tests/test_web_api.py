@@ -42,6 +42,7 @@ from whosin.app.web.guard import SECURITY
 from whosin.app.web.server import make_app, running
 from whosin.app.web.settings import Settings
 from whosin.app.web.users import add_user, read_users
+from whosin.errors import InvalidInput
 from whosin.ledger import Ledger, verify
 from whosin.release.scenario import load_scenario
 
@@ -551,6 +552,8 @@ tables = st.dictionaries(keys, values, min_size=1, max_size=4)
 def test_toml_reads_as_it_was_written(title, domains, queries):
     data = {"title": title, "domains": domains, "queries": queries}
     assert tomllib.loads(scenario_files.toml_text(data)) == data
+    with pytest.raises(InvalidInput, match="without null"):
+        scenario_files.toml_text({"domains": {"ward": ["a", [None]]}})
     empty = data | {"adversary": {}, "budget": {}, "ledger": None}
     assert tomllib.loads(scenario_files.toml_text(empty)) == data
 

@@ -83,7 +83,7 @@ NINE = channel(
         ("price", asked(by=None), "queries.0.by", "a list of columns"),
         ("price", asked(by=3), "queries.0.by", "a list of columns"),
         ("price", asked(kind="maximum", universe=None), "queries.0", ""),
-        ("price", asked(kind="maximum", universe=MANY), "queries.0", "5,000"),
+        ("price", asked(kind="maximum", universe=MANY), "queries.0.universe", "5,000"),
         ("price", SCENARIO | {"domains": {"ward": DEEP}}, None, "levels deep"),
         ("price", SCENARIO | {"domains": {"ward": MANY}}, "domains.ward", "at most"),
         ("price", SCENARIO | {"title": "\ud800"}, None, "whole letters"),

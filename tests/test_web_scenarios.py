@@ -20,8 +20,9 @@ from web_server import ONE, SCENARIO, problem, program, served
 from whosin.app.web import outputs
 from whosin.app.web.models import ScenarioBody
 from whosin.app.web.server import running
+from whosin.calibration import read_plan
 from whosin.ledger import Ledger
-from whosin.release.scenario import load_scenario, read_plan
+from whosin.release.scenario import load_scenario
 
 SIZED = {"adversary": {"prior": "0.05..0.5", "size-known": True}}
 COPY = {"kind": "synthetic", "name": "a copy", "columns": ["ward"], "path": "copy.parquet"}
@@ -78,12 +79,12 @@ def test_every_adversary_and_target(server, tmp_path):
         ({"known": -1, "prior": "0.1..0.5"}, {"gamma": 2}, "adversary.known", "at least 0"),
         ({"known": 3, "prior": "0.5"}, {"gamma": 2, "delta": 0.01}, "adversary.people", "given"),
         ({"known": 3, "prior": "0.5", "people": 9}, {"gamma": 2}, "adversary.people", "left out"),
-        ({"known": 3, "prior": "0.1", "size-known": True}, {"gamma": 2}, "adversary.known", "size"),
-        ({"uninformed": True, "prior": "0.5"}, {"gamma": 2}, "adversary.uninformed", "alone"),
+        ({"known": 3, "prior": "0.1", "size-known": True}, {"gamma": 2}, "adversary.known", "kind"),
+        ({"uninformed": True, "prior": "0.5"}, {"gamma": 2}, "adversary.uninformed", "without"),
         ({"uninformed": True}, {"posterior": "0.4"}, "target.posterior", "above"),
         ({"linked": 0}, {"gamma": 2}, "adversary.linked", "at least 1"),
         ({}, {"gain": "1.2"}, "target.gain", "between 0 and 1"),
-        ({}, {"rho": "0.1"}, "target.candidates", "whole number"),
+        ({}, {"rho": "0.1"}, "target.candidates", "How many"),
         ({}, {"rho": "0.1", "candidates": 1}, "target.candidates", "at least 2"),
         ({}, {"rho": "0.1", "candidates": 5}, "target.rho", "above 1/m"),
         ({"linked": 2}, {"rho": "0.1", "candidates": 20}, "target.rho", "for rho"),

@@ -29,12 +29,8 @@ from .notions import Witness as Witness
 from .release import Session as Session
 from .release import Table as Table
 from .release import queries as queries
-from .spaces import Count as Count
-from .spaces import Histogram as Histogram
-from .spaces import Max as Max
 from .spaces import Records as Records
 from .spaces import Subsets as Subsets
-from .spaces import Sum as Sum
 from .spaces import statistics as statistics
 
 __version__: str

@@ -176,3 +176,19 @@ def ratio_for_gain(most: Number, low: Number, high: Number) -> Number:
 def identified(epsilon: float, values: int) -> float:
     """F18: ε-identifiability gives Pr[x_i = v | y, the rest] ≤ 1/(1 + (m−1) e^−ε)."""
     return 1 / (1 + (values - 1) * math.exp(-epsilon))
+
+
+@of_numbers
+def percent(belief: float | Fraction) -> str:
+    """A belief in per cent, never rounded to a certainty that it is not."""
+    if not 0 <= belief <= 1:
+        raise InvalidInput("belief", "from 0 to 1", belief)
+    value = float(belief) * 100
+    if belief in (0, 1):
+        return f"{value:.0f}%"
+    if value >= 99.95 or value < 0.05:
+        near = 100 - value if value > 50 else value
+        if near == 0:
+            return "almost 100%"
+        return f"{value:.{min(12, 2 - math.floor(math.log10(near)))}f}%"
+    return f"{value:.1f}%"

@@ -6,11 +6,44 @@ one line, and never quotes a private value. Subclasses carry the offending objec
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class WhosinError(Exception):
-    """The root of all errors raised by whosin."""
+    """The root of all errors raised by whosin.
+
+    Attributes:
+        path: where in a file or a request the error is, such as queries[2].by; empty elsewhere.
+    """
+
+    path: str = ""
+
+    @property
+    def message(self) -> str:
+        """What is wrong, without the path."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        """The message; what it says of a field, it says of the path where there is one."""
+        message, path = self.message, short(self.path)
+        name = path.rpartition(".")[2].lstrip("-")
+        if not path:
+            return message
+        if message.startswith(f"{name} "):
+            return f"{path}{message[len(name) :]}"
+        return f"{path}: {message}" if isinstance(self, InvalidInput) else message
+
+
+@contextmanager
+def at(path: str) -> Iterator[None]:
+    """Errors in this block are at a path, or below it."""
+    try:
+        yield
+    except WhosinError as error:
+        inner = error.path
+        error.path = f"{path}{'' if inner[:1] in ('', '[') else '.'}{inner}"
+        raise
 
 
 LONGEST = 160
@@ -113,7 +146,7 @@ class MechanismFailed(WhosinError):
     """The code under audit ended the program."""
 
 
-class MissingExtra(WhosinError, ImportError):
+class MissingExtra(WhosinError, ImportError):  # type: ignore[misc]
     """Packages that this part of whosin needs are not installed; `extra` brings them."""
 
     def __init__(self, extra: str, what: str) -> None:

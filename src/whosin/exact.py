@@ -52,6 +52,13 @@ def rational(value: object, field: str = "number") -> Fraction:
     raise InvalidInput(field, "a finite number", repr(value))
 
 
+def number_range(text: str, field: str) -> tuple[Fraction, Fraction]:
+    """ "0.05..0.5", or one number for a range of one point."""
+    low, dots, high = text.partition("..")
+    first = rational(low.strip(), field)
+    return first, rational(high.strip(), field) if dots else first
+
+
 def _spelled(text: str, field: str) -> Fraction | str:
     """A number as people write it; beyond 1e±300 nothing else could hold it."""
     plain = text.strip()

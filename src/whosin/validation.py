@@ -77,6 +77,14 @@ def whole(value: object, field: str, least: int, most: int | None = None, what: 
     raise InvalidInput(field, accepted + what, shown(value))
 
 
+def spelled_whole(text: str, field: str) -> int:
+    """A whole number from its digits."""
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput(field, "a whole number", repr(text)) from None
+
+
 def real(value: object, field: str) -> Any:
     """A number as it is: rational, float, ∞. A NaN is none; FLINT's rationals have p and q."""
     if (isinstance(value, Real) and value == value) or hasattr(value, "q"):

@@ -8,11 +8,24 @@ from typing import Any
 
 import typer
 
-from whosin import audit, calibration, gwas, noise, priors
+from whosin import (
+    audit,
+    calibration,
+    distortion,
+    errors,
+    gwas,
+    ledger,
+    noise,
+    priors,
+    release,
+    theorems,
+    vocabulary,
+)
 from whosin.app.cli.main import app
 from whosin.families import FAMILIES
 from whosin.mechanisms import MECHANISMS
 from whosin.notions import NOTIONS
+from whosin.release.queries import QUERIES
 
 AUDITS = (
     audit.two_worlds,
@@ -43,6 +56,13 @@ def markdown() -> str:
         _section("Audits", "wi.audit", AUDITS),
         _section("Noise", "wi.noise", [*noise.SAMPLERS, *noise.SELECTIONS, noise.Grid]),
         _section("Association studies", "wi.gwas", studies),
+        _section("Releases", "wi", [release.Table, release.Session, ledger.Ledger]),
+        _section("Questions to a table", "wi.queries", QUERIES.values()),
+        _section("Plans", "wi", [calibration.calibrate, calibration.Plan]),
+        _section("Best mechanisms", "wi.distortion", [distortion.best]),
+        _section("Theorems", "wi.theorems", [theorems.convert]),
+        _errors(),
+        _scenario(),
         _commands(),
     ]
     return "\n\n".join(parts) + "\n"
@@ -58,6 +78,25 @@ def _section(title: str, where: str, kinds: Iterable[Callable[..., object]]) -> 
         ]
         text = inspect.getdoc(kind) or ""
         blocks.append(f"### `{where}.{kind.__name__}({', '.join(fields)})`\n\n```text\n{text}\n```")
+    return "\n\n".join(blocks)
+
+
+def _errors() -> str:
+    kinds = [each for each in vars(errors).values() if isinstance(each, type)]
+    ours = [each for each in kinds if issubclass(each, errors.WhosinError)]
+    lines = [f"- `wi.errors.{each.__name__}`: {_first_sentence(each)}" for each in ours]
+    return "\n\n".join(["## Errors", "\n".join(lines)])
+
+
+def _first_sentence(kind: type) -> str:
+    return (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def _scenario() -> str:
+    blocks = ["## Keys of a scenario"]
+    for section, words in vocabulary.SCENARIO.items():
+        lines = [f"- `{word.name}` {word.help}" for word in words.values()]
+        blocks.append("\n\n".join([f"### `[{section}]`", "\n".join(lines)]))
     return "\n\n".join(blocks)
 
 

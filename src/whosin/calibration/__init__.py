@@ -1,10 +1,10 @@
 """From how sure an adversary may become to the noise that is needed, on the safe side."""
 
 from whosin.calibration.accounting import Process, ProcessPlan, calibrate_process
-from whosin.calibration.adversary import read as read_adversary
 from whosin.calibration.plan import Fallback, Noise, Plan
 from whosin.calibration.planning import calibrate
 from whosin.calibration.queries import PlannedQuery
+from whosin.calibration.reading import read_adversary, read_plan, read_target
 from whosin.calibration.targets import (
     HIPAA,
     TARGETS,
@@ -36,4 +36,6 @@ __all__ = [
     "calibrate",
     "calibrate_process",
     "read_adversary",
+    "read_plan",
+    "read_target",
 ]

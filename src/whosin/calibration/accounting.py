@@ -31,7 +31,7 @@ from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError
 from whosin.exact import Array, rational
 from whosin.extras import needs
 from whosin.families import Family
-from whosin.validation import whole
+from whosin.validation import of_kind, whole
 
 GRIDS = (1e-2, 1e-3, 1e-4)
 FLOOR = 0.1
@@ -156,7 +156,8 @@ def calibrate_process(
     Raises:
         Unsupported: a family for which sampled processes have no known accounting.
     """
-    if not process.is_plain:
+    of_kind(target, Target, "target")  # type: ignore[type-abstract]
+    if not of_kind(process, Process, "process").is_plain:
         needs("accounting")
     adversary = against(target, family or default_family(target))
     if adversary.group > 1 or (adversary.relation == "replace" and process.sample_rate != 1):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 
 from whosin.calibration import codec
+from whosin.calibration.adversary import against
 from whosin.calibration.queries import PlannedQuery
 from whosin.calibration.targets import Target
 from whosin.documents import check_keys, read_json
@@ -96,6 +98,12 @@ class Plan(Displayed):
     noise: Noise | None = None
     fallback: tuple[Fallback, ...] = field(default=())
     entities: int | None = None
+
+    @property
+    def beliefs(self) -> tuple[Fraction, Fraction]:
+        """The least and the largest belief that the promise is for."""
+        adversary = against(self.target, self.family)
+        return adversary.low, adversary.high
 
     def to_dict(self) -> dict[str, object]:
         """A complete description, from which `Plan.from_dict` makes the plan again."""

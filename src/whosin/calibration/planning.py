@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from whosin import beliefs
-from whosin.calibration.adversary import Adversary, against, default_family
+from whosin.calibration.adversary import against, default_family
 from whosin.calibration.counts import least_scale, smallest_scale
 from whosin.calibration.failure import gaussian_plan, hockey_stick_multiplier
 from whosin.calibration.plan import Fallback, Noise, Plan
@@ -14,7 +14,7 @@ from whosin.calibration.queries import PlannedQuery
 from whosin.calibration.targets import Advantage, Epsilon, Target
 from whosin.errors import InvalidInput, WhosinError
 from whosin.exact import Number, exp_up, log_down, rational, round_up
-from whosin.families import AtMostKnown, Family
+from whosin.families import Adversary, AtMostKnown, Family
 from whosin.validation import of_kind, whole
 
 TAIL_95 = math.log(20)

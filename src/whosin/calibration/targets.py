@@ -26,7 +26,13 @@ class Target(ABC):
     """How sure an adversary may become."""
 
     name: ClassVar[str]
+    words_taken: ClassVar[tuple[str, ...]]
+    """Its words in files, options and requests (see `vocabulary`), one for each attribute."""
     theorems: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        if "name" in cls.__dict__ and "words_taken" not in cls.__dict__:
+            cls.words_taken = (cls.name,)
 
     @abstractmethod
     def ratio(self, low: Fraction, high: Fraction) -> Number:
@@ -114,7 +120,7 @@ class Posterior(Target):
             raise ImpossibleTarget(
                 "posterior must be above the largest prior, 1: someone may be certain already "
                 f"(the nearest possible: priors up to less than {float(most):g}, as in "
-                "--prior 0.05..0.5)",
+                "a prior of 0.05..0.5)",
                 nearest=high,
             )
         if most <= high:
@@ -171,6 +177,7 @@ class Rho(Target):
     rho: object
     m: int
     name: ClassVar[str] = "rho"
+    words_taken: ClassVar[tuple[str, ...]] = ("rho", "candidates")
     theorems: ClassVar[tuple[str, ...]] = ("T8",)
 
     def __post_init__(self) -> None:

@@ -9,8 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from whosin.errors import Unsupported
 from whosin.exact import Array
-from whosin.families.base import Family, Weighted, Worst, two_worlds
+from whosin.families.base import Adversary, Family, Weighted, Worst, two_worlds
 from whosin.priors import Prior
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import first_at_least, largest_ratio
@@ -26,12 +27,25 @@ class AnyPrior(Family):
     the best pair for all entities in two passes.
     """
 
+    name: ClassVar[str] = "any"
     symbol: ClassVar[str] = "D_U"
     definition: ClassVar[str] = "every distribution over all subsets"
     source: ClassVar[str] = "Li13, section 3.4"
     downward: ClassVar[bool] = True
     upward: ClassVar[bool] = True
     theorems: ClassVar[tuple[str, ...]] = ("T1", "T3")
+
+    def adversary(self) -> Adversary:
+        raise Unsupported(
+            "no ε between neighbours protects against every prior (T3): the noise would have "
+            "to hide everyone at once; say how many people may be linked with cliques=k"
+        )
+
+    def includes(self, other: Family) -> bool:
+        return True
+
+    def words(self) -> str:
+        return "someone who may believe anything, such as that all are in or none"
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         prior.check(space)

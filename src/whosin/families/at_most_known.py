@@ -7,20 +7,31 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import Array
-from whosin.families.base import Bounded, Worst
+from whosin.exact import Array, number_range
+from whosin.families.base import (
+    HALF,
+    WHOLE,
+    Adversary,
+    Bounded,
+    Family,
+    Range,
+    Worst,
+    nested,
+    spelled_range,
+)
 from whosin.families.prior_kinds import independent_beliefs
 from whosin.families.underflow import sums_given
+from whosin.families.uninformed import Uninformed
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
 from whosin.spaces.count_lattice import CountLattice, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
-from whosin.validation import MOST_PEOPLE, whole
+from whosin.validation import MOST_PEOPLE, spelled_whole, whole
 
 LARGEST = 1 << 16
 """How many priors are tried at most for one entity."""
@@ -39,6 +50,9 @@ class AtMostKnown(Bounded):
     low: object = 0
     high: object = 1
 
+    name: ClassVar[str] = "at-most-known"
+    form: ClassVar[str] = "=k:0.1..0.9"
+    key: ClassVar[str] = "known"
     symbol: ClassVar[str] = "D_K^k"
     definition: ClassVar[str] = "independent and bounded, and at most k entities are known"
     source: ClassVar[str] = "ours: THEORY section 5"
@@ -52,6 +66,43 @@ class AtMostKnown(Bounded):
             raise InvalidInput(
                 "low and high", "strictly between 0 and 1", f"{self.low}..{self.high}"
             )
+
+    @property
+    def independent_beliefs(self) -> Range:
+        return self.bounds
+
+    def adversary(self) -> Adversary:
+        return Adversary(*self.bounds, self.relation, tight=False, theorems=("T4", "T11"))
+
+    def includes(self, other: Family) -> bool:
+        if isinstance(other, AtMostKnown):
+            return other.k <= self.k and nested(self.bounds, other.bounds)
+        return isinstance(other, Uninformed) and nested(self.bounds, other.beliefs)
+
+    def canonical(self) -> Family:
+        alone = self.k == 0 and self.bounds == (HALF, HALF)
+        return Uninformed() if alone else super().canonical()
+
+    def words(self) -> str:
+        return f"someone who knows at most {self.k} people, {self.band} and of everyone else"
+
+    @property
+    def argument(self) -> str:
+        return f"{self.k}:{spelled_range(self.bounds)}"
+
+    @classmethod
+    def parse(cls, argument: str) -> Self:
+        known, colon, beliefs = argument.partition(":")
+        if not colon:
+            raise InvalidInput(
+                "family", "at-most-known=k:0.1..0.9", repr(f"at-most-known={argument}")
+            )
+        number = spelled_whole(known, "k in at-most-known=k:0.1..0.9")
+        return cls(number, *number_range(beliefs, "prior range"))
+
+    @classmethod
+    def chosen(cls, value: int, prior: Range | None) -> Self:
+        return cls(value, *(prior or WHOLE))
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         beliefs = independent_beliefs(prior, space)

@@ -8,20 +8,44 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from whosin.beliefs import percent
 from whosin.errors import InvalidInput
-from whosin.exact import Array, probability
+from whosin.exact import Array, number_range, probability, rational
 from whosin.priors import Prior, Table
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.subsets import Subsets
 
 Weighted = tuple[tuple[int, Fraction], ...]
+Range = tuple[Fraction, Fraction]
+WHOLE: Range = (Fraction(0), Fraction(1))
+HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """What a family means for ε between neighbouring worlds (THEORY 8).
+
+    Attributes:
+        low, high: the beliefs that uncertain entities may have.
+        relation: "add-remove" or "replace".
+        group: how many entities may move together, so that r ≤ e^(group · ε).
+        tight: whether no larger ε would do for every mechanism; otherwise a plan is sufficient.
+        theorems: why.
+    """
+
+    low: Fraction
+    high: Fraction
+    relation: str
+    group: int = 1
+    tight: bool = True
+    theorems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,6 +73,14 @@ class Worst:
 class Family(ABC):
     """A set of priors: all the adversaries that one defends against."""
 
+    name: ClassVar[str]
+    """How it is called on the command line and in files."""
+    form: ClassVar[str] = ""
+    """How its parameters follow the name: "=m" must be given, "[=0.05..0.5]" may be."""
+    key: ClassVar[str] = ""
+    """The word of `vocabulary` that chooses it, if it has one."""
+    relation: ClassVar[str] = "add-remove"
+    """The neighbours that its adversaries compare: "add-remove", or "replace" for a known size."""
     symbol: ClassVar[str]
     definition: ClassVar[str]
     source: ClassVar[str]
@@ -82,6 +114,60 @@ class Family(ABC):
     def check(self, space: Subsets) -> None:  # noqa: B027
         """Raise `InvalidInput` where the family makes no sense on this space."""
 
+    @property
+    def beliefs(self) -> Range:
+        """The least and the largest belief that an uncertain entity may have."""
+        return WHOLE
+
+    @property
+    def independent_beliefs(self) -> Range | None:
+        """The same where all its priors are known to be independent; otherwise None."""
+        return None
+
+    def adversary(self) -> Adversary:
+        """What ε between neighbouring worlds does against the family.
+
+        Raises:
+            Unsupported: no finite ε protects against it, or nobody knows which.
+        """
+        return Adversary(*self.beliefs, self.relation, tight=False, theorems=("T4", "T11"))
+
+    def includes(self, other: Family) -> bool:
+        """Whether it is known to contain another on every space on which both make sense; both in
+        canonical spelling."""
+        return self == other
+
+    def canonical(self) -> Family:
+        """The same family in one spelling, with exact numbers."""
+        return self
+
+    @abstractmethod
+    def words(self) -> str:
+        """Who it is, for people: "someone who …"."""
+
+    @property
+    def argument(self) -> str:
+        """Its parameters as `parse` reads them."""
+        return ""
+
+    @property
+    def spelled(self) -> str:
+        """The family as `read_family` reads it: independent=0.05..0.5."""
+        argument = self.argument
+        return f"{self.name}={argument}" if argument else self.name
+
+    @classmethod
+    def parse(cls, argument: str) -> Self:
+        """The family from its parameters as they are spelled on the command line and in files."""
+        return cls()
+
+    @classmethod
+    def chosen(cls, value: int, prior: Range | None) -> Self:
+        """The family from its plain word, and the range of beliefs where one was given."""
+        if prior is not None:
+            raise InvalidInput(cls.key, "given without prior", spelled_range(prior))
+        return cls() if value is True else cls(value)  # type: ignore[call-arg]
+
 
 class Bounded(Family):
     """A family whose uncertain entities have beliefs in [low, high] only."""
@@ -92,13 +178,73 @@ class Bounded(Family):
     def __post_init__(self) -> None:
         _ = self.bounds
 
+    form: ClassVar[str] = "[=0.05..0.5]"
+
     @cached_property
-    def bounds(self) -> tuple[Fraction, Fraction]:
+    def bounds(self) -> Range:
         """low and high, exactly."""
         return interval(self.low, self.high)
 
+    @property
+    def beliefs(self) -> Range:
+        return self.bounds
 
-def interval(low: object, high: object) -> tuple[Fraction, Fraction]:
+    def adversary(self) -> Adversary:
+        reason = "T4" if self.relation == "add-remove" else "T5"
+        theorems = (reason,) if self.beliefs == WHOLE else (reason, "T11")
+        return Adversary(*self.beliefs, self.relation, tight=self.tight, theorems=theorems)
+
+    def canonical(self) -> Family:
+        low, high = self.beliefs
+        return replace(self, low=low, high=high)  # type: ignore[type-var]
+
+    @property
+    def band(self) -> str:
+        """Its beliefs, as the end of a sentence about someone."""
+        low, high = self.bounds
+        if (low, high) == WHOLE:
+            return "and believes anything at all about that person"
+        if low == high:
+            return f"and is {percent(low)} sure of that person"
+        return f"and is between {percent(low)} and {percent(high)} sure of that person"
+
+    @property
+    def argument(self) -> str:
+        return "" if self.bounds == WHOLE else spelled_range(self.bounds)
+
+    @classmethod
+    def parse(cls, argument: str) -> Self:
+        return cls.within(number_range(argument, "prior range") if argument else WHOLE)
+
+    @classmethod
+    def within(cls, beliefs: Range) -> Self:
+        """The family with these beliefs."""
+        return cls(*beliefs)  # type: ignore[call-arg]
+
+    @classmethod
+    def chosen(cls, value: int, prior: Range | None) -> Self:
+        return cls.within(prior or WHOLE)
+
+
+def nested(larger: Range, smaller: Range) -> bool:
+    """Whether one range lies in another."""
+    return larger[0] <= smaller[0] and smaller[1] <= larger[1]
+
+
+def spelled_number(value: object) -> str:
+    """A number as `rational` reads it: a decimal where that is exact, or a ratio."""
+    number = rational(value)
+    decimal = f"{float(number):.12g}"
+    return decimal if Fraction(decimal) == number else str(number)
+
+
+def spelled_range(beliefs: Range) -> str:
+    """A range of beliefs as `number_range` reads it."""
+    low, high = map(spelled_number, beliefs)
+    return low if low == high else f"{low}..{high}"
+
+
+def interval(low: object, high: object) -> Range:
     """Read a range of prior beliefs."""
     ends = probability(low, "low"), probability(high, "high")
     if ends[0] > ends[1]:

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from whosin.exact import Array
-from whosin.families.base import Family, Worst, columns, two_worlds
+from whosin.families.base import WHOLE, Adversary, Family, Worst, columns, two_worlds
+from whosin.families.independent import Independent
 from whosin.families.prior_kinds import check_prior, independent_beliefs
 from whosin.priors import Prior, Table
 from whosin.spaces.count_lattice import CountLattice, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
-from whosin.validation import MOST_PEOPLE, whole
+from whosin.validation import MOST_PEOPLE, spelled_whole, whole
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,9 @@ class Cliques(Family):
 
     k: int
 
+    name: ClassVar[str] = "cliques"
+    form: ClassVar[str] = "=k"
+    key: ClassVar[str] = "linked"
     symbol: ClassVar[str] = "D_NI^k"
     definition: ClassVar[str] = "groups of at most k entities present or absent together"
     source: ClassVar[str] = "Li13, section 4.1"
@@ -39,6 +43,31 @@ class Cliques(Family):
 
     def __post_init__(self) -> None:
         whole(self.k, "k", 1, MOST_PEOPLE)
+
+    def adversary(self) -> Adversary:
+        return Adversary(*WHOLE, self.relation, group=self.k, theorems=("T7",))
+
+    def includes(self, other: Family) -> bool:
+        if isinstance(other, Cliques):
+            return other.k <= self.k
+        return Independent().includes(other)  # a group of one is a person
+
+    def canonical(self) -> Family:
+        return Independent() if self.k == 1 else self
+
+    def words(self) -> str:
+        return (
+            f"someone who knows that up to {self.k} people are in or out together, and believes "
+            "anything at all about that person"
+        )
+
+    @property
+    def argument(self) -> str:
+        return str(self.k)
+
+    @classmethod
+    def parse(cls, argument: str) -> Self:
+        return cls(spelled_whole(argument, "k in cliques=k"))
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         check_prior(prior, space)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.errors import InvalidInput
-from whosin.exact import Array, flint_rational
-from whosin.families.base import Family, Worst
+from whosin.errors import InvalidInput, Unsupported
+from whosin.exact import Array, flint_rational, rational
+from whosin.families.base import HALF, WHOLE, Adversary, Family, Range, Worst
 from whosin.families.prior_kinds import check_prior
 from whosin.families.underflow import sums_given, support
 from whosin.priors import Blocks, Exchangeable, FixedSize, Independent, Prior, Table, Uniform
@@ -34,6 +35,7 @@ class Explicit(Family):
 
     priors: tuple[Prior, ...]
 
+    name: ClassVar[str] = "explicit"
     symbol: ClassVar[str] = "explicit"
     definition: ClassVar[str] = "a finite list of priors"
     source: ClassVar[str] = "Li13, Definition 3.1 for any set of distributions"
@@ -47,6 +49,56 @@ class Explicit(Family):
         if not found or not all(isinstance(prior, Prior) for prior in found):
             raise InvalidInput("priors", accepted, shown(priors))
         object.__setattr__(self, "priors", found)
+
+    @property
+    def beliefs(self) -> Range:
+        return self.independent_beliefs or WHOLE
+
+    @property
+    def independent_beliefs(self) -> Range | None:
+        found: list[Fraction] = []
+        for prior in self.priors:
+            if isinstance(prior, Uniform):
+                found.append(HALF)
+            elif isinstance(prior, Independent) and not prior.by_row:
+                found += [p for p in map(rational, prior.parameters) if 0 < p < 1]
+            else:
+                return None
+        return (min(found), max(found)) if found else None
+
+    def adversary(self) -> Adversary:
+        if all(isinstance(prior, Independent | Uniform) for prior in self.priors):
+            if self.independent_beliefs is not None:
+                return super().adversary()
+            raise Unsupported("nobody is uncertain under these priors: there is nothing to protect")
+        raise Unsupported(
+            "calibration reads lists of independent priors; verify the mechanism instead"
+        )
+
+    def includes(self, other: Family) -> bool:
+        return isinstance(other, Explicit) and set(other.priors) <= set(self.priors)
+
+    def canonical(self) -> Family:
+        found = tuple(dict.fromkeys(prior.canonical() for prior in self.priors))
+        if found in ((Uniform(),), (Independent(HALF),)):
+            from whosin.families.uninformed import Uninformed  # which is made from this one
+
+            return Uninformed()
+        return Explicit(found)
+
+    def words(self) -> str:
+        count = len(self.priors)
+        return (
+            f"someone whose belief is {'the one' if count == 1 else f'one of the {count}'} listed"
+        )
+
+    @classmethod
+    def parse(cls, argument: str) -> Self:
+        raise Unsupported("a list of priors has no spelling here; give it in Python")
+
+    @property
+    def spelled(self) -> str:
+        raise Unsupported("a plan for explicit priors cannot be written to a file")
 
     def check(self, space: Subsets) -> None:
         for prior in self.priors:

@@ -6,14 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from whosin.beliefs import percent
 from whosin.errors import InvalidInput
-from whosin.exact import Array, flint_rational, probability
-from whosin.families.base import Family, Worst, columns
+from whosin.exact import Array, flint_rational, probability, rational
+from whosin.families.at_most_known import AtMostKnown
+from whosin.families.base import Family, Range, Worst, columns, spelled_number
+from whosin.families.explicit import Explicit
 from whosin.families.prior_kinds import independent_beliefs
+from whosin.families.uninformed import Uninformed
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
 from whosin.spaces.count_lattice import CountLattice, as_grid
@@ -39,6 +43,8 @@ class FixedProbability(Family):
 
     beta: object
 
+    name: ClassVar[str] = "fixed-probability"
+    form: ClassVar[str] = "=β"
     symbol: ClassVar[str] = "D_F^β"
     definition: ClassVar[str] = "independent, and everyone who may be in has the same probability β"
     source: ClassVar[str] = "Li13, distribution family 5.9"
@@ -49,6 +55,38 @@ class FixedProbability(Family):
     def __post_init__(self) -> None:
         if not 0 < probability(self.beta, "beta") < 1:
             raise InvalidInput("beta", "strictly between 0 and 1", self.beta)
+
+    @property
+    def beliefs(self) -> Range:
+        return rational(self.beta), rational(self.beta)
+
+    @property
+    def independent_beliefs(self) -> Range:
+        return self.beliefs
+
+    def includes(self, other: Family) -> bool:
+        if other.independent_beliefs != self.beliefs:
+            return False
+        match other:
+            case FixedProbability() | Uninformed() | AtMostKnown(k=0):
+                return True
+            case Explicit(priors=listed):  # nobody is known to be in
+                return 1 not in [rational(p) for prior in listed for p in prior.parameters]
+        return False
+
+    def canonical(self) -> Family:
+        return FixedProbability(rational(self.beta))
+
+    def words(self) -> str:
+        return f"someone who believes that {percent(self.beliefs[0])} of the likely people are in"
+
+    @property
+    def argument(self) -> str:
+        return spelled_number(self.beta)
+
+    @classmethod
+    def parse(cls, argument: str) -> Self:
+        return cls(rational(argument, "β in fixed-probability=β"))
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         beliefs = independent_beliefs(prior, space)

@@ -11,7 +11,8 @@ import numpy as np
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array, rational
-from whosin.families.base import Bounded, Worst, columns
+from whosin.families.base import HALF, WHOLE, Bounded, Family, Range, Worst, columns, nested
+from whosin.families.explicit import Explicit
 from whosin.families.one_of import OneOf
 from whosin.families.prior_kinds import fixed_size_structure
 from whosin.priors import FixedSize as FixedSizePrior
@@ -20,8 +21,6 @@ from whosin.spaces.count_lattice import as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
-
-HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,9 @@ class FixedSize(Bounded):
     low: object = 0
     high: object = 1
 
+    name: ClassVar[str] = "fixed-size"
+    key: ClassVar[str] = "size-known"
+    relation: ClassVar[str] = "replace"
     symbol: ClassVar[str] = "D_B"
     definition: ClassVar[str] = "an independent prior given the number of entities present"
     source: ClassVar[str] = "Li13, distribution family 4.6; Tramèr15, Definition 8"
@@ -63,6 +65,23 @@ class FixedSize(Bounded):
         low, high = self.bounds
         beliefs = [prior.belief(space, entity) for entity in range(space.size)]
         return all(p in (0, 1) or low <= p <= high for p in beliefs)
+
+    def includes(self, other: Family) -> bool:
+        match other:
+            case FixedSize():
+                return nested(self.bounds, other.bounds)
+            case OneOf():
+                return nested(self.bounds, other.beliefs)
+            case Explicit(priors=listed):
+                sized = all(isinstance(each, FixedSizePrior) for each in listed)
+                return self.bounds == WHOLE and sized
+        return False
+
+    def words(self) -> str:
+        return (
+            "someone who knows how many people are in the data, may know everything about "
+            f"everyone else, {self.band}"
+        )
 
     @property
     def swaps(self) -> tuple[Fraction, Fraction]:
@@ -107,6 +126,8 @@ class SwapOfTwo(FixedSize):
     low: object = 0
     high: object = 1
 
+    name: ClassVar[str] = "swap-of-two"
+    key: ClassVar[str] = ""
     symbol: ClassVar[str] = "D_B²"
     definition: ClassVar[str] = "fixed size, and exactly two worlds: T∪{t1} and T∪{t2}"
     source: ClassVar[str] = "Li13, distribution family 4.7"
@@ -118,6 +139,15 @@ class SwapOfTwo(FixedSize):
     def contains(self, prior: Prior, space: Subsets) -> bool:
         worlds = [world for world, mass in enumerate(prior.probabilities(space)) if mass]
         return len(worlds) == 2 and super().contains(prior, space)
+
+    @property
+    def beliefs(self) -> Range:
+        return self.swaps
+
+    def includes(self, other: Family) -> bool:
+        if isinstance(other, OneOf):
+            return other.m == 2  # a canonical range of swaps has 1/2 in it
+        return isinstance(other, SwapOfTwo) and nested(self.bounds, other.bounds)
 
 
 def _all_but_one(m: int, likelihoods: Array, lattice: Lattice, positive: bool) -> Iterator[Worst]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from whosin.exact import Array
-from whosin.families.base import Bounded, Worst
+from whosin.families.base import Bounded, Family, Range, Worst, nested
 from whosin.families.prior_kinds import independent_beliefs
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
@@ -31,6 +31,7 @@ class Independent(Bounded):
     low: object = 0
     high: object = 1
 
+    name: ClassVar[str] = "independent"
     symbol: ClassVar[str] = "D_I"
     definition: ClassVar[str] = "entities are present independently, each with any probability"
     source: ClassVar[str] = "Li13, distribution family 4.3; Tramèr15 for bounded beliefs"
@@ -49,6 +50,17 @@ class Independent(Bounded):
         low, high = self.bounds
         return beliefs is not None and all(p in (0, 1) or low <= p <= high for p in beliefs)
 
+    @property
+    def independent_beliefs(self) -> Range:
+        return self.bounds
+
+    def includes(self, other: Family) -> bool:
+        within = other.independent_beliefs
+        return within is not None and nested(self.bounds, within)
+
+    def words(self) -> str:
+        return f"someone who may know everything about everyone else, {self.band}"
+
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         worst, _ = largest_addition(likelihoods, lattice, (positive,), self.bounds)
         yield worst
@@ -61,6 +73,7 @@ class OneOfTwo(Independent):
     low: object = 0
     high: object = 1
 
+    name: ClassVar[str] = "one-of-two"
     symbol: ClassVar[str] = "D_I²"
     definition: ClassVar[str] = "independent, and exactly one entity is uncertain"
     source: ClassVar[str] = "Li13, distribution family 4.4"
@@ -72,6 +85,9 @@ class OneOfTwo(Independent):
             and beliefs is not None
             and sum(0 < p < 1 for p in beliefs) == 1
         )
+
+    def includes(self, other: Family) -> bool:
+        return isinstance(other, OneOfTwo) and nested(self.bounds, other.bounds)
 
 
 def one_of_two(space: Subsets, place: Place) -> Callable[[Fraction], Prior]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array
-from whosin.families.base import Family, Worst
+from whosin.families.base import HALF, Adversary, Family, Range, Worst
 from whosin.families.prior_kinds import fixed_size_structure
 from whosin.priors import FixedSize as FixedSizePrior
 from whosin.priors import Prior
@@ -19,7 +19,7 @@ from whosin.spaces.count_lattice import CountLattice, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import BLOCK, exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
-from whosin.validation import MOST_PEOPLE, whole
+from whosin.validation import MOST_PEOPLE, spelled_whole, whole
 
 FEW = 24
 """Up to so many candidates insertion is faster than partial sorting."""
@@ -37,6 +37,9 @@ class OneOf(Family):
     m: int
     literal: bool = False
 
+    name: ClassVar[str] = "one-of"
+    form: ClassVar[str] = "=m"
+    relation: ClassVar[str] = "replace"
     symbol: ClassVar[str] = "D_C^m"
     definition: ClassVar[str] = "a known set plus one entity drawn uniformly from m candidates"
     source: ClassVar[str] = "Li13, distribution family 5.5"
@@ -46,6 +49,34 @@ class OneOf(Family):
 
     def __post_init__(self) -> None:
         whole(self.m, "m", 2, MOST_PEOPLE)
+
+    @property
+    def beliefs(self) -> Range:
+        return Fraction(1, self.m), Fraction(1, self.m)
+
+    def adversary(self) -> Adversary:
+        theorems = ("T5", "T11")
+        return Adversary(*self.beliefs, self.relation, tight=self.m == 2, theorems=theorems)
+
+    def includes(self, other: Family) -> bool:
+        if isinstance(other, OneOf):
+            return self.m == other.m and (other.literal or not self.literal)
+        swaps = other.name == "swap-of-two" and other.beliefs == (HALF, HALF)
+        return swaps and self.m == 2 and not self.literal
+
+    def words(self) -> str:
+        return f"someone who knows all but one person, who is one of {self.m} likely candidates"
+
+    @property
+    def argument(self) -> str:
+        return f"{self.m}:literal" if self.literal else str(self.m)
+
+    @classmethod
+    def parse(cls, argument: str) -> Self:
+        number, _, literal = argument.partition(":")
+        if literal not in ("", "literal"):
+            raise InvalidInput("one-of", "one-of=m or one-of=m:literal", repr(argument))
+        return cls(spelled_whole(number, "m in one-of=m"), literal == "literal")
 
     def check(self, space: Subsets) -> None:
         if self.m > space.size:

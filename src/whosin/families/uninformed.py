@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from whosin.exact import Array
-from whosin.families.base import Family, Worst
+from whosin.families.base import HALF, Family, Range, Worst
 from whosin.families.explicit import worst_for_prior
 from whosin.families.prior_kinds import check_prior
 from whosin.priors import Prior, Uniform
@@ -19,12 +19,25 @@ from whosin.spaces.subsets import Subsets
 class Uninformed(Family):
     """D_N: the uniform distribution over all subsets, and no other."""
 
+    name: ClassVar[str] = "uninformed"
+    key: ClassVar[str] = "uninformed"
     symbol: ClassVar[str] = "D_N"
     definition: ClassVar[str] = "the one prior under which all subsets are equally likely"
     source: ClassVar[str] = "Li13, distribution family 5.1"
     downward: ClassVar[bool] = False
     upward: ClassVar[bool] = False
     theorems: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def beliefs(self) -> Range:
+        return HALF, HALF
+
+    @property
+    def independent_beliefs(self) -> Range:
+        return HALF, HALF
+
+    def words(self) -> str:
+        return "someone who knows nothing: every set of people is as likely as any other"
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         check_prior(prior, space)

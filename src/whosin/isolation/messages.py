@@ -40,7 +40,7 @@ def perform(call: bytes) -> bytes:
         return _frame(("memory",))
     except errors.WhosinError as error:
         known = {key: value for key, value in vars(error).items() if type(value) in PLAIN}
-        return _frame(("refusal", type(error).__name__, str(error), known))
+        return _frame(("refusal", type(error).__name__, error.message, known))
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else None
         return _frame(("system", type(error).__name__, error.errno, error.strerror, name))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from whosin import beliefs
-from whosin.calibration import Plan, read_adversary
+from whosin.calibration import Plan
 from whosin.exact import exp_up, probability, round_up
 from whosin.ledger import units
 from whosin.ledger.binding import Bound
@@ -128,7 +128,7 @@ class Standing(Displayed):
         """
         if not self.debits:
             return 1.0
-        group = read_adversary(self.plan.family).group
+        group = self.plan.family.adversary().group
         if self.epsilon * group > 700:
             return math.inf
         ratio = exp_up(Fraction(self.epsilon) * group)

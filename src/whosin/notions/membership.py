@@ -10,6 +10,7 @@ from whosin import beliefs
 from whosin.errors import InvalidInput
 from whosin.exact import Number, Rational, is_exact, rational
 from whosin.families import Family
+from whosin.families.base import WHOLE, Bounded
 from whosin.mechanisms import Channel, as_channel
 from whosin.notions.base import SLACK, Notion, on_subsets, shown, witness, worst_case
 from whosin.notions.level import Level, Witness
@@ -82,7 +83,7 @@ class PositiveMembership(Notion):
         used = self.family.theorems
         if not self.positive:  # T7, T8 and T10 speak of positive membership only
             used = tuple({"T1": "T2"}.get(t, t) for t in used if t in ("T1", "T3", "T4", "T5"))
-        bounded = getattr(self.family, "bounds", (0, 1)) != (0, 1)
+        bounded = isinstance(self.family, Bounded) and self.family.bounds != WHOLE
         return (*used, "T11") if bounded else used
 
 

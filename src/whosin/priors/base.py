@@ -36,6 +36,10 @@ class Prior(ABC):
     def parameters(self) -> tuple[object, ...]:
         """The numbers it was built from, to tell exact priors from floating-point ones."""
 
+    def canonical(self) -> Prior:
+        """The same prior in one spelling, with exact numbers."""
+        return self
+
     @abstractmethod
     def check(self, space: Subsets) -> None:
         """Raise `InvalidInput` unless the prior makes sense on this space."""

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array, probability
+from whosin.exact import Array, probability, rational
 from whosin.priors.base import AsNumber, Prior, scaling
 from whosin.priors.records import distribution
 from whosin.spaces.lattice import Lattice
@@ -48,13 +48,19 @@ class Independent(Prior):
 
     @property
     def parameters(self) -> tuple[object, ...]:
-        if self._by_row:
+        if self.by_row:
             return tuple(entry for row in self.p for entry in row)  # type: ignore[attr-defined]
         return self.p if isinstance(self.p, tuple) else (self.p,)
 
     @property
-    def _by_row(self) -> bool:
+    def by_row(self) -> bool:
+        """Whether it lists a distribution for each row of records."""
         return isinstance(self.p, tuple) and bool(self.p) and isinstance(self.p[0], tuple)
+
+    def canonical(self) -> Independent:
+        if self.by_row:
+            return Independent([tuple(map(rational, row)) for row in self.p])  # type: ignore[attr-defined]
+        return Independent(self._exact if isinstance(self.p, tuple) else self._exact[0])
 
     def beliefs(self, space: Subsets) -> tuple[Fraction, ...]:
         """p_t for each entity."""
@@ -70,7 +76,7 @@ class Independent(Prior):
 
     def rows(self, space: Records) -> list[tuple[Fraction, ...]]:
         """The distribution of each row."""
-        listed = self.p if self._by_row else (self.p,) * space.rows
+        listed = self.p if self.by_row else (self.p,) * space.rows
         assert isinstance(listed, tuple)
         if len(listed) != space.rows:
             raise InvalidInput("p", f"a distribution, or {space.rows}, one a row", len(listed))
@@ -84,7 +90,7 @@ class Independent(Prior):
         return [read[id(row)] for row in listed]
 
     def check(self, space: Subsets) -> None:
-        if self._by_row:
+        if self.by_row:
             raise InvalidInput("p", "numbers, one an entity", "distributions, one a row")
         if isinstance(self.p, tuple) and len(self.p) != space.size:
             raise InvalidInput("p", f"one probability or {space.size}", f"{len(self.p)}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput
+from whosin.errors import BudgetRefused, InvalidInput, at
 from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Cost
 from whosin.release.budget_split import Unspent, shares
@@ -36,10 +36,10 @@ def price(
     asked = asked_of(queries)
     unspent = _unspent(plan, spent or Cost(0, 0), share)
     found = shares(asked, table, unspent, split, noise)
-    offers = [
-        replace(query.offer(table, each), cautions=query.cautions(table))
-        for query, each in zip(asked, found, strict=True)
-    ]
+    offers = []
+    for place, (query, each) in enumerate(zip(asked, found, strict=True)):
+        with at(f"queries[{place}]"), query.at_own_key():
+            offers.append(replace(query.offer(table, each), cautions=query.cautions(table)))
     if len(offers) > 1 and any(offer.charge.alone for offer in offers):
         raise InvalidInput("queries", "only one, where a promise does not add", len(offers))
     return offers

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from whosin.errors import at
 from whosin.exact import rational
 from whosin.release.cells import Cells
 from whosin.release.domains import Range
@@ -77,7 +78,10 @@ def eligible(table: Table, where: str | None) -> Any:
         if entity.type().is_floating():
             present = present & ~entity.isnan()
         rows = rows.filter(present)
-    return rows if where is None else rows.filter(condition(where, rows))
+    if where is None:
+        return rows
+    with at("where"):
+        return rows.filter(condition(where, rows))
 
 
 def owner(rows: Any, table: Table) -> dict[str, Any]:

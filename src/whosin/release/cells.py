@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, at
 from whosin.exact import Array, rational
 from whosin.release.domains import MOST_CELLS, Domain, Range, Values
 from whosin.release.row_values import number
@@ -39,6 +39,11 @@ class Cells:
     @classmethod
     def of(cls, table: Table, by: Sequence[str]) -> Cells:
         """Check the columns against the declared domains."""
+        with at("by"):
+            return cls._of(table, by)
+
+    @classmethod
+    def _of(cls, table: Table, by: Sequence[str]) -> Cells:
         if isinstance(by, str):
             by = (by,)
         if not isinstance(by, list | tuple) or not all(isinstance(each, str) for each in by):

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from whosin import calibration, families
-from whosin.calibration import Plan, Target, calibrate
+from whosin import vocabulary
+from whosin.calibration import Plan, read_plan
 from whosin.documents import read_toml
-from whosin.errors import InvalidInput, UnknownName
-from whosin.exact import rational
+from whosin.errors import InvalidInput, UnknownName, WhosinError, at
 from whosin.extras import needs
 from whosin.release.batch_price import price
 from whosin.release.engines import DuckDB, Engine, Spark
@@ -26,15 +24,8 @@ from whosin.release.session import Session
 from whosin.release.table import Table
 
 KEYS = {
-    "scenario": ("adversary", "target", "table", "domains", "ledger", "budget", "queries", "title"),
-    "adversary": ("prior", "size-known", "linked", "known", "people", "uninformed"),
-    "target": ("posterior", "gamma", "gain", "epsilon", "rho", "candidates", "delta"),
-    "table": (
-        *("source", "entity", "rows", "groups", "name"),
-        *("engine", "memory", "spill", "master", "views"),
-    ),
-    "ledger": ("url", "dataset"),
-    "budget": ("split", "noise", "share"),
+    "scenario": (*vocabulary.SCENARIO, "domains", "queries", "title"),
+    **{section: tuple(words) for section, words in vocabulary.SCENARIO.items()},
 }
 ENGINES = {"duckdb": ("memory", "spill", "views"), "spark": ("master", "spill")}
 """The engines, with the settings that each has."""
@@ -56,15 +47,21 @@ class Scenario:
     def open_table(self) -> Table:
         """The table on its engine; only the schema is read."""
         data = self.table
-        return Table(
-            data["source"],
-            data["entity"],
-            self.domains,
-            rows=data.get("rows"),
-            groups=data.get("groups"),
-            name=data.get("name"),
-            engine=_engine(data),
-        )
+        engine = _engine(data)
+        try:
+            return Table(
+                data["source"],
+                data["entity"],
+                self.domains,
+                rows=data.get("rows"),
+                groups=data.get("groups"),
+                name=data.get("name"),
+                engine=engine,
+            )
+        except WhosinError as error:
+            field = getattr(error, "field", "")
+            error.path = error.path or f"table.{field if field in KEYS['table'] else 'source'}"
+            raise
 
     def price(self) -> list[Offer]:
         """What the queries cost and how good the answers will be; nothing is written or spent."""
@@ -106,12 +103,13 @@ def read_scenario(data: Mapping[str, Any], folder: Path, title: str = "release")
     table = dict(parts["table"])
     for key in ("source", "entity"):
         if not isinstance(table.get(key), str):
-            raise InvalidInput(f"{key} of the table", "given as a text", repr(table.get(key)))
+            with at(f"table.{key}"):
+                raise InvalidInput(key, "given as a text", repr(table.get(key)))
     table["source"] = _beside(folder, table["source"])
     listed = data["queries"]
     if not isinstance(listed, list) or not listed:
         raise InvalidInput("queries", "one [[queries]] or more", "none")
-    queries = tuple(_placed(read_query(each, QUERIES), folder) for each in listed)
+    queries = tuple(_query(each, place, folder) for place, each in enumerate(listed))
     _check_names(queries)
     domains = data.get("domains", {})
     if not isinstance(domains, Mapping):
@@ -134,26 +132,6 @@ def read_scenario(data: Mapping[str, Any], folder: Path, title: str = "release")
     )
 
 
-def read_plan(
-    adversary: Mapping[str, Any], target: Mapping[str, Any], query: str | None = None
-) -> Plan:
-    """The plan of a scenario's [adversary] and [target], for a kind of query if one is named."""
-    _check(adversary, "adversary")
-    _check(target, "target")
-    wanted = _target(target)
-    delta = float(_number(target.get("delta", 0), "delta"))
-    family, people = _family(adversary, wanted), adversary.get("people")
-    if not isinstance(family, families.AtMostKnown) or not delta:
-        if people is not None:
-            raise InvalidInput("people", "left out, unless known and a delta are given", people)
-        return calibrate(wanted, family, delta, query)
-    if people is None:
-        accepted = "given with known and a delta: how many could be in the data, at the least"
-        raise InvalidInput("people", accepted, "nothing")
-    # Such a plan is for one count, alone; nothing else draws on what nobody knows.
-    return calibrate(wanted, family, delta, "count", entities=people)
-
-
 def _check_names(queries: Sequence[Query]) -> None:
     """Answers are found by name, so a name that was given is given once."""
     named = [query.name for query in queries if query.name]
@@ -173,66 +151,8 @@ def _part(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _check(data: Mapping[str, Any], part: str) -> None:
     for key in data:
         if key not in KEYS[part]:
-            raise UnknownName(f"key of the {part}", str(key), KEYS[part])
-
-
-def _target(data: Mapping[str, Any]) -> Target:
-    chosen = [key for key in data if key not in ("delta", "candidates")]
-    if len(chosen) != 1:
-        names = "posterior, gamma, gain, epsilon, rho"
-        raise InvalidInput("target", f"exactly one of {names}", f"{len(chosen)} of them")
-    name = chosen[0]
-    if name == "rho":
-        if not isinstance(data.get("candidates"), int):
-            raise InvalidInput("candidates", "given with rho, a whole number", "nothing")
-        return calibration.Rho(_number(data[name], name), data["candidates"])
-    if "candidates" in data:
-        raise InvalidInput("candidates", f"left out with {name}", data["candidates"])
-    return calibration.TARGETS[name](_number(data[name], name))  # type: ignore[call-arg]
-
-
-def _family(data: Mapping[str, Any], target: Target) -> families.Family:
-    special = [
-        key for key in ("linked", "known", "uninformed") if data.get(key, False) is not False
-    ]
-    if len(special) > 1:
-        raise InvalidInput("adversary", f"one of {', '.join(special)}", "several")
-    for key in ("size-known", "uninformed"):
-        if not isinstance(data.get(key, False), bool):
-            raise InvalidInput(key, "true or false", repr(data[key])[:80])
-    if data.get("uninformed"):
-        if len(data) > 1:
-            raise InvalidInput("uninformed", "given alone", ", ".join(data))
-        return families.Uninformed()
-    low, high = _range(data["prior"]) if "prior" in data else (0, 1)
-    if "linked" in special:
-        if "prior" in data or data.get("size-known"):
-            raise InvalidInput("linked", "given without prior and size-known", data["linked"])
-        return families.Cliques(data["linked"])
-    if "known" in special:
-        if data.get("size-known"):
-            raise InvalidInput("known", "given without size-known", data["known"])
-        return families.AtMostKnown(data["known"], low, high)
-    if isinstance(target, calibration.Rho) and "prior" not in data:
-        return families.OneOf(target.m)
-    sized = families.FixedSize if data.get("size-known") else families.Independent
-    return sized(low, high)
-
-
-def _range(value: object) -> tuple[Any, Any]:
-    if isinstance(value, str) and ".." in value:
-        low, _, high = value.partition("..")
-        return rational(low, "prior"), rational(high, "prior")
-    if isinstance(value, list) and len(value) == 2:
-        return _number(value[0], "prior"), _number(value[1], "prior")
-    return _number(value, "prior"), _number(value, "prior")
-
-
-def _number(value: object, field: str) -> Fraction:
-    """A number; TOML's true is none, though Python would take it for 1."""
-    if isinstance(value, bool):
-        raise InvalidInput(field, "a number such as 0.5", str(value).lower())
-    return rational(value, field)
+            with at("" if part == "scenario" else part):
+                raise UnknownName(f"key of the {part}", str(key), KEYS[part])
 
 
 def _engine(data: Mapping[str, Any]) -> Engine:
@@ -251,8 +171,10 @@ def _beside(folder: Path, name: str) -> str:
     return name if name.startswith("::") or Path(name).is_absolute() else str(folder / name)
 
 
-def _placed(query: Query, folder: Path) -> Query:
-    """A query whose output lies beside the scenario too."""
+def _query(data: object, place: int, folder: Path) -> Query:
+    """A query, whose output lies beside the scenario too."""
+    with at(f"queries[{place}]"):
+        query = read_query(data, QUERIES)
     if isinstance(query, Synthetic) and isinstance(query.path, str):
         return replace(query, path=_beside(folder, query.path))
     return query

@@ -315,7 +315,7 @@ def named(error: BaseException, words: str) -> BaseException:
     if isinstance(error, KeyboardInterrupt):
         return KeyboardInterrupt(f"interrupted: {words}")
     if isinstance(error, WhosinError):
-        error.args = (f"{error}; {words}",)
+        error.args = (f"{error.message}; {words}",)
     return error
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, at
 from whosin.extras import needs
 from whosin.release.casts import usable
 from whosin.release.domains import Domain, Range, Values, read_domain
@@ -79,8 +79,9 @@ class Table:
             raise InvalidInput("entity", accepted, str(self.type(self.entity)))
         self.domains: dict[str, Domain] = {}
         for column, domain in (domains or {}).items():
-            name = self.column(column, "column")
-            self.domains[name] = self._fitting(name, domain)
+            with at(f"domains.{column}"):
+                name = self.column(column, "column")
+                self.domains[name] = self._fitting(name, domain)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -12,11 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from whosin.audit import Audit, AuditBounds, EventCount, OneRun, Scores
-from whosin.beliefs import posterior
+from whosin.beliefs import percent, posterior
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput
 from whosin.report.charts import COLOURS, belief_chart
-from whosin.report.numbers import percent
 from whosin.report.text import printable
 
 RATES = (0.1, 0.01, 0.001)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from whosin.beliefs import posterior
-from whosin.exact import rational
+from whosin.beliefs import percent, posterior
 from whosin.ledger import Check, Entry, Standing, units
 from whosin.report.card import Section, who
-from whosin.report.numbers import percent, short
+from whosin.report.numbers import short
 
 STATES = {
     "open": "open",
@@ -87,7 +86,7 @@ def allowed(standing: Standing) -> list[str]:
         return [*lines, f"Whoever that is {plan.target.words()}.", *_failing(standing)]
     if math.isinf(standing.ratio):
         return [*lines, "Nothing is promised."]
-    low, high = (rational(end) for end in getattr(plan.family, "bounds", (0, 1)))
+    low, high = plan.beliefs
     beliefs = [p for p in (low, (low + high) / 2, high) if 0 < p < 1]
     moves = [
         f"from {percent(p)} to at most {percent(posterior(standing.ratio, p))}" for p in beliefs

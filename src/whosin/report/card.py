@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from whosin import beliefs, families
-from whosin.calibration import Epsilon, Plan, read_adversary
+from whosin.beliefs import percent
+from whosin.calibration import Epsilon, Plan
 from whosin.exact import Number, log_up, rational
 from whosin.ledger.budget import Budget
 from whosin.ledger.units import EPSILON_UNITS
-from whosin.report.numbers import percent, short
+from whosin.report.numbers import short
 from whosin.report.plot import Curve
 
 NOISES = {"laplace": "Laplace", "gaussian": "Gaussian", "geometric": "geometric"}
@@ -51,36 +52,8 @@ def card(plan: Plan) -> list[Section]:
 
 def who(family: families.Family) -> str:
     """The adversary in a sentence."""
-    bounds = getattr(family, "bounds", None)
-    band = "and believes anything at all about that person"
-    if bounds is not None and (bounds[0] > 0 or bounds[1] < 1):
-        if bounds[0] == bounds[1]:
-            band = f"and is {percent(bounds[0])} sure of that person"
-        else:
-            band = (
-                f"and is between {percent(bounds[0])} and {percent(bounds[1])} sure of that person"
-            )
-    match family:
-        case families.AtMostKnown(k=k):
-            return f"Someone who knows at most {k} people, {band} and of everyone else."
-        case families.Independent():
-            return f"Someone who may know everything about everyone else, {band}."
-        case families.FixedSize():
-            return (
-                "Someone who knows how many people are in the data, may know everything about "
-                f"everyone else, {band}."
-            )
-        case families.OneOf(m=m):
-            return f"Someone who knows all but one person, who is one of {m} likely candidates."
-        case families.Cliques(k=k):
-            return f"Someone who knows that up to {k} people are in or out together, {band}."
-        case families.FixedProbability(beta=beta):
-            return (
-                f"Someone who believes that {percent(rational(beta))} of the likely people are in."
-            )
-        case families.Uninformed():
-            return "Someone who knows nothing: every set of people is as likely as any other."
-    return f"An adversary of the family {family.symbol}: {family.definition}."
+    words = family.words()
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def _promise(plan: Plan) -> tuple[str, ...]:
@@ -175,8 +148,7 @@ def _fallback(plan: Plan) -> list[str]:
 
 def curves(plan: Plan) -> list[Curve]:
     """Posterior against prior under this plan, under plain DP, and without protection."""
-    adversary = read_adversary(plan.family)
-    ratio = plan.target.ratio(adversary.low, adversary.high)  # may be beyond any float
+    ratio = plan.target.ratio(*plan.beliefs)  # may be beyond any float
     name = "with this plan"
     if is_dp(plan):  # F9 at the one point that is known: δ(ε)/(1 − e^ε/g) with g = e^ε · 10/9
         ratio, name = ratio * 10 / 9, f"{name}, but for a probability of {10 * plan.delta:g}"
@@ -189,6 +161,12 @@ def curves(plan: Plan) -> list[Curve]:
         found.append(("+", name, lambda p: float(beliefs.posterior(plain, p))))
     found.append(("·", "with no protection", lambda p: float(p > 0)))
     return found[::-1]
+
+
+def band(plan: Plan) -> tuple[float, float]:
+    """The beliefs that the plan assumes, for a chart."""
+    low, high = plan.beliefs
+    return float(low), float(high)
 
 
 def _believed(ratio: Number, prior: float) -> float:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from whosin.notions import Level, Notion
+from whosin.families import Explicit, Family
+from whosin.notions import NOTIONS, Level, Notion
 
 OUTCOMES: dict[bool | None, str] = {True: "holds", False: "refuted", None: "undecided"}
 """What can become of a claim."""
+NAMES = {kind: name for name, kind in NOTIONS.items()}
+"""What `--notion` calls each notion."""
 LONGEST_BITS = 10_000
 """About 3,000 digits; Python prints at most 4,300."""
 
@@ -21,8 +24,8 @@ def level_data(
     """The keys others read: value, exact, witness {entity, output, prior, posterior, ratio,
     attained}; beside them what was measured, and what became of a claim."""
     data: dict[str, object] = {
-        "notion": type(notion).__name__,
-        "family": repr(notion.family) if hasattr(notion, "family") else None,
+        "notion": NAMES.get(type(notion), type(notion).__name__),
+        "family": _family(notion),
         "unit": notion.unit,
         "value": level.value,
         "value_exact": _spelled(level.value),
@@ -56,6 +59,14 @@ def level_data(
         holds = level.holds(claim)
         data.update(at_most=claim, holds=holds, outcome=OUTCOMES[holds])
     return data
+
+
+def _family(notion: Notion) -> str | None:
+    """The adversaries, as `--family` reads them."""
+    family = getattr(notion, "family", None)
+    if not isinstance(family, Family):
+        return None
+    return repr(family) if isinstance(family, Explicit) else family.spelled
 
 
 def _spelled(value: object) -> str | None:

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from whosin import beliefs
+from whosin.beliefs import percent
 from whosin.calibration import Plan
 from whosin.gwas import Study, allelic_chi2, p_values
 from whosin.gwas.attack import Point
@@ -23,7 +24,6 @@ from whosin.gwas.release import StudyRelease
 from whosin.report.card import Section, card
 from whosin.report.gwas_charts import SETTINGS, TESTS, manhattan
 from whosin.report.gwas_tables import release_rows
-from whosin.report.numbers import percent
 
 RELATIONS = {
     "label-swap": "a case and a control exchange labels (who is a case?)",
@@ -196,7 +196,7 @@ def point_data(point: Point, prior: float) -> dict[str, object]:
 
 def attack_prior(plan: Plan) -> float:
     """The prior at which the attack is judged: the largest that the plan allows below 1."""
-    low, high = getattr(plan.family, "bounds", (0, 1))
+    low, high = plan.beliefs
     return float(high) if high < 1 else 0.5 if low < Fraction(1, 2) else float(low)
 
 

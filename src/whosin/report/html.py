@@ -55,10 +55,7 @@ def save_report(title: str, plan: Plan, release: Release, path: Path) -> None:
 def release_report(title: str, plan: Plan, release: Release) -> str:
     """What was asked, whom it protects from whom, the answers, the ledger, the theorems."""
     needs("charts")
-    bounds = getattr(plan.family, "bounds", (0, 1))
-    beliefs = charts.belief_chart(
-        card.curves(plan), (float(bounds[0]), float(bounds[1])), "How sure anyone can become"
-    )
+    beliefs = charts.belief_chart(card.curves(plan), card.band(plan), "How sure anyone can become")
     body = [
         f"<p class=soft>Released under a promise about what anyone can learn; request "
         f"<code>{escape(release.request)}</code>.</p>",

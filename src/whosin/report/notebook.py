@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 from html import escape
 
+from whosin.beliefs import percent
 from whosin.calibration import Plan
 from whosin.extras import installed
 from whosin.ledger import Standing
@@ -15,7 +16,7 @@ from whosin.report import card, charts
 from whosin.report.answer_charts import answer_chart
 from whosin.report.budget import standing_card
 from whosin.report.html import drawing, rows_table, sections
-from whosin.report.numbers import percent, short
+from whosin.report.numbers import short
 from whosin.report.releases import cost_words
 from whosin.report.text import title
 
@@ -30,9 +31,8 @@ def html(thing: object) -> str:
 def _(plan: Plan) -> str:
     parts = [sections(card.card(plan))]
     if installed("charts"):
-        bounds = getattr(plan.family, "bounds", (0, 1))
         beliefs = charts.belief_chart(
-            card.curves(plan), (float(bounds[0]), float(bounds[1])), "How sure anyone can become"
+            card.curves(plan), card.band(plan), "How sure anyone can become"
         )
         parts.append(drawing(beliefs))
     return _block(*parts, _reasons(plan.theorems))

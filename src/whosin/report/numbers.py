@@ -24,16 +24,3 @@ def is_rounded(value: float | Fraction) -> bool:
     """Whether `short` shows fewer digits than the value has."""
     shown = short(value)
     return not ("/" in shown or shown == "∞" or (shown[-1].isdigit() and Fraction(shown) == value))
-
-
-def percent(belief: float | Fraction) -> str:
-    """A belief in per cent, never rounded to a certainty that it is not."""
-    value = float(belief) * 100
-    if belief in (0, 1):
-        return f"{value:.0f}%"
-    if value >= 99.95 or value < 0.05:
-        near = 100 - value if value > 50 else value
-        if near == 0:
-            return "almost 100%"
-        return f"{value:.{min(12, 2 - math.floor(math.log10(near)))}f}%"
-    return f"{value:.1f}%"

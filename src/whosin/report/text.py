@@ -11,9 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from whosin.beliefs import percent
 from whosin.calibration import Plan, ProcessPlan
 from whosin.calibration.chain_plans import ChainPlan
 from whosin.families import Family
+from whosin.families.base import WHOLE
 from whosin.ledger import Entry, Standing
 from whosin.notions import (
     BayesianDifferentialPrivacy,
@@ -34,7 +36,7 @@ from whosin.priors import Prior
 from whosin.references import THEOREMS, Paper, Theorem
 from whosin.report import budget, card
 from whosin.report.explanation import Explanation
-from whosin.report.numbers import is_rounded, percent, short
+from whosin.report.numbers import is_rounded, short
 from whosin.report.plot import belief_plot
 from whosin.report.terminal_tables import print_table
 from whosin.theorems.map import BARRIERS, EDGES
@@ -119,8 +121,8 @@ def title(notion: Notion) -> str:
 
 def describe(family: Family) -> str:
     """A family's symbol, parameters and definition."""
-    bounds = getattr(family, "bounds", (0, 1))
-    band = "" if bounds == (0, 1) else f", beliefs {float(bounds[0]):g} to {float(bounds[1]):g}"
+    low, high = getattr(family, "bounds", WHOLE)
+    band = "" if (low, high) == WHOLE else f", beliefs {float(low):g} to {float(high):g}"
     symbol = family.symbol
     for letter, name in (("m", "m"), ("k", "k"), ("β", "beta")):
         if hasattr(family, name):
@@ -181,9 +183,7 @@ def print_plan(plan: Plan) -> None:
     console = Console(highlight=False)
     print_sections(card.card(plan))
     console.print()
-    bounds = getattr(plan.family, "bounds", (0, 1))
-    band = (float(bounds[0]), float(bounds[1]))
-    print(belief_plot(card.curves(plan), band, console.width))
+    print(belief_plot(card.curves(plan), card.band(plan), console.width))
     _print_reasons(console, plan.theorems)
 
 

@@ -8,10 +8,7 @@ are `SwapOfTwo(0.1, 0.6)` and `SwapOfTwo(0.4, 0.6)`: two people of whom one is i
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
-from whosin import families as f
-from whosin import priors
 from whosin.exact import rational
 from whosin.notions import (
     BayesianDifferentialPrivacy,
@@ -21,10 +18,7 @@ from whosin.notions import (
     RecordMembership,
     SampledDifferentialPrivacy,
 )
-from whosin.priors import Prior
 from whosin.theorems.record_steps import OF_ONE_PRIOR
-
-HALF = Fraction(1, 2)
 
 
 def canonical(notion: Notion) -> Notion:
@@ -41,42 +35,10 @@ def canonical(notion: Notion) -> Notion:
                 return DifferentialPrivacy("add-remove", direction)
             return replace(notion, beta=rational(beta))
         case PositiveMembership(family=family):
-            return replace(notion, family=canonical_family(family))
+            return replace(notion, family=family.canonical())
         case BayesianDifferentialPrivacy() | RecordMembership():
-            listed = tuple(dict.fromkeys(map(canonical_prior, notion.priors)))
+            listed = tuple(dict.fromkeys(prior.canonical() for prior in notion.priors))
             return type(notion)(listed[0] if len(listed) == 1 else listed)
     if isinstance(notion, OF_ONE_PRIOR):
-        return replace(notion, prior=canonical_prior(notion.prior))
+        return replace(notion, prior=notion.prior.canonical())
     return notion
-
-
-def canonical_family(family: f.Family) -> f.Family:
-    """The same family with exact numbers."""
-    match family:
-        case f.SwapOfTwo():
-            return f.SwapOfTwo(*family.swaps)
-        case f.Independent() | f.FixedSize() | f.AtMostKnown():
-            low, high = family.bounds
-            return replace(family, low=low, high=high)
-        case f.FixedProbability(beta=beta):
-            return f.FixedProbability(rational(beta))
-        case f.Cliques(k=1):
-            return f.Independent()
-        case f.Explicit(priors=listed):
-            found = tuple(dict.fromkeys(map(canonical_prior, listed)))
-            coin = found in ((priors.Uniform(),), (priors.Independent(HALF),))
-            return f.Uninformed() if coin else f.Explicit(found)
-    return family
-
-
-def canonical_prior(prior: Prior) -> Prior:
-    """The same prior with exact numbers, where that is a matter of spelling."""
-    if type(prior) is not priors.Independent:
-        return prior
-    given = prior.p
-    if not isinstance(given, tuple):
-        return priors.Independent(rational(given))
-    rows = [
-        tuple(map(rational, each)) if isinstance(each, tuple) else rational(each) for each in given
-    ]
-    return priors.Independent(rows)

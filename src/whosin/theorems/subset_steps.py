@@ -18,7 +18,6 @@ from whosin.notions import (
     SampledDifferentialPrivacy,
 )
 from whosin.theorems import li13
-from whosin.theorems.containment import includes, independent_range
 from whosin.theorems.step import (
     Exact,
     Step,
@@ -65,7 +64,7 @@ def kin(notion: Notion) -> Iterator[Notion]:
 
 def _relatives(family: f.Family) -> Iterator[f.Family]:
     """Families that hold a family tightly, or that it holds."""
-    within = independent_range(family)
+    within = family.independent_beliefs
     if within is not None:
         yield f.Independent(*within)
     match family:
@@ -137,8 +136,8 @@ def _steps(source: Notion, target: Notion) -> Iterator[Step]:
 
 
 def _between_families(source: PositiveMembership, target: PositiveMembership) -> Iterator[Step]:
-    if includes(source.family, target.family):
-        yield Step("subfamily", same, includes(target.family, source.family))
+    if source.family.includes(target.family):
+        yield Step("subfamily", same, target.family.includes(source.family))
     match source.family, target.family:
         case f.OneOf(m=m, literal=False), f.OneOf(m=n, literal=False) if m < n:
             # One against the mean of the m − 1 most different others; more are less different.

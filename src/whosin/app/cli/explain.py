@@ -21,15 +21,14 @@ def explain(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say in beliefs what an ε allows: for each prior the largest posterior, by adversary."""
-    from whosin.app.cli import parsing
     from whosin.app.cli.output import print_json
-    from whosin.exact import rational
+    from whosin.exact import number_range, rational
     from whosin.report import charts, text
     from whosin.report.explanation import explanation
 
     if save is not None:
         charts.check_path(save)
-    band = parsing.number_range(prior, "--prior") if prior is not None else None
+    band = number_range(prior, "--prior") if prior is not None else None
     failing = rational(delta, "--delta") if delta is not None else rational(0)
     found = explanation(rational(epsilon, "--epsilon"), failing, relation, band)
     if json:

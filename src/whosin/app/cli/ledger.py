@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from whosin.app.cli.vocabulary_options import with_words
+
 if TYPE_CHECKING:
-    from whosin.calibration import Plan
     from whosin.ledger import Ledger
     from whosin.ledger.binding import Binding
     from whosin.release.scenario import Scenario
@@ -26,26 +28,15 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @app.command()
+@with_words("target", "adversary")
 def create(
     ledger: Where,
     dataset: Dataset,
+    target: Mapping[str, Any],
+    adversary: Mapping[str, Any],
     plan: Annotated[
         Path | None,
         typer.Option(help="The budget: a plan's file, as `whosin plan --json` writes it."),
-    ] = None,
-    posterior: Annotated[
-        str | None, typer.Option(help="Or: the most sure they may become.")
-    ] = None,
-    gamma: Annotated[str | None, typer.Option(help="Or: the most a belief may grow, ×γ.")] = None,
-    epsilon: Annotated[str | None, typer.Option(help="Or: plain ε.")] = None,
-    prior: Annotated[
-        str | None, typer.Option(help="How sure they may be already, as in 0.05..0.5.")
-    ] = None,
-    size_known: Annotated[
-        bool, typer.Option("--size-known", help="They know how many are in the data.")
-    ] = False,
-    delta: Annotated[
-        str | None, typer.Option(help="The promise may fail with this probability.")
     ] = None,
     scenario: Annotated[
         Path | None,
@@ -59,24 +50,25 @@ def create(
     users of a server can ask it. Without another budget the scenario's own is taken.
     """
     from whosin.app.cli.output import warn
+    from whosin.calibration import Plan, read_plan
     from whosin.errors import InvalidInput
     from whosin.ledger.names import read_name
     from whosin.ledger.registration import copied
 
     read_name(dataset, "dataset")
-    budgets = {"--plan": plan, "--posterior": posterior, "--gamma": gamma, "--epsilon": epsilon}
-    given = [option for option, value in budgets.items() if value is not None]
-    if len(given) != 1 and (given or scenario is None):
-        accepted = "given by exactly one of --plan, --posterior, --gamma and --epsilon"
-        raise InvalidInput("budget", accepted, " and ".join(given) or "none of them")
-    others = {"--prior": prior, "--size-known": size_known or None, "--delta": delta}
-    for option, value in others.items():
-        if (plan is not None or not given) and value is not None:
-            owner = "--plan" if given else "--scenario"
-            raise InvalidInput(option, f"left out with {owner}, which has its own", option)
+    if plan is not None and target:
+        raise InvalidInput("budget", "given by --plan or by a target, one of the two", "both")
+    if plan is None and not target and scenario is None:
+        raise InvalidInput("budget", "given by --plan or a target, such as --posterior", "nothing")
+    if adversary and not target:
+        owner = "--plan" if plan is not None else "--scenario"
+        words = " and ".join(f"--{word}" for word in adversary)
+        raise InvalidInput(words, f"left out with {owner}, which has its own", "it")
     bound = None if scenario is None else _binding(scenario)
-    if given:
-        made = _plan(plan, posterior, gamma, epsilon, prior, size_known, delta)
+    if plan is not None:
+        made = Plan.load(plan)
+    elif target:
+        made = read_plan(adversary, target)
     else:
         assert scenario is not None
         made = _scenario(scenario).plan
@@ -270,24 +262,3 @@ def _show(ledger: Ledger, names: list[str], *, json: bool, entries: bool = False
             data["history"] = [entry.to_dict() for entry in history]
         shown.append(data)
     print_json({"ledger": ledger.name, "datasets": shown})
-
-
-def _plan(
-    path: Path | None,
-    posterior: str | None,
-    gamma: str | None,
-    epsilon: str | None,
-    prior: str | None,
-    size_known: bool,
-    delta: str | None,
-) -> Plan:
-    from whosin.app.cli import adversary
-    from whosin.calibration import Plan, calibrate
-    from whosin.exact import rational
-
-    if path is not None:
-        return Plan.load(path)
-    target = adversary.target(posterior=posterior, gamma=gamma, epsilon=epsilon)
-    family = adversary.family(target, prior, size_known)
-    failing = float(rational(delta, "--delta")) if delta is not None else 0.0
-    return calibrate(target, family, failing)

@@ -63,6 +63,7 @@ def _options(version: bool = typer.Option(False, "--version", help="Print the ve
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     from whosin.app.cli.repeated import refuse_repeated
+    from whosin.app.cli.vocabulary_options import as_option
     from whosin.errors import (
         BrokenHistory,
         BudgetRefused,
@@ -74,10 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         WhosinError,
     )
 
+    options: dict[str, str] = {}
     try:
         command = typer.main.get_command(app)
         words = list(sys.argv[1:] if arguments is None else arguments)
-        refuse_repeated(command, words)
+        options = refuse_repeated(command, words)
         result = command(args=words, prog_name="whosin", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except (typer.Abort, KeyboardInterrupt):
@@ -89,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (MechanismFailed, MissingExtra, ScanFailed, StoreFailed) as error:
         return _fail(str(error), 3)
     except WhosinError as error:
+        error.path = as_option(error.path, options)
         return _fail(str(error), 2)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
         return _fail(f"{error.filename}: {(error.strerror or 'cannot be read').lower()}", 2)

@@ -1,4 +1,4 @@
-"""Reading families, ranges and notions from the command line.
+"""Reading notions from the command line.
 
 Contract: numbers are read exactly as they are spelled (0.3 is 3/10), so results can be ratios.
 """
@@ -6,72 +6,12 @@ Contract: numbers are read exactly as they are spelled (0.3 is 3/10), so results
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 
-from whosin import families, notions
+from whosin import notions
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
+from whosin.families import read_family
 from whosin.priors import Prior
-
-
-def number_range(text: str, field: str) -> tuple[Fraction, Fraction]:
-    """ "0.05..0.5", or one number for a range of one point."""
-    low, dots, high = text.partition("..")
-    first = rational(low.strip(), field)
-    return first, rational(high.strip(), field) if dots else first
-
-
-def whole(text: str, field: str) -> int:
-    """A whole number."""
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidInput(field, "a whole number", repr(text)) from None
-
-
-def _bounded(kind: type[families.Independent] | type[families.FixedSize]) -> Callable[..., object]:
-    return lambda text: kind(*number_range(text, "prior range")) if text else kind()
-
-
-_READERS: dict[str, tuple[Callable[[str], object], str]] = {
-    "any": (lambda _: families.AnyPrior(), ""),
-    "independent": (_bounded(families.Independent), "[=0.05..0.5]"),
-    "one-of-two": (lambda _: families.OneOfTwo(), ""),
-    "fixed-size": (_bounded(families.FixedSize), "[=0.05..0.5]"),
-    "swap-of-two": (lambda _: families.SwapOfTwo(), ""),
-    "one-of": (lambda text: families.OneOf(whole(text, "m in one-of=m")), "=m"),
-    "fixed-probability": (
-        lambda text: families.FixedProbability(rational(text, "β in fixed-probability=β")),
-        "=β",
-    ),
-    "uninformed": (lambda _: families.Uninformed(), ""),
-    "at-most-known": (lambda text: _at_most_known(text), "=k:0.1..0.9"),
-    "cliques": (lambda text: families.Cliques(whole(text, "k in cliques=k")), "=k"),
-}
-
-
-def _at_most_known(text: str) -> families.AtMostKnown:
-    known, colon, band = text.partition(":")
-    if not colon:
-        raise InvalidInput("family", "at-most-known=k:0.1..0.9", repr(f"at-most-known={text}"))
-    bounds = number_range(band, "prior range")
-    return families.AtMostKnown(whole(known, "k in at-most-known=k:0.1..0.9"), *bounds)
-
-
-def family(text: str) -> families.Family:
-    """Read a family: `independent`, `independent=0.05..0.5`, `one-of=3`, …"""
-    name, equals, argument = text.strip().partition("=")
-    if name not in _READERS:
-        raise UnknownName("family", name, _READERS)
-    read, shape = _READERS[name]
-    if equals and not shape:
-        raise InvalidInput("family", f"{name} without a parameter", repr(text))
-    if shape.startswith("=") and not argument:
-        raise InvalidInput("family", f"{name}{shape}", repr(text))
-    found = read(argument)
-    assert isinstance(found, families.Family)
-    return found
-
 
 _WITH_PRIOR: dict[str, Callable[[Prior], notions.Notion]] = {
     "bayesian-differential-privacy": notions.BayesianDifferentialPrivacy,
@@ -127,9 +67,9 @@ def notion(
             flag = "-m" if option == "m" else f"--{option}"
             raise InvalidInput(flag, f"left out with --notion {name}", value)
     if full == "positive-membership":
-        return notions.PositiveMembership(family(adversaries or "independent"))
+        return notions.PositiveMembership(read_family(adversaries or "independent"))
     if full == "negative-membership":
-        return notions.NegativeMembership(family(adversaries or "independent"))
+        return notions.NegativeMembership(read_family(adversaries or "independent"))
     if full == "differential-privacy":
         return notions.DifferentialPrivacy(relation, direction)
     if full == "differential-identifiability":

@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from whosin.app.cli.vocabulary_options import with_words
 
 if TYPE_CHECKING:
     from whosin.calibration import Process, Target
     from whosin.families import Family
 
 
+@with_words("target", "adversary")
 def plan(
-    posterior: Annotated[str | None, typer.Option(help="The most sure they may become.")] = None,
-    gamma: Annotated[str | None, typer.Option(help="Or the most a belief may grow, ×γ.")] = None,
-    gain: Annotated[str | None, typer.Option(help="Or the most it may grow, as a sum.")] = None,
-    advantage: Annotated[str | None, typer.Option(help="Or the largest TPR − FPR.")] = None,
-    rho: Annotated[str | None, typer.Option(help="Or the most for one of m candidates.")] = None,
-    m: Annotated[int | None, typer.Option("-m", help="How many candidates, with --rho.")] = None,
-    epsilon: Annotated[str | None, typer.Option(help="Or plain ε.")] = None,
-    hipaa: Annotated[
-        bool, typer.Option("--hipaa", help="Or 1.5%, read out of HIPAA's safe harbour.")
-    ] = False,
-    prior: Annotated[
-        str | None, typer.Option(help="How sure they may be already: 0.05..0.5, or 0.5.")
-    ] = None,
-    size_known: Annotated[
-        bool, typer.Option("--size-known", help="They know how many are in the data.")
-    ] = False,
-    linked: Annotated[
-        int | None, typer.Option(help="Up to so many people come and go together.")
-    ] = None,
-    family: Annotated[
-        str | None, typer.Option(help="Or name the adversaries: at-most-known=10:0.1..0.9, …")
-    ] = None,
-    delta: Annotated[
-        str | None, typer.Option(help="The promise may fail with this probability.")
-    ] = None,
+    target: Mapping[str, Any],
+    adversary: Mapping[str, Any],
     query: Annotated[
         str | None, typer.Option(help="count (default), rows, sum or histogram.")
     ] = None,
@@ -45,9 +26,6 @@ def plan(
     upper: Annotated[str, typer.Option(help="Clamp of a sum, from above.")] = "1",
     rows: Annotated[int, typer.Option(help="The most rows a person has.")] = 1,
     cells: Annotated[int, typer.Option(help="The most cells a person is in.")] = 1,
-    entities: Annotated[
-        int | None, typer.Option(help="How many people there are, at the least.")
-    ] = None,
     noise: Annotated[
         str, typer.Option(help="With --steps: gaussian, laplace or discrete-gaussian.")
     ] = "gaussian",
@@ -66,35 +44,36 @@ def plan(
     With --sample-rate and --steps it plans the noise multiplier of DP-SGD; with --chain the noise
     of a query over rows that depend on each other.
     """
-    from whosin.app.cli import adversary
     from whosin.app.cli.output import print_json, warn
-    from whosin.calibration import PlannedQuery, calibrate
+    from whosin.calibration import PlannedQuery, read_adversary, read_plan, read_target
     from whosin.errors import InvalidInput
     from whosin.exact import rational
+    from whosin.families import AtMostKnown
     from whosin.report import charts, text
-    from whosin.report.card import curves
+    from whosin.report.card import band, curves
 
     if save is not None:
         charts.check_path(save)
-    target = adversary.target(posterior, gamma, gain, advantage, rho, m, epsilon, hipaa)
-    adversaries = adversary.family(target, prior, size_known, linked, family)
+    wanted = read_target(target)
+    family = read_adversary(adversary, wanted)
+    people = adversary.get("people")
     if chain is not None:
-        unused = {"--delta": delta, "--entities": entities, "--steps": steps}
+        unused = {"--delta": target.get("delta"), "--people": people, "--steps": steps}
         for option, value in (unused | {"--sample-rate": sample_rate}).items():
             if value is not None:
                 raise InvalidInput(option, "left out with --chain", value)
-        _plan_chain(target, adversaries, chain, query, save, json=json)
+        _plan_chain(wanted, family, chain, query, save, json=json)
         return
     asked = PlannedQuery(
         query or "count", rational(lower, "--lower"), rational(upper, "--upper"), rows, cells
     )
-    failing = rational(delta, "--delta") if delta is not None else rational(0)
-    if entities is not None and entities < 1:
-        raise InvalidInput("--entities", "at least 1", entities)
-    if entities is not None and failing * entities > 1:
+    failing = rational(target.get("delta", 0), "--delta")
+    if people is not None and people < 1:
+        raise InvalidInput("--people", "at least 1", people)
+    if people is not None and failing * people > 1:
         warn(
-            f"a failure probability of {float(failing):g} is more than 1/n for {entities} people: "
-            "with so large a δ someone may well be exposed"
+            f"a failure probability of {float(failing):g} is more than 1/n for {people} people: "
+            "with a δ of that size someone may well be exposed"
         )
     if noise != "gaussian" and sample_rate is None and steps is None:
         raise InvalidInput("--noise", "given with --steps or --sample-rate", noise)
@@ -102,17 +81,18 @@ def plan(
         if save is not None:
             raise InvalidInput("--save", "left out with --steps and --sample-rate", save.name)
         process = _process(noise, sample_rate, steps)
-        _plan_process(target, process, adversaries, float(failing), json=json)
+        _plan_process(wanted, process, family, float(failing), json=json)
         return
-    made = calibrate(target, adversaries, float(failing), asked, entities)
+    if not isinstance(family, AtMostKnown) or not failing:
+        adversary = {word: value for word, value in adversary.items() if word != "people"}
+    made = read_plan(adversary, target, asked)
     if json:
         print_json(made.to_dict())
     else:
         text.print_plan(made)
     if save is not None:
-        band = tuple(float(end) for end in getattr(made.family, "bounds", (0, 1)))
         title = f"Whoever is looking {made.target.words()}"
-        charts.save(charts.belief_chart(curves(made), (band[0], band[1]), title), save)
+        charts.save(charts.belief_chart(curves(made), band(made), title), save)
 
 
 def _process(noise: str, sample_rate: str | None, steps: int | None) -> Process:

@@ -8,8 +8,9 @@ from typing import Any
 from whosin.errors import InvalidInput
 
 
-def refuse_repeated(command: Any, arguments: Sequence[str]) -> None:
-    """Refuse an option of the command (or of the subcommand named) that is given more than once."""
+def refuse_repeated(command: Any, arguments: Sequence[str]) -> dict[str, str]:
+    """Refuse an option of the command (or of the subcommand named) that is given more than once;
+    otherwise its options by their names."""
     words = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
     while words and hasattr(command, "commands"):
         word = words.pop(0)
@@ -21,3 +22,4 @@ def refuse_repeated(command: Any, arguments: Sequence[str]) -> None:
         given = [word for word in words if word.partition("=")[0] in names]
         if len(given) > 1:
             raise InvalidInput(names[0], "given once", f"{len(given)} times")
+    return {option.opts[0].lstrip("-"): option.opts[0] for option in getattr(command, "params", ())}

@@ -6,10 +6,7 @@ Contract: `{"error": {"field": …, "message": …}}` and a fitting status. Mess
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -43,17 +40,6 @@ class Refused(Exception):
         self.status, self.field = status, field
 
 
-@contextmanager
-def at(place: str) -> Iterator[None]:
-    """Say which field of the request an error in this block belongs to."""
-    try:
-        yield
-    except errors.WhosinError as error:
-        if not hasattr(error, "place"):
-            error.__dict__["place"] = place
-        raise
-
-
 def body(field: str | None, message: str) -> dict[str, Any]:
     """The one shape of all refusals."""
     return {"error": {"field": field, "message": message}}
@@ -69,8 +55,8 @@ def install(app: FastAPI) -> None:
             log(f"internal error: {unexpected}")
             return JSONResponse(body(None, INTERNAL), 500)
         status = next((code for kind, code in STATUS if isinstance(error, kind)), 422)
-        field = getattr(error, "place", None) or getattr(error, "field", None)
-        return JSONResponse(body(field, _sentence(str(error))), status)
+        field = error.path.replace("[", ".").replace("]", "") or getattr(error, "field", None)
+        return JSONResponse(body(field, error.message), status)  # shown beside the field
 
     @app.exception_handler(Refused)
     def _refused(request: Request, error: Refused) -> JSONResponse:
@@ -93,8 +79,3 @@ def log_unexpected(error: Exception) -> None:
 def log(what: str) -> None:
     """A line on standard error."""
     print(f"whosin: {what}", file=sys.stderr)
-
-
-def _sentence(text: str) -> str:
-    """A message without the option names of the command line."""
-    return re.sub(r"--(\w)", r"\1", text)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from whosin import vocabulary
+from whosin.vocabulary import Word
 
 Text = Annotated[str, Field(max_length=100)]
 Spelled = Annotated[
@@ -24,35 +28,31 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
 
 
-class AdversaryBody(Body):
-    """Who may be looking."""
-
-    prior: Text | float | None = Field(
-        default=None, description='How sure they may be already: "0.05..0.5"'
-    )
-    size_known: bool = Field(
-        default=False, alias="size-known", description="They know how many are in the data"
-    )
-    linked: Many | None = Field(
-        default=None, description="The most people who come and go together"
-    )
-    known: Many | None = Field(default=None, description="The most people whom they know")
-    people: Many | None = Field(
-        default=None, description="How many could be in, at the least: with known and a δ"
-    )
-    uninformed: bool = Field(default=False, description="They know nothing at all")
+TAKES: dict[str, Any] = {
+    "number": Spelled,
+    "whole": Many,
+    "range": Text | float,
+    "flag": bool,
+    "text": Text,
+}
 
 
-class TargetBody(Body):
-    """How sure they may become: exactly one of the first five, and δ if it may fail."""
+def _section(name: str, words: Mapping[str, Word], about: str) -> type[Body]:
+    """A body with the words of one section of a scenario."""
+    keys: dict[str, Any] = {
+        word.name.replace("-", "_"): (
+            TAKES[word.takes] | None,
+            Field(default=None, alias=word.name, description=word.help),
+        )
+        for word in words.values()
+    }
+    return create_model(name, __base__=Body, __doc__=about, **keys)
 
-    posterior: Spelled | None = None
-    gamma: Spelled | None = None
-    gain: Spelled | None = None
-    epsilon: Spelled | None = None
-    rho: Spelled | None = None
-    candidates: Many | None = None
-    delta: Spelled | None = None
+
+AdversaryBody = _section("AdversaryBody", vocabulary.ADVERSARY, "Who may be looking.")
+TargetBody = _section(
+    "TargetBody", vocabulary.TARGET, "How sure they may become: one target, and δ if it may fail."
+)
 
 
 class SourceBody(Body):
@@ -76,8 +76,8 @@ class ScenarioBody(Body):
     """A scenario, as in a scenario file."""
 
     title: Short = "Release"
-    adversary: AdversaryBody = AdversaryBody()
-    target: TargetBody
+    adversary: AdversaryBody = AdversaryBody()  # type: ignore[valid-type]
+    target: TargetBody  # type: ignore[valid-type]
     table: SourceBody
     domains: dict[Short, Any] = Field(
         default={}, max_length=500, description="By column: a list of values, or {lower, upper}"
@@ -100,8 +100,8 @@ class LookBody(Body):
 class PlanBody(Body):
     """An adversary and a target."""
 
-    adversary: AdversaryBody = AdversaryBody()
-    target: TargetBody
+    adversary: AdversaryBody = AdversaryBody()  # type: ignore[valid-type]
+    target: TargetBody  # type: ignore[valid-type]
 
 
 class ReleaseBody(Body):

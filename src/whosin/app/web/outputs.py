@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from whosin.app.web.failures import Refused, at
+from whosin.app.web.failures import Refused
 from whosin.app.web.folder import NAME
 from whosin.app.web.models import ScenarioBody
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, at
 from whosin.release import Answer
 
 ENDING = ".parquet"
@@ -61,7 +61,7 @@ def reserved(folder: Path, body: ScenarioBody) -> Iterator[None]:
 def _wanted(folder: Path, body: ScenarioBody) -> Iterator[tuple[int, Path]]:
     for place, query in enumerate(body.queries):
         if query.get("kind") == "synthetic":
-            with at(f"queries.{place}.path"):
+            with at(f"queries[{place}].path"):
                 yield place, folder / plain_name(query.get("path"))
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from whosin.calibration import Plan, Target
+from whosin.errors import InvalidInput
 from whosin.families import Family
 from whosin.release import QUERIES
 
@@ -30,7 +31,11 @@ def _given(value: Any) -> Any:
     """The same without what is left out, which TOML has no word for."""
     if isinstance(value, Mapping):
         return {key: _given(each) for key, each in value.items() if each is not None}
-    return [_given(each) for each in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        if None in value:
+            raise InvalidInput("a list", "without null, for which TOML has no word", None)
+        return [_given(each) for each in value]
+    return value
 
 
 def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str:

@@ -6,7 +6,6 @@ the file, so that nobody gets a second budget by another name. Errors say which 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,21 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from whosin.app.web import folder, outputs
-from whosin.app.web.failures import Refused, at
+from whosin.app.web.failures import Refused
 from whosin.app.web.models import ScenarioBody, data
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, has_ledger
-from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, WhosinError
+from whosin.calibration import Plan, read_plan
+from whosin.errors import BudgetRefused, InvalidInput, at
 from whosin.extras import needs
 from whosin.ledger import Ledger, Standing, refusal
 from whosin.ledger.budget import Budget
 from whosin.release import QUERIES, Offer, Release, Session, Table
 from whosin.release.domains import read_domain
 from whosin.release.pricing import Share
-from whosin.release.queries import Query, read_query
+from whosin.release.queries import Query, Synthetic, read_query
 from whosin.release.registration import binding_of
-from whosin.release.scenario import Scenario, read_plan, read_scenario
+from whosin.release.scenario import Scenario, read_scenario
 from whosin.release.session import unnamed
 from whosin.release.table import dataset_name
 
@@ -38,22 +37,6 @@ MOST_VALUES, MOST_CELLS, MOST_CANDIDATES = 2_000, 20_000, 5_000
 """What a page takes: values of a column, cells of an answer, candidates of a maximum."""
 MOST_WHERE = 4_000
 """Letters of all conditions: an engine takes long to plan lists of thousands of numbers."""
-BELIEFS = ("prior", "low", "high", "low and high")
-ABOUT_COLUMN = re.compile(r"(?:key of the )?(?:column|domain of|values of|edges of) (.+)")
-QUERY_FIELDS = (
-    "name",
-    "column",
-    "by",
-    "where",
-    "weight",
-    "magnitude",
-    "rows",
-    "groups",
-    "k",
-    "path",
-)
-
-
 MOST_PEOPLE = 5_000
 """Whose doubts a page works out while someone waits."""
 
@@ -61,32 +44,13 @@ MOST_PEOPLE = 5_000
 def plan_of(
     adversary: Mapping[str, Any], target: Mapping[str, Any], query: str | None = None
 ) -> Plan:
-    """A plan, whose errors name the field that a person filled in."""
-    try:
-        people = adversary.get("people")
-        if isinstance(people, int) and people > MOST_PEOPLE:
-            accepted = f"at most {MOST_PEOPLE:,} here; `whosin release` takes more"
+    """A plan that a page works out while someone waits."""
+    people = adversary.get("people")
+    if isinstance(people, int) and people > MOST_PEOPLE:
+        accepted = f"at most {MOST_PEOPLE:,} here; `whosin release` takes more"
+        with at("adversary.people"):
             raise InvalidInput("people", accepted, f"{people:,}")
-        return read_plan(adversary, target, query)
-    except WhosinError as error:
-        field = str(getattr(error, "field", ""))
-        chosen = next((key for key in target if key not in ("delta", "candidates")), "posterior")
-        if field in BELIEFS:
-            place = "adversary.prior"
-        elif field in ("linked", "k", "known"):
-            place = "adversary.known" if "known" in adversary else "adversary.linked"
-        elif field in ("people", "entities"):
-            place = "adversary.people"
-        elif field in ("delta", "candidates"):
-            place = f"target.{field}"
-        elif field in ("uninformed", "size-known"):
-            place = f"adversary.{field}"
-        elif field == "m":
-            place = "target.candidates"
-        else:
-            place = f"target.{chosen}"
-        error.__dict__["place"] = place
-        raise
+    return read_plan(adversary, target, query)
 
 
 def full_data(settings: Settings, body: ScenarioBody) -> dict[str, Any]:
@@ -113,15 +77,16 @@ def opened(
     plan_of(given.get("adversary", {}), given["target"])
     letters = 0
     for place, query in enumerate(given["queries"]):
-        with at(f"queries.{place}"), _query_field(place):
+        with at(f"queries[{place}]"):
             where = query.get("where")
             letters += len(where) if isinstance(where, str) else 0
             if letters > MOST_WHERE:
                 accepted = f"at most {MOST_WHERE:,} letters here, in all queries together"
-                raise InvalidInput("where", accepted, f"{letters:,}")
-            read_query(query, QUERIES)
-            if query["kind"] == "synthetic":
-                outputs.plain_name(query["path"])
+                with at("where"):
+                    raise InvalidInput("where", accepted, f"{letters:,}")
+            if isinstance(read_query(query, QUERIES), Synthetic):
+                with at("path"):
+                    outputs.plain_name(query["path"])
     given["table"]["memory"] = f"{settings.scan_memory // 2}B"  # beyond it the engine spills
     scenario = read_scenario(given, settings.folder)
     table = _open_table(scenario)
@@ -137,18 +102,7 @@ def _open_table(scenario: Scenario) -> Table:
             size = len(read_domain(column, domain).labels)
             if size > MOST_VALUES:
                 raise InvalidInput("domain", f"of at most {MOST_VALUES:,} values here", f"{size:,}")
-    try:
-        return scenario.open_table()
-    except WhosinError as error:
-        field = str(getattr(error, "field", ""))
-        about = ABOUT_COLUMN.fullmatch(field)
-        if about is not None:
-            place = f"domains.{about[1]}"
-        else:
-            named = {"entity": "table.entity", "rows": "table.rows", "groups": "table.groups"}
-            place = named.get(field, "domains" if field == "column" else "table.source")
-        error.__dict__["place"] = place
-        raise
+    return scenario.open_table()
 
 
 def offers_for(scenario: Scenario, table: Table) -> list[Offer]:
@@ -156,7 +110,7 @@ def offers_for(scenario: Scenario, table: Table) -> list[Offer]:
     from whosin.release.batch_price import price
 
     for place, query in enumerate(scenario.queries):
-        with at(f"queries.{place}"), _query_field(place):
+        with at(f"queries[{place}]"), query.at_own_key():
             _probe(query, table, scenario.plan)
     return price(table, scenario.plan, scenario.queries, **scenario.budget)
 
@@ -173,19 +127,6 @@ def _probe(query: Query, table: Table, plan: Plan) -> None:
     if isinstance(universe, list | tuple) and len(universe) > MOST_CANDIDATES:
         raise InvalidInput("universe", f"at most {MOST_CANDIDATES:,} candidates here", "more")
     query.offer(table, Share(plan, Fraction(1, 1000), delta=Fraction(plan.dp_delta) / 8))
-
-
-@contextmanager
-def _query_field(place: int) -> Iterator[None]:
-    """Name the field of a query, where the error knows it."""
-    try:
-        yield
-    except WhosinError as error:
-        words = str(getattr(error, "field", "")).split(" ")
-        field = words[-1] if "in" in words else words[0]  # "column in where", "column age"
-        if field in QUERY_FIELDS and not hasattr(error, "place"):
-            error.__dict__["place"] = f"queries.{place}.{field}"
-        raise
 
 
 def standing_of(settings: Settings, dataset: str) -> Standing | None:

@@ -8,11 +8,12 @@ shape the domains fix. Between the two stands the ledger's debit.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import InvalidInput, UnknownName, WhosinError
 from whosin.exact import rational
 from whosin.ledger.charge import COUNTED, Charge, promise_of
 from whosin.release.engines.base import Progress
@@ -86,6 +87,18 @@ class Query(ABC):
         """
         return None
 
+    @classmethod
+    @contextmanager
+    def at_own_key(cls) -> Iterator[None]:
+        """Errors in this block that are about a key of the query say so in their path."""
+        try:
+            yield
+        except WhosinError as error:
+            field = str(getattr(error, "field", ""))
+            if not error.path and field in {each.name for each in fields(cls)}:
+                error.path = field
+            raise
+
     @property
     def title(self) -> str:
         """What to call the answer."""
@@ -124,7 +137,8 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
     missing = [name for name, each in known.items() if each.default is MISSING and name not in data]
     if missing:
         raise InvalidInput(f"{kind} query", f"given with {', '.join(missing)}", "nothing")
-    return kinds[kind](**{key: value for key, value in data.items() if key != "kind"})
+    with kinds[kind].at_own_key():
+        return kinds[kind](**{key: value for key, value in data.items() if key != "kind"})
 
 
 def _json(value: Any) -> Any:

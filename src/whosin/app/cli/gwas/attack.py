@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from whosin.app.cli.gwas.shared import (
-    EpsilonOption,
-    GammaOption,
-    Json,
-    Phenotypes,
-    PosteriorOption,
-    Prior,
-    Relation,
-    StudyPath,
-)
+from whosin.app.cli.gwas.shared import WITHOUT, Json, Phenotypes, Relation, StudyPath
+from whosin.app.cli.vocabulary_options import with_words
 
 
+@with_words("target", "adversary", without=WITHOUT)
 def attack(
     study: StudyPath,
+    target: Mapping[str, Any],
+    adversary: Mapping[str, Any],
     snps: Annotated[
         str | None, typer.Option(help="Numbers of SNPs: 10,100,1000; by default up to all.")
     ] = None,
-    gamma: GammaOption = None,
-    posterior: PosteriorOption = None,
-    epsilon: EpsilonOption = None,
-    prior: Prior = None,
     relation: Relation = "label-swap",
     rate: Annotated[str, typer.Option(help="The false-positive rate of the tests.")] = "0.01",
     phenotypes: Phenotypes = None,
@@ -51,9 +43,9 @@ def attack(
     if save is not None:
         charts.check_path(save)
     check_relation(relation)
-    if gamma is None and posterior is None and epsilon is None:
-        gamma, prior = "2", prior or "0.5"
-    plan = plan_of(gamma, posterior, epsilon, prior)
+    if not target:
+        target, adversary = {"gamma": "2"}, {"prior": "0.5", **adversary}
+    plan = plan_of(target, adversary)
     crowd = Crowd.of(study, phenotypes, seed)
     sizes = numbers(snps, "--snps") if snps is not None else _sizes(crowd.bed.snps)
     false = float(rational(rate, "--rate"))

@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.gwas.shared import (
-    EpsilonOption,
-    GammaOption,
-    Json,
-    Phenotypes,
-    PosteriorOption,
-    Prior,
-    Relation,
-    StudyPath,
-)
+from whosin.app.cli.gwas.shared import WITHOUT, Json, Phenotypes, Relation, StudyPath
+from whosin.app.cli.vocabulary_options import with_words
 
 if TYPE_CHECKING:
     from whosin.gwas.offer import StudyOffer
     from whosin.gwas.release import StudyRelease
 
 
+@with_words("target", "adversary", without=WITHOUT)
 def release(
     study: StudyPath,
     relation: Relation,
+    target: Mapping[str, Any],
+    adversary: Mapping[str, Any],
     top: Annotated[int | None, typer.Option(help="How many SNPs to choose.")] = None,
     snps: Annotated[
         str | None, typer.Option(help="Or their names, rs12,rs34, not taken from the data.")
     ] = None,
-    gamma: GammaOption = None,
-    posterior: PosteriorOption = None,
-    epsilon: EpsilonOption = None,
-    prior: Prior = None,
     score: Annotated[
         str, typer.Option(help="Choose by distance (from significance) or by chi2.")
     ] = "distance",
@@ -81,7 +73,7 @@ def release(
 
     files = save or []
     _check_files(files)
-    plan = plan_of(gamma, posterior, epsilon, prior)
+    plan = plan_of(target, adversary)
     named = tuple(part.strip() for part in (snps or "").split(",") if part.strip())
     if (top is None) == (not named):
         accepted = "asked for by --top or by --snps, one of the two"

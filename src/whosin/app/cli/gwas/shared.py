@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,30 +22,29 @@ Relation = Annotated[
     str,
     typer.Option(help="label-swap (hides who is a case) or genotype (hides anyone's genotype)."),
 ]
-GammaOption = Annotated[str | None, typer.Option(help="The most a belief may grow, ×γ.")]
-PosteriorOption = Annotated[str | None, typer.Option(help="Or the most sure they may become.")]
-EpsilonOption = Annotated[str | None, typer.Option(help="Or plain ε.")]
-Prior = Annotated[str | None, typer.Option(help="How sure they may be already: 0.5, or 0.05..0.5.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
-def plan_of(
-    gamma: str | None, posterior: str | None, epsilon: str | None, prior: str | None
-) -> Plan:
-    """The plan: everyone knows how many cases there are."""
-    from whosin.app.cli import adversary
-    from whosin.calibration import calibrate
+WITHOUT = ("size-known", "linked", "known", "uninformed", "family", "people", "delta")
+"""Words that a study leaves no choice about: everyone knows how many cases there are."""
 
-    given = {"gamma": gamma, "posterior": posterior, "epsilon": epsilon}
-    target = adversary.target(**given, among=tuple(given))  # type: ignore[arg-type]
-    return calibrate(target, adversary.family(target, prior, size_known=True))
+
+def plan_of(target: Mapping[str, Any], adversary: Mapping[str, Any]) -> Plan:
+    """The plan: everyone knows how many cases there are."""
+    from whosin.calibration import read_plan
+
+    return read_plan({**adversary, "size-known": True}, target)
 
 
 def numbers(text: str, field: str) -> list[int]:
     """Whole numbers with commas between them."""
-    from whosin.app.cli.parsing import whole
+    from whosin.validation import spelled_whole
 
-    return [whole(part.strip().replace("_", ""), field) for part in text.split(",") if part.strip()]
+    return [
+        spelled_whole(part.strip().replace("_", ""), field)
+        for part in text.split(",")
+        if part.strip()
+    ]
 
 
 @contextmanager

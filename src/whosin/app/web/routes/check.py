@@ -53,7 +53,7 @@ def looked(settings: Settings, body: LookBody) -> Look:
     """The task."""
     # A scenario on the table; any target and any question will do.
     asked = ScenarioBody(
-        target=TargetBody(epsilon=1.0),
+        target=TargetBody.model_validate({"epsilon": 1.0}),
         table=body.table,
         domains=body.domains,
         queries=[{"kind": "count"}],

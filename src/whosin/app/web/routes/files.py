@@ -10,10 +10,10 @@ from pydantic import BaseModel
 
 from whosin.app.web import folder, work
 from whosin.app.web.bodies import BoundedRoute
-from whosin.app.web.failures import Refused, at
+from whosin.app.web.failures import Refused
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, visitor_of
-from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, at
 from whosin.extras import needs
 from whosin.release import DuckDB
 

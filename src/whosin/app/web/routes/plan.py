@@ -13,7 +13,6 @@ from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.models import PlanBody, data
 from whosin.app.web.scenarios import plan_of
 from whosin.calibration import Plan
-from whosin.calibration.adversary import against
 from whosin.references import THEOREMS
 from whosin.report import card
 
@@ -52,13 +51,12 @@ def planned(body: PlanBody) -> PlanView:
 
 def view(plan: Plan) -> PlanView:
     """A plan for the page."""
-    looking = against(plan.target, plan.family)
     steps = [x / (POINTS - 1) for x in range(POINTS)]
     return PlanView(
         plan=plain(plan.to_dict()),
         card=sections(card.card(plan)),
         theorems=[str(THEOREMS[number]) for number in plan.theorems],
-        band=[float(looking.low), float(looking.high)],
+        band=list(card.band(plan)),
         curves=[
             {"name": name, "points": [[x, round(posterior(x), 6)] for x in steps]}
             for _mark, name, posterior in card.curves(plan)

@@ -14,13 +14,13 @@ from whosin import documents
 from whosin.app.cli.output import plain
 from whosin.app.web import folder, outputs, scenario_files, scenarios, shapes, work
 from whosin.app.web.bodies import BoundedRoute
-from whosin.app.web.failures import Refused, at, log
+from whosin.app.web.failures import Refused, log
 from whosin.app.web.models import ReleaseBody, ScenarioBody, TextBody, data
 from whosin.app.web.routes.files import FileName, settings_of
 from whosin.app.web.routes.plan import CardSection, sections
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, visitor_of
-from whosin.errors import Crashed, InvalidInput, OutOfMemory, ScanFailed, TookTooLong
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, ScanFailed, TookTooLong, at
 from whosin.extras import needs
 from whosin.ledger import units
 from whosin.ledger.charge import Cost

@@ -11,10 +11,9 @@ from pydantic import BaseModel
 from whosin.app.cli.output import plain
 from whosin.app.web import work
 from whosin.app.web.bodies import BoundedRoute
-from whosin.app.web.failures import at
 from whosin.app.web.models import TradeoffBody
 from whosin.distortion import NOTIONS, curves
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, at
 from whosin.priors import Independent, Prior, Uniform
 from whosin.spaces import Records
 
@@ -41,8 +40,7 @@ def trade_off(request: Request, body: TradeoffBody) -> CurveList:
 
 def traded_off(body: TradeoffBody) -> CurveList:
     """The task."""
-    with at("rows"):
-        _check_size(body.rows, body.values)
+    _check_size(body.rows, body.values)
     with at("prior"):
         space = Records(body.rows, body.values)
         found = curves(space, _prior(body), NOTIONS, POINTS)

@@ -11,10 +11,10 @@ from whosin.app.cli import parsing
 from whosin.app.cli.output import plain
 from whosin.app.web import work
 from whosin.app.web.bodies import BoundedRoute
-from whosin.app.web.failures import at
 from whosin.app.web.models import VerifyBody
+from whosin.beliefs import percent
 from whosin.documents import check_object, parse_json
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, at
 from whosin.exact import rational
 from whosin.families import AtMostKnown
 from whosin.mechanisms import Channel
@@ -22,7 +22,7 @@ from whosin.notions import Notion
 from whosin.references import THEOREMS
 from whosin.report import text
 from whosin.report.data import level_data
-from whosin.report.numbers import percent, short
+from whosin.report.numbers import short
 
 router = APIRouter(tags=["verify"], route_class=BoundedRoute)
 MOST_ENTRIES = 1 << 14

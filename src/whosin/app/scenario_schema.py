@@ -1,0 +1,74 @@
+"""The JSON Schema of scenario files, for editors: `python -m whosin.app.scenario_schema`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from inspect import getdoc
+from typing import Any
+
+from whosin import vocabulary
+from whosin.release.queries import QUERIES, Query
+from whosin.vocabulary import Word
+
+TYPES: dict[str, Any] = {
+    "number": {"type": ["number", "string"]},
+    "whole": {"type": "integer"},
+    "range": {"type": ["number", "string", "array"]},
+    "text": {"type": "string"},
+    "flag": {"type": "boolean"},
+}
+DOMAIN = {
+    "description": "The values of a column, or the range of its numbers; public knowledge.",
+    "type": ["array", "object"],
+}
+
+
+def schema() -> dict[str, Any]:
+    """The whole schema, from the words and the kinds of queries."""
+    sections = {name: _section(words) for name, words in vocabulary.SCENARIO.items()}
+    sections["table"]["required"] = ["source", "entity"]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A whosin scenario",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["target", "table", "queries"],
+        "properties": {
+            "title": {"type": "string"},
+            **sections,
+            "domains": {"type": "object", "additionalProperties": DOMAIN},
+            "queries": {
+                "type": "array",
+                "minItems": 1,
+                "items": {"oneOf": [_query(kind) for kind in QUERIES.values()]},
+            },
+        },
+    }
+
+
+def text() -> str:
+    """The file."""
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _section(words: Mapping[str, Word]) -> dict[str, Any]:
+    keys = {word.name: {**TYPES[word.takes], "description": word.help} for word in words.values()}
+    return {"type": "object", "additionalProperties": False, "properties": keys}
+
+
+def _query(kind: type[Query]) -> dict[str, Any]:
+    own = fields(kind)
+    return {
+        "type": "object",
+        "title": kind.kind,
+        "description": (getdoc(kind) or "").partition("\n\n")[0].replace("\n", " "),
+        "additionalProperties": False,
+        "required": ["kind", *(each.name for each in own if each.default is MISSING)],
+        "properties": {"kind": {"const": kind.kind}, **{each.name: {} for each in own}},
+    }
+
+
+if __name__ == "__main__":
+    print(text(), end="")

@@ -1,0 +1,98 @@
+"""The words of a scenario, for who is looking, how sure they may become and which table, as data.
+
+Contract: a word is one thing, whether it is a key of a scenario file, an option of the command or a
+field of the page. Targets and families name the words that choose them; `calibration.reading` reads
+them all. Nothing is imported here, so that the command can offer its options at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word.
+
+    Attributes:
+        name: its spelling in files; on the command line it has two dashes before it.
+        takes: "number", "whole", "range", "text", or "flag" for true and false.
+        help: what it says, in a sentence.
+        short: another spelling of the option, if it has one.
+    """
+
+    name: str
+    takes: str
+    help: str
+    short: str = ""
+
+
+def _words(*listed: Word) -> dict[str, Word]:
+    return {word.name: word for word in listed}
+
+
+TARGET = _words(
+    Word("posterior", "number", "The most sure they may become."),
+    Word("gamma", "number", "Or the most a belief may grow, ×γ."),
+    Word("gain", "number", "Or the most it may grow, as a sum."),
+    Word("advantage", "number", "Or the largest TPR − FPR."),
+    Word("rho", "number", "Or the most for one of the candidates."),
+    Word("candidates", "whole", "How many candidates there are.", "-m"),
+    Word("epsilon", "number", "Or plain ε."),
+    Word("hipaa", "flag", "Or 1.5%, read out of HIPAA's safe harbour."),
+    Word("delta", "number", "The promise may fail with this probability."),
+)
+"""How sure they may become: exactly one target, and δ if the promise may fail."""
+
+ADVERSARY = _words(
+    Word("prior", "range", "How sure they may be already: 0.05..0.5, or 0.5."),
+    Word("size-known", "flag", "They know how many are in the data."),
+    Word("linked", "whole", "The most people who come and go together."),
+    Word("known", "whole", "The most people whom they know to be in or out."),
+    Word("uninformed", "flag", "They know nothing at all."),
+    Word("family", "text", "Or name the adversaries: at-most-known=10:0.1..0.9, …"),
+    Word(
+        "people",
+        "whole",
+        "How many people there are, at the least.",
+        "--entities",
+    ),
+)
+"""Who may be looking."""
+
+TABLE = _words(
+    Word("source", "text", "The file, folder or database::table."),
+    Word("entity", "text", 'The column that says whose row it is; "row" for one row a person.'),
+    Word("rows", "whole", "How many rows of an entity count, at most."),
+    Word("groups", "whole", "How many cells of a group-by an entity may be in."),
+    Word("name", "text", "The dataset's name in the ledger; the file's by default."),
+    Word("engine", "text", "duckdb (by default) or spark."),
+    Word("memory", "text", "What DuckDB may hold, such as 4GB; beyond it, it spills."),
+    Word("spill", "text", "The folder to spill to."),
+    Word("master", "text", "Where Spark runs."),
+    Word("views", "flag", "Whether views of a database may be read."),
+)
+"""The table."""
+
+LEDGER = _words(
+    Word("url", "text", "A file, or postgresql://…"),
+    Word("dataset", "text", "The dataset's name in the ledger."),
+)
+"""Where the budget is kept."""
+
+BUDGET = _words(
+    Word("split", "text", "weights, or relative-error."),
+    Word("noise", "text", "laplace, or gaussian under a delta."),
+    Word("share", "number", "The part of the plan's budget for this batch."),
+)
+"""How a batch divides its budget."""
+
+SCENARIO = {
+    "adversary": ADVERSARY,
+    "target": TARGET,
+    "table": TABLE,
+    "ledger": LEDGER,
+    "budget": BUDGET,
+}
+"""The sections of a scenario that have words of their own; beside them are a title, the domains of
+columns and the queries."""
