@@ -27,8 +27,8 @@ from whosin.gwas.scoring import SCORES
 from whosin.gwas.snps import unnamed
 from whosin.release import Range
 from whosin.release.batch_price import price
+from whosin.release.engines import DuckDB, parquet
 from whosin.release.engines.base import Written
-from whosin.release.queries import writing
 
 SURE = "0.999999"
 
@@ -191,6 +191,8 @@ def test_half_of_the_sensitivity_is_refuted(score, relation, scored_once, monkey
 class Kept:
     """An engine that scans once: where bounding leaves no choice, scans are no matter of chance."""
 
+    write_rows = DuckDB.write_rows
+
     def __init__(self, engine):
         self.engine, self.results = engine, []
 
@@ -328,7 +330,7 @@ def written(monkeypatch):
         rows[:] = [row for batch in batches for row in batch.column(0).to_pylist()]
         return Written(len(rows), "")
 
-    monkeypatch.setattr(writing.parquet, "write_draft", keep)
+    monkeypatch.setattr(parquet, "write_draft", keep)
     return rows
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
+import threading
 from fractions import Fraction
 from itertools import product
 
@@ -361,3 +364,23 @@ def test_whole_numbers_are_uniform():
     assert all(0 <= drawing.below(huge, rng) < huge for _ in range(100))
     places = [drawing.place([1, 1, 4], rng) for _ in range(8000)]
     assert set(places) == {0, 2} and abs(places.count(0) - 2000) < 200
+
+
+def test_ctrl_c_stops_a_program():
+    """The solver is told to stop, and has stopped before Ctrl-C is raised."""
+
+    class Slow:
+        stopped, ended = threading.Event(), False
+
+        def run(self):
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            self.stopped.wait(60)
+            self.ended = True
+
+        def cancelSolve(self):  # noqa: N802
+            self.stopped.set()
+
+    slow = Slow()
+    with pytest.raises(KeyboardInterrupt):
+        program._run(slow, program.SMALL)
+    assert slow.ended

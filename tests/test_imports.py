@@ -20,9 +20,10 @@ MAY_IMPORT = {
     "notebook_display": set(),
     "validation": {"errors"},
     "extras": {"errors"},
+    "interrupts": set(),
     "isolation": {"errors"},
     "documents": {"errors"},
-    "exact": {"errors"},
+    "exact": {"validation", "errors"},
     "beliefs": {"validation", "errors", "exact"},
     "spaces": {"validation", "errors", "exact"},
     "priors": {"validation", "documents", "errors", "exact", "spaces"},
@@ -67,6 +68,7 @@ MAY_IMPORT = {
         "notions",
     },
     "distortion": {
+        "interrupts",
         "validation",
         "errors",
         "exact",
@@ -77,6 +79,7 @@ MAY_IMPORT = {
         "notions",
     },
     "release": {
+        "interrupts",
         "vocabulary",
         "validation",
         "documents",

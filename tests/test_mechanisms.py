@@ -530,7 +530,10 @@ def test_records_rows_are_named_by_their_values():
         (lambda: mechanisms.Geometric("count"), "one of the two; got both or none"),
         (lambda: mechanisms.Geometric("count", 1, HALF), "one of the two; got both or none"),
         (lambda: mechanisms.Geometric("count", alpha=1), "alpha must be strictly between"),
-        (lambda: mechanisms.Geometric("count", alpha=2), "alpha must be between 0 and 1; got 2"),
+        (
+            lambda: mechanisms.Geometric("count", alpha=2),
+            "alpha must be strictly between 0 and 1; got 2",
+        ),
         (
             lambda: mechanisms.Geometric(statistics.Sum(["1/2"]), 1).channel(wi.Subsets(1)),
             "whole numbers for geometric",
@@ -543,7 +546,7 @@ def test_records_rows_are_named_by_their_values():
         (lambda: mechanisms.Exponential([[0]], ["a"], 1, sensitivity=0), "sensitivity must be"),
         (lambda: mechanisms.Exponential([[0]], ["a"], 1).channel(wi.Subsets(1)), "score must be"),
         (lambda: mechanisms.Sampled(mechanisms.KMax(2), 0), "beta must be above 0"),
-        (lambda: mechanisms.Sampled(mechanisms.KMax(2), 1.5), "beta must be between 0 and 1"),
+        (lambda: mechanisms.Sampled(mechanisms.KMax(2), 1.5), "beta must be above 0 and at most 1"),
         (lambda: mechanisms.Mixture([]), "at least one mechanism"),
         (lambda: mechanisms.Mixture([mechanisms.KMax(2)], [HALF, HALF]), "weights must be 1"),
         (lambda: mechanisms.Mixture([mechanisms.KMax(2)], [HALF]), "sum 1; got sum 0.5"),

@@ -15,7 +15,6 @@ import release_oracle as oracle
 import whosin as wi
 from whosin import release
 from whosin.release import Range
-from whosin.release.queries.writing import publish
 
 NAN, INF = float("nan"), math.inf
 X = Range(-2, 3, step="1/10", edges=(-2, 0, "1/2", 3))
@@ -293,7 +292,7 @@ def test_a_synthetic_table_has_a_row_for_each_entity_in_no_telling_order(tmp_pat
     query = release.Synthetic(columns=["ward"], path=str(tmp_path / "o.parquet"))
     offer = query.offer(data, oracle.share(3, relation="replace"))
     (answer,) = query.answer(data, offer)["rows"]
-    assert publish(data, query.path, answer[2])
+    assert data.engine.publish(query.path, answer[2])
     written = pq.read_table(tmp_path / "o.parquet").column("ward").to_pylist()
     assert answer[:2] == ["o.parquet", 3000] and len(written) == 3000
     assert written == sorted(written), "the order of rows would show who is where"

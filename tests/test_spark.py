@@ -45,6 +45,7 @@ from whosin.release import (
     Values,
     Variance,
 )
+from whosin.release.engines.base import Redrawn
 from whosin.release.predicate import condition
 from whosin.release.pricing import Share
 from whosin.release.queries.linear import Linear
@@ -387,11 +388,14 @@ def test_workers_write_the_synthetic_table(spark: Spark, tmp_path: Path) -> None
 def test_a_broken_write_leaves_nothing(spark: Spark, tmp_path: Path) -> None:
     data = spark.open(pa.table({"code": list(range(100))}))
 
-    def change(batch: Any) -> Any:
+    def draw(codes: Any) -> Any:
         raise ValueError("private")
 
+    def batch(codes: Any) -> Any:
+        return pa.RecordBatch.from_arrays([pa.array(codes)], names=["code"])
+
     with pytest.raises(Exception, match="private"):
-        spark.write(data, change, pa.schema([("code", pa.int64())]), str(tmp_path / "x.parquet"))
+        spark.write_rows(Redrawn(data, 100, draw, batch), str(tmp_path / "x.parquet"))
     assert not list(tmp_path.iterdir())
 
 

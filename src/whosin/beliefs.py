@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from whosin.errors import InvalidInput
 from whosin.exact import Number
-from whosin.validation import of_numbers
+from whosin.validation import of_numbers, within
 
 CLOSE = Fraction(1, 10**6)
 
@@ -45,10 +45,8 @@ def gamma(ratio: Number, prior: Number) -> Number:
 @of_numbers
 def largest_ratio(prior: Number, gamma: Number) -> Number:
     """F5: the largest r that keeps γ at this prior (Zhao17 Lemma 1), the inverse of `gamma`."""
-    if gamma < 1:
-        raise InvalidInput("gamma", "at least 1", gamma)
-    if not 0 <= prior <= 1:
-        raise InvalidInput("prior", "between 0 and 1", prior)
+    within(gamma, "gamma", "at least 1")
+    within(prior, "prior", "between 0 and 1")
     if gamma == math.inf:
         return math.inf
     gamma = Fraction(gamma) if isinstance(gamma, int) else gamma
@@ -137,8 +135,7 @@ def largest_gain(ratio: float, low: float, high: float) -> tuple[float, float]:
     For r ≥ 1 the gain has one peak, at p* = 1/(1+√r), where it is (√r−1)/(√r+1) = tanh(ε/4) with
     r = e^ε. For r < 1 it is a loss with one trough, so it is largest at an end.
     """
-    if ratio < 0:
-        raise InvalidInput("ratio", "at least 0", ratio)
+    within(ratio, "ratio", "at least 0")
     if ratio < 1:
         return max((float(gain(ratio, end)), float(end)) for end in (low, high))
     if ratio == math.inf:
@@ -164,8 +161,7 @@ def ratio_for_gain(most: Number, low: Number, high: Number) -> Number:
     The unrestricted answer has its peak at p = 1/(1+√r) = (1−most)/2; where that is outside the
     range, the nearer end decides (see `gain_stays`).
     """
-    if not 0 < most < 1:
-        raise InvalidInput("gain", "strictly between 0 and 1", most)
+    within(most, "gain", "strictly between 0 and 1")
     end = min(max((1 - most) / 2, low), high)
     if end in (0, 1) or end + most >= 1:
         return math.inf

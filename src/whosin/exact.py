@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whosin.errors import InvalidInput
+from whosin.validation import RANGES
 
 Array: TypeAlias = npt.NDArray[Any]
 Number: TypeAlias = int | float | Fraction
@@ -74,9 +75,14 @@ def _spelled(text: str, field: str) -> Fraction | str:
 
 def probability(value: object, field: str) -> Fraction:
     """Read a number in [0, 1] exactly."""
+    return ranged(value, field, "between 0 and 1")
+
+
+def ranged(value: object, field: str, accepted: str) -> Fraction:
+    """Read a number exactly, in the range that the words say (`validation.RANGES`)."""
     number = rational(value, field)
-    if not 0 <= number <= 1:
-        raise InvalidInput(field, "between 0 and 1", value)
+    if not RANGES[accepted](number):
+        raise InvalidInput(field, accepted, value)
     return number
 
 

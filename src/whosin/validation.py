@@ -92,6 +92,25 @@ def real(value: object, field: str) -> Any:
     raise InvalidInput(field, "a number", shown(value))
 
 
+RANGES: dict[str, Callable[[Any], bool]] = {
+    "above 0": lambda number: number > 0,
+    "at least 0": lambda number: number >= 0,
+    "at least 1": lambda number: number >= 1,
+    "between 0 and 1": lambda number: 0 <= number <= 1,
+    "strictly between 0 and 1": lambda number: 0 < number < 1,
+    "above 0 and at most 1": lambda number: 0 < number <= 1,
+    "at least 0 and below 1": lambda number: 0 <= number < 1,
+}
+"""Ranges by the words that messages have for them; NaN is in none."""
+
+
+def within(value: Any, field: str, accepted: str) -> Any:
+    """The number, if it is in the range that the words say (`RANGES`)."""
+    if RANGES[accepted](value):
+        return value
+    raise InvalidInput(field, accepted, value)
+
+
 def of_numbers(formula: Callable[Given, Found]) -> Callable[Given, Found]:
     """A formula that takes numbers only: rationals, floats, ∞; others are refused by name."""
     names = tuple(signature(formula).parameters)

@@ -23,7 +23,7 @@ from whosin.audit.ranks import RankTest, ranks
 from whosin.audit.result import AuditBounds, EventCount
 from whosin.audit.terms import read_delta, read_seed
 from whosin.errors import InvalidInput
-from whosin.exact import Array, rational
+from whosin.exact import Array, ranged
 
 FEWEST = 20
 POINTS = 24
@@ -59,9 +59,8 @@ class Scores(AuditBounds):
         Raises:
             InvalidInput: there are too few non-members to be sure of so low a rate.
         """
-        most, error = rational(fpr, "fpr"), exact.read_confidence(self.confidence)[1] / 2
-        if not 0 < most < 1:
-            raise InvalidInput("fpr", "strictly between 0 and 1", fpr)
+        most = ranged(fpr, "fpr", "strictly between 0 and 1")
+        error = exact.read_confidence(self.confidence)[1] / 2
         allowed = _false_positives(len(self.non_members), float(most), error)
         if allowed < 0:
             needed = math.ceil(math.log(error) / math.log1p(-float(most)))

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from whosin import beliefs
 from whosin.audit.events import Event
 from whosin.audit.terms import read_epsilon
-from whosin.errors import InvalidInput
-from whosin.exact import exp_up, rational, round_up
+from whosin.exact import exp_up, probability, rational, round_up
 
 
 @dataclass(frozen=True)
@@ -44,11 +43,11 @@ class AuditBounds:
 
     def gamma_at(self, prior: object) -> float:
         """The γ that is violated at one prior belief (F4)."""
-        return float(beliefs.gamma(self.ratio, _belief(prior)))
+        return float(beliefs.gamma(self.ratio, float(probability(prior, "prior"))))
 
     def posterior(self, prior: object = 0.5) -> float:
         """How sure someone with this prior becomes at least, on seeing the event (F1)."""
-        return float(beliefs.posterior(self.ratio, _belief(prior)))
+        return float(beliefs.posterior(self.ratio, float(probability(prior, "prior"))))
 
     def refutes(self, epsilon: object) -> bool:
         """Whether the claim of ε-DP (with the δ of this audit) is refuted at the confidence."""
@@ -63,13 +62,6 @@ class AuditBounds:
             "confidence": self.confidence,
             "delta": self.delta,
         }
-
-
-def _belief(prior: object) -> float:
-    number = rational(prior, "prior")
-    if not 0 <= number <= 1:
-        raise InvalidInput("prior", "between 0 and 1", prior)
-    return float(number)
 
 
 @dataclass(frozen=True)

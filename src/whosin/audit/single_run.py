@@ -40,7 +40,7 @@ from whosin.audit.guesses import Guesses, guess
 from whosin.audit.result import AuditBounds
 from whosin.audit.terms import read_delta
 from whosin.errors import InvalidInput
-from whosin.exact import Array, rational
+from whosin.exact import Array, ranged
 
 COINS = 0.2
 """The part of the error that pays for the interval of the rate."""
@@ -85,9 +85,7 @@ def one_run(
     """
     (level, error), granted = exact.read_confidence(confidence), read_delta(delta)
     inside, values = _read(included, scores)
-    declared = rational(rate, "rate")
-    if not 0 < declared < 1:
-        raise InvalidInput("rate", "strictly between 0 and 1", rate)
+    declared = ranged(rate, "rate", "strictly between 0 and 1")
     rates = possible_rates(inside, error * COINS)
     if not rates[0] <= declared <= rates[1]:
         heads = int(inside.sum())

@@ -12,7 +12,7 @@ import numpy as np
 
 from whosin.audit.confidence import read_confidence
 from whosin.errors import InvalidInput
-from whosin.exact import rational
+from whosin.exact import ranged
 from whosin.validation import whole
 
 FEWEST = 40
@@ -65,18 +65,12 @@ def read_samples(samples: object) -> int:
 
 def read_delta(delta: object) -> float:
     """A δ in [0, 1)."""
-    number = rational(delta, "delta")
-    if not 0 <= number < 1:
-        raise InvalidInput("delta", "at least 0 and below 1", delta)
-    return float(number)
+    return float(ranged(delta, "delta", "at least 0 and below 1"))
 
 
 def read_epsilon(epsilon: object) -> float:
     """A claimed ε."""
-    claim = rational(epsilon, "epsilon")
-    if claim < 0:
-        raise InvalidInput("epsilon", "at least 0", epsilon)
-    return float(claim)
+    return float(ranged(epsilon, "epsilon", "at least 0"))
 
 
 def read_seed(seed: object) -> np.random.SeedSequence:

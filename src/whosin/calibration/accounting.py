@@ -28,7 +28,7 @@ from whosin.calibration.failure import (
 )
 from whosin.calibration.targets import Advantage, Epsilon, Target
 from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError
-from whosin.exact import Array, rational
+from whosin.exact import Array, ranged, rational
 from whosin.extras import needs
 from whosin.families import Family
 from whosin.validation import of_kind, whole
@@ -56,8 +56,7 @@ class Process:
     def __post_init__(self) -> None:
         if self.noise not in NOISES:
             raise UnknownName("noise", str(self.noise), NOISES)
-        if not 0 < rational(self.sample_rate, "sample rate") <= 1:
-            raise InvalidInput("sample rate", "above 0 and at most 1", self.sample_rate)
+        ranged(self.sample_rate, "sample rate", "above 0 and at most 1")
         object.__setattr__(self, "steps", whole(self.steps, "steps", 1))
 
     @property
@@ -162,9 +161,7 @@ def calibrate_process(
     adversary = against(target, family or default_family(target))
     if adversary.group > 1 or (adversary.relation == "replace" and process.sample_rate != 1):
         raise Unsupported("sampled processes are accounted for add-remove families only")
-    failing = float(rational(delta, "delta"))
-    if not 0 <= failing < 1:
-        raise InvalidInput("delta", "at least 0 and below 1", delta)
+    failing = float(ranged(delta, "delta", "at least 0 and below 1"))
     if isinstance(target, Advantage):
         goal = float(rational(target.advantage))
 

@@ -15,6 +15,7 @@ from whosin.notions.level import Level
 from whosin.notions.sums import NoisySum, noisy_sum
 from whosin.priors import MarkovChain
 from whosin.spaces import Records
+from whosin.validation import within
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,7 @@ def plan(
     More Laplace noise is post-processing of less (the quotient of the characteristic functions is
     one), so the leakage falls with the scale; what is returned was measured.
     """
-    if not epsilon > 0:
-        raise InvalidInput("epsilon", "above 0", epsilon)
+    within(epsilon, "epsilon", "above 0")
     asked = noisy_sum(Laplace(statistic, 1), space)
     assert asked is not None
     plain = _sensitivity(asked) / epsilon

@@ -13,7 +13,7 @@ from whosin.calibration.plan import Fallback, Noise, Plan
 from whosin.calibration.queries import PlannedQuery
 from whosin.calibration.targets import Advantage, Epsilon, Target
 from whosin.errors import InvalidInput, WhosinError
-from whosin.exact import Number, exp_up, log_down, rational, round_up
+from whosin.exact import Number, exp_up, log_down, ranged, rational, round_up
 from whosin.families import Adversary, AtMostKnown, Family
 from whosin.validation import of_kind, whole
 
@@ -55,9 +55,7 @@ def calibrate(
         )
     if family is None:
         family = default_family(target)
-    failing = rational(delta, "delta")
-    if not 0 <= failing < 1:
-        raise InvalidInput("delta", "at least 0 and below 1", delta)
+    failing = ranged(delta, "delta", "at least 0 and below 1")
     if failing and isinstance(target, Advantage):
         # r ≤ g but for a probability δ does not bound TPR − FPR, an average over all outputs.
         raise InvalidInput("delta", "0 for an advantage, which never fails", delta)

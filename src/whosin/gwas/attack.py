@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array, rational
+from whosin.exact import Array, ranged
 from whosin.gwas.bed import MISSING, Bed, beside, open_bed
 from whosin.gwas.derived import laplace_variance
 from whosin.gwas.people import read_groups
@@ -129,12 +129,9 @@ def attack(
         seed: for the choice of SNPs and the noise.
     """
     instance(crowd, Crowd, "crowd", "a Crowd, such as Crowd.of(…) makes")
-    spent, tell = float(rational(epsilon, "epsilon")), listener(progress)
-    if spent <= 0:
-        raise InvalidInput("epsilon", "above 0", epsilon)
+    spent, tell = float(ranged(epsilon, "epsilon", "above 0")), listener(progress)
     whole(seed, "seed", 0)
-    if not 0 < float(rational(rate, "false-positive rate")) < 1:
-        raise InvalidInput("false-positive rate", "between 0 and 1", rate)
+    ranged(rate, "false-positive rate", "strictly between 0 and 1")
     if len(crowd.outsiders) * rate < 1:
         most = f"at least {2 * int(np.ceil(1 / rate))} for a false-positive rate of {rate:g}"
         raise InvalidInput("controls", most, crowd.controls)

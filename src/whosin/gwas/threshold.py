@@ -16,14 +16,12 @@ from fractions import Fraction
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array, rational
+from whosin.exact import Array, ranged
 
 
 def read_threshold(threshold: object, people: Array) -> Fraction:
     """A threshold that some table of each size reaches: 0 < c ≤ 2N."""
-    value = rational(threshold, "threshold")
-    if value <= 0:
-        raise InvalidInput("threshold", "above 0", threshold)
+    value = ranged(threshold, "threshold", "above 0")
     if len(people) and value > 2 * int(people.min()):
         most = f"at most 2N = {2 * int(people.min())}, the largest χ² of so many people"
         raise InvalidInput("threshold", most, threshold)

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from whosin.calibration import Plan
-from whosin.errors import InvalidInput
-from whosin.exact import rational
+from whosin.exact import ranged
 from whosin.ledger import composition, units
 from whosin.ledger.charge import Cost
 
@@ -38,9 +37,7 @@ class Budget:
 
     def part(self, share: object) -> Budget:
         """A share of it, rounded down."""
-        part = rational(share, "share")
-        if not 0 < part <= 1:
-            raise InvalidInput("share", "above 0 and at most 1", share)
+        part = ranged(share, "share", "above 0 and at most 1")
         epsilon, rho, delta = (int(part * each) for each in (self.epsilon, self.rho, self.delta))
         return replace(self, epsilon=epsilon, rho=rho, delta=delta)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import rational
+from whosin.exact import ranged, rational
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.noise import positive
@@ -37,8 +37,7 @@ class Exponential(Mechanism):
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        if rational(self.epsilon, "epsilon") < 0:
-            raise InvalidInput("epsilon", "at least 0", self.epsilon)
+        ranged(self.epsilon, "epsilon", "at least 0")
         positive(self.sensitivity, "sensitivity")
         if not listed(self.outputs, "outputs", "a list of candidates"):
             raise InvalidInput("outputs", "at least one candidate", "none")

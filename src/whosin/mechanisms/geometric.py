@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from whosin.errors import InvalidInput
-from whosin.exact import probability
+from whosin.exact import probability, ranged
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.entries import Rationals
@@ -45,8 +45,8 @@ class Geometric(Mechanism):
             raise InvalidInput("scale or alpha", "given, one of the two", "both or none")
         if self.scale is not None:
             positive(self.scale, "scale")
-        elif not 0 < probability(self.alpha, "alpha") < 1:
-            raise InvalidInput("alpha", "strictly between 0 and 1", self.alpha)
+        else:
+            ranged(self.alpha, "alpha", "strictly between 0 and 1")
 
     def channel(self, space: Space | None = None) -> Channel:
         space, statistic = need_space(space, "Geometric"), as_statistic(self.statistic)

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import flint_array, probability, rational
+from whosin.exact import flint_array, probability, ranged, rational
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
 from whosin.spaces import Space, Subsets
@@ -38,8 +38,8 @@ class RandomizedResponse(Mechanism):
             raise InvalidInput("epsilon or keep", "given, one of the two", "both or none")
         if self.keep is not None:
             probability(self.keep, "keep")
-        elif rational(self.epsilon, "epsilon") < 0:
-            raise InvalidInput("epsilon", "at least 0", self.epsilon)
+        else:
+            ranged(self.epsilon, "epsilon", "at least 0")
 
     def _keep(self, values: int) -> float | Fraction:
         if self.keep is not None:

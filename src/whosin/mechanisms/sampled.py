@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import Array, ball_sum, flint_rational, is_exact, probability
+from whosin.errors import Unsupported
+from whosin.exact import Array, ball_sum, flint_rational, is_exact, probability, ranged
 from whosin.mechanisms.base import Mechanism, as_channel
 from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.entries import Balls, Entries, Rationals
@@ -31,8 +31,7 @@ class Sampled(Mechanism):
     beta: object
 
     def __post_init__(self) -> None:
-        if not 0 < probability(self.beta, "beta") <= 1:
-            raise InvalidInput("beta", "above 0 and at most 1", self.beta)
+        ranged(self.beta, "beta", "above 0 and at most 1")
 
     def channel(self, space: Space | None = None) -> Channel:
         before = as_channel(self.mechanism, space)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from whosin.errors import InvalidInput, UnknownName
-from whosin.exact import probability
+from whosin.errors import UnknownName
+from whosin.exact import ranged
 from whosin.mechanisms import Sampled, as_channel
 from whosin.notions.base import Notion
 from whosin.notions.differential_privacy import DifferentialPrivacy
@@ -28,8 +28,7 @@ class SampledDifferentialPrivacy(Notion):
     unit: ClassVar[str] = "ε"
 
     def __post_init__(self) -> None:
-        if not 0 < probability(self.beta, "beta") <= 1:
-            raise InvalidInput("beta", "above 0 and at most 1", self.beta)
+        ranged(self.beta, "beta", "above 0 and at most 1")
         if self.direction not in ("both", "positive", "negative"):
             raise UnknownName("direction", str(self.direction), ("both", "positive", "negative"))
 

@@ -20,7 +20,7 @@ from whosin.spaces.lattice import Lattice
 from whosin.spaces.memory import require_table
 from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
-from whosin.validation import of_kind
+from whosin.validation import of_kind, within
 
 if TYPE_CHECKING:
     from whosin.priors.table import WorldTable
@@ -97,8 +97,7 @@ def scaling(
     now, wanted = prior.belief(space, entity), rational(belief, "belief")
     if not 0 < now < 1:
         raise InvalidInput("entity", "uncertain (0 < Pr[t] < 1)", f"Pr[t] = {now}")
-    if not 0 < wanted < 1:
-        raise InvalidInput("belief", "strictly between 0 and 1", belief)
+    within(wanted, "belief", "strictly between 0 and 1")
     return (1 - wanted) / (1 - now), wanted / now
 
 

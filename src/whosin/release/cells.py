@@ -77,6 +77,18 @@ class Cells:
         """The keys of each cell."""
         return list(product(*(domain.labels for domain in self.domains)))
 
+    def batch(self, codes: Array) -> Any:
+        """Places of cells as a pyarrow RecordBatch of their keys."""
+        import pyarrow as pa
+
+        columns, rest = [], codes
+        for domain in reversed(self.domains):
+            labels = [str(label) for label in domain.labels]
+            places = pa.array((rest % len(labels)).astype(np.int32))
+            columns.append(pa.DictionaryArray.from_arrays(places, pa.array(labels)))
+            rest = rest // len(labels)
+        return pa.RecordBatch.from_arrays(columns[::-1], names=list(self.columns))
+
     def coded(self, rows: Any, /, **columns: Any) -> Any:
         """Rows with some columns of theirs and the key columns: the place of each value among the
         labels of its domain, the last one being "other"."""

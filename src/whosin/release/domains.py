@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from whosin.documents import check_keys
 from whosin.errors import InvalidInput
-from whosin.exact import rational
+from whosin.exact import ranged, rational
 
 OTHER = "other"
 MOST_CELLS = 10**7
@@ -102,8 +102,8 @@ class Range:
         self._check_step()
 
     def _check_step(self) -> None:
-        if self.step is not None and rational(self.step, "step") <= 0:
-            raise InvalidInput("step", "above 0", self.step)
+        if self.step is not None:
+            ranged(self.step, "step", "above 0")
         least, most = self.units
         shown = "the default" if self.step is None else self.step
         if least >= most:

@@ -9,10 +9,10 @@ from unicodedata import normalize
 
 from whosin.errors import InvalidInput, at
 from whosin.extras import needs
+from whosin.interrupts import run_interruptibly
 from whosin.release.casts import usable
 from whosin.release.domains import Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
-from whosin.release.engines.interrupts import run_interruptibly
 from whosin.release.predicate import unknown_column
 from whosin.validation import whole
 

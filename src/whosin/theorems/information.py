@@ -26,10 +26,11 @@ from whosin.exact import (
     ball_ratio_upper,
     exp_up,
     probability,
+    ranged,
     rational,
     round_up,
 )
-from whosin.validation import listed, real
+from whosin.validation import listed, real, within
 
 LARGEST = 700
 
@@ -45,7 +46,7 @@ def membership_from_identifiability(
         beliefs: each person's prior probability p of being in.
         positive: False for NMP, which has 1 − p in place of p.
     """
-    _at_least_0(epsilon, "epsilon")
+    within(real(epsilon, "epsilon"), "epsilon", "at least 0")
     people = [probability(p, "beliefs") for p in listed(beliefs, "beliefs", "a list of numbers")]
     if not people or not all(0 < p < 1 for p in people):
         raise InvalidInput("beliefs", "strictly between 0 and 1, one a person", beliefs)
@@ -60,7 +61,7 @@ def membership_from_identifiability(
 def shift_from_information(nats: Number) -> float:
     """T23: I(X;Y) ≤ ι ⇒ the mean over outputs of |posterior − prior| is at most √(ι/2) for every
     person, and for every row the mean total variation between posterior and prior; rounded up."""
-    _at_least_0(nats, "information")
+    within(real(nats, "information"), "information", "at least 0")
     if nats >= 2:
         return 1.0
     half = rational(nats) / 2
@@ -76,10 +77,8 @@ def divergence_from_information(nats: Number, delta: Number) -> float:
 
     It is not the failure probability of a plan: given that a person is in, it is at most δ/p.
     """
-    _at_least_0(nats, "information")
-    failing = rational(delta, "delta")
-    if not 0 < failing <= 1:
-        raise InvalidInput("delta", "above 0 and at most 1", delta)
+    within(real(nats, "information"), "information", "at least 0")
+    failing = ranged(delta, "delta", "above 0 and at most 1")
     return math.inf if nats == math.inf else round_up(rational(nats) / failing)
 
 
@@ -94,7 +93,7 @@ def information_from_dp(epsilon: Number, beliefs: Iterable[object]) -> float:
     """
     from flint import arb, ctx, fmpq
 
-    _at_least_0(epsilon, "epsilon")
+    within(real(epsilon, "epsilon"), "epsilon", "at least 0")
     counted: dict[Fraction, int] = {}
     for each in listed(beliefs, "beliefs", "a list of probabilities, one a row"):
         p = probability(each, "beliefs")
@@ -119,8 +118,3 @@ def _entropy(share: Any) -> Any:
     if share == 0:
         return share
     return -share * share.log() - (1 - share) * (1 - share).log()
-
-
-def _at_least_0(value: object, field: str) -> None:
-    if not real(value, field) >= 0:
-        raise InvalidInput(field, "at least 0", value)

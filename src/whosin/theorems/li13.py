@@ -16,7 +16,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import Number, exp_up, log_up, round_up
 from whosin.mechanisms import as_channel
 from whosin.spaces import Space, Subsets
-from whosin.validation import of_numbers
+from whosin.validation import of_numbers, within
 
 LARGEST = 709
 
@@ -50,7 +50,7 @@ def ratio_between_any_worlds(mechanism: object, space: Space | None = None) -> F
 @of_numbers
 def independent_from_unbounded(epsilon: Number) -> float:
     """T4, Li13 Theorem 4.5: ε-positive UDP ⇔ (D_I, e^ε)-PMP; likewise negative UDP and NMP."""
-    return _exp(_epsilon(epsilon))
+    return _exp(within(epsilon, "epsilon", "at least 0"))
 
 
 @of_numbers
@@ -62,13 +62,14 @@ def unbounded_from_independent(gamma: Number) -> float:
 @of_numbers
 def fixed_size_from_bounded(epsilon: Number) -> float:
     """T5, Li13 Theorem 4.8: ε-BDP ⇔ (D_B, e^ε)-PMP."""
-    return _exp(_epsilon(epsilon))
+    return _exp(within(epsilon, "epsilon", "at least 0"))
 
 
 @of_numbers
 def bounded_from_unbounded(epsilon: Number) -> float:
     """T6, Li13 section 4: ε-UDP ⇒ 2ε-BDP. No converse: publishing |T| is 0-BDP and no UDP."""
-    return round_up(2 * Fraction(_epsilon(epsilon))) if epsilon < math.inf else math.inf
+    within(epsilon, "epsilon", "at least 0")
+    return round_up(2 * Fraction(epsilon)) if epsilon < math.inf else math.inf
 
 
 @of_numbers
@@ -76,7 +77,7 @@ def cliques_from_unbounded(epsilon: Number, k: int) -> float:
     """T7, Li13 section 4.1: ε-positive UDP ⇒ (D_NI^k, e^(kε))-PMP, attained by a Laplace count."""
     if k < 1:
         raise InvalidInput("k", "at least 1", k)
-    return _exp(k * _epsilon(epsilon))
+    return _exp(k * within(epsilon, "epsilon", "at least 0"))
 
 
 @of_numbers
@@ -112,7 +113,7 @@ def bounded_from_identifiability(rho: Number) -> float:
 @of_numbers
 def identifiability_from_bounded(epsilon: Number) -> float:
     """T9, the other way: ε-BDP ⇔ (1/(1+e^−ε), 2)-DI."""
-    if _epsilon(epsilon) >= LARGEST:
+    if within(epsilon, "epsilon", "at least 0") >= LARGEST:
         return 1.0
     odds = exp_up(epsilon)
     return round_up(odds / (1 + odds))
@@ -125,7 +126,7 @@ def sampled_from_sampling(growth: Number, beta: Number) -> Number:
 
     β < 1: at β = 1 nobody in D_F^β is uncertain, every mechanism is 1-PMP, and only ⇒ is left.
     """
-    _beta(beta)
+    within(beta, "beta", "strictly between 0 and 1")
     if growth < 1:
         raise InvalidInput("growth", "e^ε, at least 1", growth)
     if growth == math.inf:
@@ -139,7 +140,7 @@ def sampling_from_sampled(gamma: Number, beta: Number) -> Number:
 
     Both branches of γ must stay below: e^ε ≤ γ, and where γβ < 1, e^ε ≤ (1−β)/(1−γβ).
     """
-    _beta(beta)
+    within(beta, "beta", "strictly between 0 and 1")
     gamma = _gamma(gamma)
     return min(gamma, (1 - beta) / (1 - gamma * beta)) if gamma * beta < 1 else gamma
 
@@ -163,20 +164,8 @@ def post_processed(gamma: Number) -> Number:
 
 
 def _gamma(value: Number) -> Number:
-    if not value >= 1:
-        raise InvalidInput("gamma", "at least 1", value)
+    within(value, "gamma", "at least 1")
     return Fraction(value) if isinstance(value, int) else value
-
-
-def _epsilon(value: Number) -> Number:
-    if not value >= 0:
-        raise InvalidInput("epsilon", "at least 0", value)
-    return value
-
-
-def _beta(value: Number) -> None:
-    if not 0 < value < 1:
-        raise InvalidInput("beta", "strictly between 0 and 1", value)
 
 
 def _uniform(like: Number, m: int) -> Number:

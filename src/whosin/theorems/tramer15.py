@@ -8,7 +8,7 @@ from fractions import Fraction
 from whosin import beliefs
 from whosin.errors import InvalidInput
 from whosin.exact import Number, exp_up, log_down, rational, round_up
-from whosin.validation import of_numbers, real
+from whosin.validation import of_numbers, real, within
 
 
 @of_numbers
@@ -18,7 +18,7 @@ def bounded_from_epsilon(epsilon: float, low: Fraction, high: Fraction) -> float
     γ = max( e^ε / ((e^ε−1)a + 1), (e^ε−1)b + 1 ), rounded up. Tight for positive UDP; for BDP
     when a + b = 1, otherwise sufficient only.
     """
-    ratio = exp_up(_epsilon(epsilon)) if epsilon < math.inf else math.inf
+    ratio = exp_up(within(epsilon, "epsilon", "at least 0")) if epsilon < math.inf else math.inf
     gamma = beliefs.worst_belief(ratio, rational(low), rational(high)).gamma
     return gamma if isinstance(gamma, float) else round_up(Fraction(gamma))
 
@@ -46,11 +46,6 @@ def fallback(epsilon: float, relation: str) -> dict[str, float]:
     raise InvalidInput("relation", "add-remove or replace", relation)
 
 
-def _epsilon(value: float) -> float:
-    if not value >= 0:
-        raise InvalidInput("epsilon", "at least 0", value)
-    return value
-
-
 def _exp(exponent: float) -> float:
-    return round_up(exp_up(_epsilon(exponent))) if exponent < 700 else math.inf
+    within(exponent, "epsilon", "at least 0")
+    return round_up(exp_up(exponent)) if exponent < 700 else math.inf

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from whosin.errors import InvalidInput
 from whosin.exact import Number, rational, round_up
-from whosin.validation import of_numbers
+from whosin.validation import of_numbers, within
 
 
 @of_numbers
@@ -24,8 +23,7 @@ def dp_from_identifiability(epsilon: Number, prior_spread: Number) -> float:
 def _sum(epsilon: Number, prior_spread: Number) -> float:
     """ε + ε_X, rounded up."""
     for field, value in (("epsilon", epsilon), ("prior spread", prior_spread)):
-        if not value >= 0:
-            raise InvalidInput(field, "at least 0", value)
+        within(value, field, "at least 0")
     if math.inf in (epsilon, prior_spread):
         return math.inf
     return round_up(rational(epsilon) + rational(prior_spread))

@@ -39,7 +39,7 @@ from whosin.exact import (
     rational,
     round_up,
 )
-from whosin.validation import of_numbers
+from whosin.validation import of_numbers, within
 
 LARGEST = 300
 """From here on tanh(ε/2) is 1 in floats, and e^(2ε) is more than any level."""
@@ -49,7 +49,7 @@ LARGEST = 300
 def membership_from_bayesian(epsilon: Number) -> float:
     """T14: ε-Bayesian DP ⇒ (D_*, e^ε)-PMP: D_* puts mass p on (x_i, x_K), 1 − p on (x_i', x_K)
     and lets the other rows follow the data; equivalent, since D_* is downward scalable in p."""
-    return round_up(exp_up(_epsilon(epsilon))) if epsilon < 700 else math.inf
+    return round_up(exp_up(within(epsilon, "epsilon", "at least 0"))) if epsilon < 700 else math.inf
 
 
 @of_numbers
@@ -63,21 +63,20 @@ def bayesian_from_membership(gamma: Number) -> float:
 @of_numbers
 def semantic_from_dp(epsilon: Number) -> float:
     """T15: ε-DP ⇒ tanh(ε/2)-semantic privacy; the same for Bayesian DP and Bayesian SP."""
-    return _tanh_up(_epsilon(epsilon) / 2) if epsilon < LARGEST else 1.0
+    return _tanh_up(within(epsilon, "epsilon", "at least 0") / 2) if epsilon < LARGEST else 1.0
 
 
 @of_numbers
 def dp_from_semantic(level: Number) -> float:
     """T15, the other way: level-semantic privacy ⇒ ε-DP with ε = 4 artanh(level)."""
-    if not 0 <= level <= 1:
-        raise InvalidInput("level", "between 0 and 1", level)
+    within(level, "level", "between 0 and 1")
     return math.inf if level == 1 else _artanh_up(level, 4)
 
 
 @of_numbers
 def semantic_from_dp_as_published(epsilon: Number) -> float:
     """Zhao17 Theorems 1, 2: e^(2ε) − 1, which says nothing from ε = 0.35 on."""
-    if _epsilon(epsilon) > LARGEST:
+    if within(epsilon, "epsilon", "at least 0") > LARGEST:
         return math.inf
     return _ball(lambda e: (2 * e).expm1(), epsilon)
 
@@ -104,9 +103,3 @@ def _ball(function: Callable[[Any], Any], value: Number) -> float:
 
     with ctx.workprec(2 * BALL_BITS):
         return ball_up(function(arb(flint_rational(value))))
-
-
-def _epsilon(value: Number) -> Number:
-    if not value >= 0:
-        raise InvalidInput("epsilon", "at least 0", value)
-    return value

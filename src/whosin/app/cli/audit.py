@@ -133,7 +133,7 @@ def _claim(
 ) -> tuple[Plan | None, float | None, float]:
     from whosin.calibration import Plan
     from whosin.errors import InvalidInput
-    from whosin.exact import rational
+    from whosin.exact import ranged
 
     if against is not None:
         for option, value in (("--claims-epsilon", epsilon), ("--claims-delta", delta)):
@@ -145,12 +145,8 @@ def _claim(
         if delta is not None:
             raise InvalidInput("--claims-delta", "given with --claims-epsilon", delta)
         return None, None, 0.0
-    claim = rational(epsilon, "--claims-epsilon")
-    granted = rational(delta or 0, "--claims-delta")
-    if claim < 0:
-        raise InvalidInput("--claims-epsilon", "at least 0", epsilon)
-    if not 0 <= granted < 1:
-        raise InvalidInput("--claims-delta", "at least 0 and below 1", delta)
+    claim = ranged(epsilon, "--claims-epsilon", "at least 0")
+    granted = ranged(delta or 0, "--claims-delta", "at least 0 and below 1")
     return None, float(claim), float(granted)
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from whosin.distortion.mechanisms.by_type import ByType
 from whosin.distortion.mechanisms.per_row import Matrix, PerRow, identity
 from whosin.distortion.symmetry.parts import Structure
-from whosin.errors import ImpossibleTarget, InvalidInput, Unsupported
+from whosin.errors import ImpossibleTarget, Unsupported
 from whosin.exact import Array, exp_down, flint_rational, log_up, rational
 from whosin.mechanisms import Mechanism
-from whosin.validation import of_kind, real, whole
+from whosin.validation import of_kind, real, whole, within
 
 MOST_WRITTEN = 1024
 """Worlds of an E_i that does not factorise."""
@@ -27,8 +27,7 @@ MOST_WRITTEN = 1024
 def randomized_response(epsilon: float, values: int) -> PerRow:
     """E_d: keep with probability g/(g+m−1), else one of the others uniformly."""
     whole(values, "values", 2)
-    if not real(epsilon, "epsilon") >= 0:
-        raise InvalidInput("epsilon", "at least 0", epsilon)
+    within(real(epsilon, "epsilon"), "epsilon", "at least 0")
     if epsilon == math.inf:
         return identity(values)
     g = exp_down(epsilon)

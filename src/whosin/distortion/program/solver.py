@@ -15,7 +15,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from whosin.distortion.program.polish import polished
 from whosin.distortion.symmetry.joint_types import Types
 from whosin.exact import Array
+from whosin.interrupts import run_interruptibly
 
 TOLERANCE = 1e-10
 MAGNIFIED = 2.0**13
@@ -144,23 +144,7 @@ def _run(solver: Any, size: int) -> None:
         solver.run()
         return
     solver.HandleUserInterrupt = True
-    done = Event()
-
-    def work() -> None:
-        try:
-            solver.run()
-        finally:
-            done.set()
-
-    Thread(target=work, daemon=True).start()
-    try:
-        while not done.wait(0.1):
-            pass
-    except KeyboardInterrupt:
-        # Not Thread.join, which an interrupt leaves thinking that the thread has ended.
-        solver.cancelSolve()
-        done.wait()
-        raise
+    run_interruptibly(solver.run, solver.cancelSolve)
 
 
 def _numbers(values: Any, count: int) -> Array:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from whosin.errors import InvalidInput, SourceChanged
+from whosin.exact import Array
 
 Progress = Callable[[float], None]
 """Told how much of a scan is done, from 0 to 1."""
@@ -17,8 +18,6 @@ KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", 
 ARROW = {".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
 ENDINGS = KINDS | ARROW
 ACCEPTED = "a .parquet, .csv or .arrow file, or database::table"
-POLL = 0.2
-"""Seconds between two looks at how far a scan is."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,27 @@ class Written:
 
     rows: int
     digest: str
+
+
+@dataclass(frozen=True)
+class Redrawn:
+    """A table to write: for each row of an expression one that is drawn from its cell alone.
+
+    The order of the rows must say nothing. The order in which an engine finds entities depends on
+    who they are: where one is replaced by another, the rows of all between their places would
+    shift, and show far more than one row's ε.
+
+    Attributes:
+        rows: an expression, one row an entity, the place of its cell in the column `code`.
+        cells: how many there are.
+        draw: new places for places, each by itself.
+        batch: places as a RecordBatch.
+    """
+
+    rows: Any
+    cells: int
+    draw: Callable[[Array], Array]
+    batch: Callable[[Array], Any]
 
 
 class Schema:
@@ -70,6 +90,15 @@ class Engine(Protocol):
 
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """The result as a pyarrow Table; small, for aggregates."""
+
+    def write_rows(self, table: Redrawn, path: str, progress: Progress | None = None) -> Written:
+        """Write a table whole, as a draft, its rows in an order that says nothing."""
+
+    def publish(self, path: str, digest: str) -> bool:
+        """Give a draft its public name; whether there is a table of this digest now."""
+
+    def discard(self, path: str, digest: str) -> None:
+        """Remove a draft whose digest was not stored."""
 
     def close(self) -> None:
         """Let go of what the engine holds."""

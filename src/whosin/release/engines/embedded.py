@@ -8,15 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from whosin.errors import InvalidInput
+from whosin.exact import Array
 from whosin.extras import needs
+from whosin.interrupts import run_interruptibly
+from whosin.release.engines import parquet
 from whosin.release.engines.arrow_validation import require_sound
 from whosin.release.engines.base import (
     Engine,
     Progress,
+    Redrawn,
+    Written,
     files_of,
     in_memory,
     kind_of,
@@ -24,8 +32,10 @@ from whosin.release.engines.base import (
 )
 from whosin.release.engines.confined import Confined
 from whosin.release.engines.frames import arrow_table, require_plain
-from whosin.release.engines.interrupts import run_interruptibly
 from whosin.release.engines.spilling import SpillFolder
+
+BATCH = 1_000_000
+"""Rows that are drawn and written at a time."""
 
 
 class DuckDB(Engine):
@@ -113,6 +123,28 @@ class DuckDB(Engine):
             lambda: _tell(home, progress),
         )
 
+    def write_rows(self, table: Redrawn, path: str, progress: Progress | None = None) -> Written:
+        """Only how many rows each cell has is read; rows are drawn for that many, and written in
+        the order of their cells."""
+        counted = table.rows.group_by("code").aggregate(rows=table.rows.count())
+        result = self.run(counted, progress)
+        counts = np.zeros(table.cells, np.int64)
+        counts[result.column("code").to_numpy()] = result.column("rows").to_numpy()
+        drawn = np.zeros_like(counts)
+        for codes in _spelled_out(counts):
+            drawn += np.bincount(table.draw(codes), minlength=table.cells)
+        schema = table.batch(np.empty(0, np.int64)).schema
+        batches = (table.batch(codes) for codes in _spelled_out(drawn))
+        return parquet.write_draft(batches, schema, Path(path))
+
+    def publish(self, path: str, digest: str) -> bool:
+        """Give a draft its public name; whether the file of this digest is there now."""
+        return parquet.publish(Path(path), digest)
+
+    def discard(self, path: str, digest: str) -> None:
+        """Remove a draft that was not stored."""
+        parquet.discard(Path(path), digest)
+
     def tables(self, path: str | Path) -> list[str]:
         """The tables of a DuckDB database; those outside its main schema as schema.table."""
         home = Confined(self._folder.path, self._settings)
@@ -183,3 +215,11 @@ def _let_go(opened: list[Confined], folder: SpillFolder) -> None:
     for each in opened:
         each.close()
     folder.remove()
+
+
+def _spelled_out(counts: Array) -> Iterator[Array]:
+    """Each cell's place as often as it has rows, in batches."""
+    ends = np.cumsum(counts)
+    for start in range(0, int(ends[-1]), BATCH):
+        places = np.arange(start, min(start + BATCH, ends[-1]))
+        yield np.searchsorted(ends, places, side="right")

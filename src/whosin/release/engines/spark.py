@@ -18,12 +18,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.extras import needs
+from whosin.interrupts import POLL, run_interruptibly
 from whosin.release.engines.base import (
-    POLL,
     Engine,
     Progress,
+    Redrawn,
     Schema,
     Written,
     files_of,
@@ -33,7 +36,6 @@ from whosin.release.engines.base import (
 )
 from whosin.release.engines.csv_lines import MARK, Header, header_of, read_header
 from whosin.release.engines.frames import arrow_table, require_plain
-from whosin.release.engines.interrupts import run_interruptibly
 from whosin.release.engines.schemas import one_schema, parquet_schema
 from whosin.release.engines.spark_lines import LONGEST_LINE, READABLE, csv_rows, valid
 from whosin.release.engines.spilling import SpillFolder
@@ -130,22 +132,18 @@ class Spark(Engine):
         self._require_same(expression)
         return self._do(lambda: self._sql(expression).toArrow(), progress)
 
-    def write(
-        self,
-        expression: Any,
-        change: Callable[[Any], Any],
-        schema: Any,
-        path: str,
-        progress: Progress | None = None,
-    ) -> Written:
-        """The rows in random order, changed batch by batch: a folder of Parquet files, written by
-        the workers, which need this package too. It is a whole draft, until `publish` names it.
-
-        Args:
-            change: from a RecordBatch to one of `schema`, row by row.
-        """
+    def write_rows(self, table: Redrawn, path: str, progress: Progress | None = None) -> Written:
+        """The rows in random order, drawn where they are: a folder of Parquet files, written by the
+        workers, which need this package too. It is a whole draft, until `publish` names it."""
         from pyspark.sql import functions
 
+        draw, as_batch, expression = table.draw, table.batch, table.rows
+
+        def change(batch: Any) -> Any:
+            codes = batch.column(0).to_numpy(zero_copy_only=False).astype(np.int64)
+            return as_batch(draw(codes))
+
+        schema = as_batch(np.empty(0, np.int64)).schema
         self._require_same(expression)
         lot = "whosin_lot"
         # Repeating a task gives the same lots: the rows come sorted out of the window before, and

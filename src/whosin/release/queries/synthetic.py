@@ -20,7 +20,7 @@ from whosin.ledger.charge import Charge, Cost
 from whosin.release import bounding
 from whosin.release.bounding import eligible
 from whosin.release.cells import Cells
-from whosin.release.engines.base import Progress
+from whosin.release.engines.base import Progress, Redrawn
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.responses import Response, prior_response, uniform_response
@@ -71,11 +71,10 @@ class Synthetic(Query):
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         assert offer.details is not None
-        from whosin.release.queries.writing import write_synthetic
-
         cells = self._cells(table)
         response: Response = offer.details["response"]
-        written = write_synthetic(table, offer.expression, cells, response, self.path, progress)
+        redrawn = Redrawn(offer.expression, cells.count, response.draw, cells.batch)
+        written = table.engine.write_rows(redrawn, self.path, progress)
         return {
             "columns": ["file", "rows", "digest"],
             "rows": [[Path(self.path).name, written.rows, written.digest]],
@@ -86,12 +85,10 @@ class Synthetic(Query):
 
     def publish(self, table: Table, drawn: Any, stored: Any) -> str | None:
         """Only the table whose digest is stored gets its name: one request, one table."""
-        from whosin.release.queries import writing
-
         name, mine, kept = Path(self.path).name, _digest(drawn), _digest(stored)
         if mine is not None and mine != kept:
-            writing.discard(table, self.path, mine)
-        if kept is None or writing.publish(table, self.path, kept):
+            table.engine.discard(self.path, mine)
+        if kept is None or table.engine.publish(self.path, kept):
             return None
         return (
             f"{name} is not here: this request wrote its table in another place, or it was changed "

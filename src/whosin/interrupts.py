@@ -1,9 +1,9 @@
-"""Waiting for a scan so that Ctrl-C always stops it.
+"""Waiting for a scan, or another library's long work, so that Ctrl-C always stops it.
 
 DuckDB looks for Ctrl-C by itself while it runs in the main thread, and misses about every third;
-PySpark cannot cancel a job from the thread that is talking to Spark. So scans run in a thread of
-their own. Ctrl-C is taken note of rather than raised where it comes: an exception in the middle of
-Python's garbage collection is lost.
+PySpark cannot cancel a job from the thread that is talking to Spark, nor HiGHS a program. So such
+work runs in a thread of its own. Ctrl-C is taken note of rather than raised where it comes: an
+exception in the middle of Python's garbage collection is lost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from whosin.release.engines.base import POLL
+POLL = 0.2
+"""Seconds between two looks at how far the work is."""
 
 
 def run_interruptibly(
