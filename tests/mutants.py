@@ -21,40 +21,105 @@ WORDS = ("subsets", "records", "posterior", "prior", "linked", "known", "kind", 
 
 def damaged_json(seed: bytes, rng: random.Random) -> bytes:
     """A JSON file with some of its values, keys or bytes replaced."""
-    if rng.random() < 0.3:
+    if rng.random() < 0.2:
         return damaged_bytes(seed, rng)
-    value = json.loads(seed)
+    whole = value = json.loads(seed)
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
-        value = _changed(value, rng)
-    return json.dumps(value).encode("utf-8", "surrogatepass")
+        value = _changed(value, rng, whole)
+    text = json.dumps(value, ensure_ascii=rng.random() < 0.9)
+    if rng.random() < 0.1:
+        text = _spelled_otherwise(text, rng)
+    return text.encode("utf-8", "surrogatepass")
 
 
-def _changed(value: Any, rng: random.Random) -> Any:
+def _changed(value: Any, rng: random.Random, whole: Any) -> Any:
     """One place of a value changed."""
-    if isinstance(value, dict) and value and rng.random() < 0.85:
+    if isinstance(value, dict) and value and rng.random() < 0.9:
         key = rng.choice(list(value))
         kind = rng.random()
-        if kind < 0.75:
-            return {**value, key: _changed(value[key], rng)}
-        if kind < 0.85:
+        if kind < 0.8:
+            return {**value, key: _changed(value[key], rng, whole)}
+        if kind < 0.88:
             return {k: v for k, v in value.items() if k != key}
         return {**value, rng.choice(WORDS): rng.choice(AWKWARD)}
-    if isinstance(value, list) and value and rng.random() < 0.85:
+    if isinstance(value, list) and value and rng.random() < 0.9:
         place = rng.randrange(len(value))
         kind = rng.random()
         if kind < 0.75:
-            return [*value[:place], _changed(value[place], rng), *value[place + 1 :]]
-        if kind < 0.85:
+            return [*value[:place], _changed(value[place], rng, whole), *value[place + 1 :]]
+        if kind < 0.8:
             return value[:place] + value[place + 1 :]
+        if kind < 0.85:
+            return rng.sample(value, len(value))
         return value * rng.choice((2, 3, 20))
+    if rng.random() < 0.35:
+        return _near(value, rng, whole)
     return rng.choice(AWKWARD)
 
 
+def _near(value: Any, rng: random.Random, whole: Any) -> Any:
+    """A value that a reader may well take: the same in other letters, one beside it, another of
+    the same file."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300:
+        return rng.choice(list(_leaves(whole)) or [None])
+    kind = rng.randrange(6)
+    if kind == 0:
+        return str(value)
+    if kind == 1:
+        return f"{value}e0"
+    if kind == 2:
+        return value + 1 if isinstance(value, int) else 1 - value
+    if kind == 3:
+        return "/".join(map(str, value.as_integer_ratio()))
+    if kind == 4:
+        return float(value)
+    return rng.choice((0, 1, value * 2, value / 3, -value))
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(each)
+    else:
+        yield value
+
+
+def _spelled_otherwise(text: str, rng: random.Random) -> str:
+    """JSON with a key twice, deep nesting, or numbers in letters that Python does not write."""
+    kind = rng.randrange(4)
+    if kind == 0 and (keys := re.findall(r'"\w+": [^\[{,]+?(?=[,}])', text)):
+        return text.replace("{", "{" + rng.choice(keys) + ", ", rng.randrange(1, 3))
+    if kind == 1:
+        depth = rng.choice((10, 63, 64, 65, 1000, 100_000))
+        return text.replace("[", "[" * depth, 1).replace("]", "]" * depth, 1)
+    if kind == 2:
+        odd = (
+            "1E5",
+            "0.1e-7",
+            "-0",
+            "1e400",
+            "NaN",
+            "-Infinity",
+            "00",
+            "1" * 1001,
+            "1." + "3" * 99,
+        )
+        return re.sub(r"\b\d+\b", lambda _: rng.choice(odd), text, count=rng.randrange(1, 4))
+    return text.replace(" ", rng.choice(("", "\n", "\t\t", "\u00a0", "  ")))
+
+
 def damaged_text(seed: bytes, rng: random.Random) -> bytes:
-    """A text file (TOML, tables) with some of its words or bytes replaced."""
+    """A text file (TOML, tables) with some of its words, lines or bytes replaced."""
     if rng.random() < 0.3:
         return damaged_bytes(seed, rng)
     text = seed.decode()
+    if rng.random() < 0.15:
+        lines = text.splitlines(keepends=True)
+        place = rng.randrange(len(lines))
+        lines[place : place + 1] = rng.choice(
+            ([], [lines[place]] * 2, [rng.choice(lines)], lines[place:], [lines[place].upper()])
+        )
+        text = "".join(lines)
     for _ in range(rng.choice((1, 1, 2, 4))):
         spans = [match.span() for match in re.finditer(r"[\w.\-/]+|[=\[\]{},\t\"']", text)]
         if not spans:
@@ -67,6 +132,7 @@ def damaged_text(seed: bytes, rng: random.Random) -> bytes:
                 text[slice(*rng.choice(spans))],
                 ".".join(["a"] * rng.choice((2, 30, 3000))),
                 rng.choice(WORDS),
+                rng.choice(("0", "1", "2", "-9", "0.5", "true", "1e3")),
                 "",
             )
         )

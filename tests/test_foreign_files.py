@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 
 import whosin as wi
+from file_readers import FIRST
 from web_server import program, served
 from whosin.app.web.server import running
-from whosin.errors import Crashed, InvalidInput
+from whosin.errors import Crashed, InvalidInput, OutOfMemory
+from whosin.gwas import vcf as room
 from whosin.gwas.vcf import count_vcf
 from whosin.isolation import Limits, Nursery, readers
 from whosin.release import DuckDB
 
 LIMITS = Limits(60, 1 << 30)
 PEOPLE = 24
+DAMAGED_VCF = 10_000
 
 
 def arrow(path: Path) -> bytes:
@@ -219,6 +224,59 @@ def test_a_crash_of_a_reader_is_one_sentence(tmp_path, monkeypatch):
         wi.Table(tmp_path / "whole.arrow", "patient")
 
 
+def inline(function, *arguments, limits):
+    return function(*arguments)
+
+
+def read_damaged_vcf(folder: str, seed: int, first: int, end: int) -> tuple[int, int]:
+    """(read, refused) of damaged files, all in this process, which may crash: `number` says at
+    which one it is."""
+    home, whole, ends = Path(folder), vcf(), [0, 0]
+    room.isolation = SimpleNamespace(run=inline)  # type: ignore[assignment]
+    people = home / "study.pheno"
+    for number in range(first, end):
+        (home / "number").write_text(str(number))
+        (home / "mutant.vcf").write_bytes(mutated(whole, random.Random(f"{seed} {number}")))
+        try:
+            count_vcf(home / "mutant.vcf", people)
+            ends[0] += 1
+        except InvalidInput as error:
+            if "P1" in str(error) or "\n" in str(error):
+                raise ValueError from None
+            ends[1] += 1
+    return ends[0], ends[1]
+
+
+def _many_of_vcf(nursery: Nursery, folder: Path, count: int) -> Counter[str]:
+    """How damaged files end, many of them in one process."""
+    _phenotypes(folder)
+    ends, done = Counter[str](), 0
+    while done < count:
+        end = min(count, done + 500)
+        try:
+            read, refused = nursery.run(
+                read_damaged_vcf, str(folder), FIRST, done, end, limits=Limits(600, 2 << 30)
+            )
+            ends += Counter(read=read, refused=refused)
+            done = end
+        except (Crashed, OutOfMemory) as error:
+            number = int((folder / "number").read_text())
+            if hasattr(error, "unexpected"):
+                pytest.fail(f"mutant {number} of {FIRST}: {error}")
+            ends += Counter({"before a crash": number - done, "crashed": 1})
+            done = number + 1
+    return ends
+
+
+def test_many_damaged_vcf_files_in_one_process(nursery, tmp_path):
+    ends = _many_of_vcf(nursery, tmp_path, 100)
+    assert ends.total() == 100 and ends["refused"] > 5 and ends["read"] > 5
+
+
 @pytest.mark.soak
-def test_a_thousand_damaged_vcf_files(tmp_path):
-    _mutants_of_vcf(tmp_path, 1000)
+def test_ten_thousand_damaged_vcf_files(nursery, tmp_path, capsys):
+    ends = _many_of_vcf(nursery, tmp_path, DAMAGED_VCF)
+    with capsys.disabled():
+        print(f"\nVCF: {dict(ends)}")
+    assert ends.total() == DAMAGED_VCF
+    _mutants_of_vcf(tmp_path, 100)

@@ -8,21 +8,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import duckdb
+import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
 
+import isolation_tasks
 import web_fuzz
+from kept_nursery import KeptNursery
 from web_server import served
-from whosin.app.web.server import make_app
+from whosin.app.web.server import make_app, running
 from whosin.app.web.settings import Settings
+from whosin.errors import Crashed
+from whosin.isolation import Limits
 
-SLOWEST = 10.0
+SLOWEST, PATIENCE = 10.0, 100.0
+"""Seconds that an answer may take, in computing and on a busy machine."""
 LARGEST = 2 << 30
-MUTATED, DESCRIBED = 42_000, 500
-"""Requests of the mutator, and of schemathesis for each of the routes."""
+MUTATED, BATCH, FORKED, DESCRIBED = 48_000, 4_000, 2_000, 250
+"""Requests of the mutator, how many of them go to one server, those that go to a server as people
+start it, and those of schemathesis for each of the routes."""
 CODE = "import sys; from whosin.app.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 
@@ -30,8 +36,7 @@ CODE = "import sys; from whosin.app.cli.main import main; sys.exit(main(sys.argv
 def serving(folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server as people start it, whose log is kept in the folder."""
     served(folder, 60)
-    with duckdb.connect(str(folder / "clinic.duckdb")) as made:
-        made.execute('CREATE TABLE "s.x" (patient VARCHAR, age INTEGER)')
+    web_fuzz.furnish(folder)
     command = [sys.executable, "-c", CODE, "serve", "--folder", str(folder), "--port", "0"]
     with (
         (folder / "log").open("w") as log,
@@ -56,19 +61,82 @@ def descendants(pid: int) -> list[int]:
     return [*own, *(each for child in own for each in descendants(child))]
 
 
+def sound(outcome: web_fuzz.Outcome, count: int) -> None:
+    assert not outcome.faults, "\n".join([f"{len(outcome.faults)} faults:", *outcome.faults])
+    assert outcome.statuses.total() == count
+
+
 def test_mutated_requests(tmp_path):
     """A few; the soak sends tens of thousands."""
     with serving(tmp_path) as (url, _):
         done = web_fuzz.run(url, 120, seed=1, seconds=300, threads=2)
-    assert done[200] > 10 and done[422] > 10
+    sound(done, 120)
+    assert done.statuses[200] > 10 and done.statuses[422] > 10
+
+
+def test_the_mutator_knows_every_route():
+    paths = {path for _, path, _, _ in web_fuzz.seeds()}
+    assert paths == set(schema.raw_schema["paths"])
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "fault"),
+    [
+        (200, "{}", None),
+        (422, '{"error": {"field": "a", "message": "a must be 1; got 2"}}', None),
+        (500, '{"error": {"field": null, "message": "internal error"}}', "a fault"),
+        (200, "Traceback (most recent call last)", "a traceback"),
+        (422, '{"error": {"field": "a", "message": "two\\nlines"}}', "no sentence"),
+        (422, '{"error": {"field": "a", "message": "a must be 1; got P7"}}', "the cell P7"),
+        (200, f'{{"rows": ["{web_fuzz.SECRET}9"]}}', "the cell"),
+    ],
+)
+def test_what_no_answer_may_have(status, text, fault):
+    answer = httpx.Response(status, content=text, headers={"content-type": "application/json"})
+    found = web_fuzz.fault_of({"method": "POST", "content": b"{}"}, answer)
+    assert found is None if fault is None else str(found).startswith(fault)
 
 
 @pytest.mark.soak
-def test_forty_thousand_mutated_requests(tmp_path):
+def test_two_thousand_mutated_requests_at_once(tmp_path, capsys):
+    """To a server as people start it, which forks a process for each."""
     with serving(tmp_path) as (url, process), web_fuzz.Watched(process.pid, descendants) as watched:
-        done = web_fuzz.run(url, MUTATED, seed=2, seconds=SLOWEST)
-    assert done.total() == MUTATED and watched.largest < LARGEST
-    assert {200, 201, 409, 413, 422} <= done.keys()
+        done = web_fuzz.run(url, FORKED, seed=web_fuzz.FIRST, seconds=PATIENCE)
+    with capsys.disabled():
+        print(f"\n{done}, {watched.largest >> 20} MB")
+    sound(done, FORKED)
+    assert watched.largest < LARGEST
+
+
+@pytest.fixture(scope="module")
+def nursery():
+    found = KeptNursery()
+    yield found
+    found.close()
+
+
+def test_a_kept_process_works_on_many_tasks(nursery):
+    allowed = Limits(60, 1 << 30)
+    assert [nursery.run(isolation_tasks.add, 1, n, limits=allowed) for n in (1, 2)] == [2, 3]
+    with pytest.raises(Crashed):
+        nursery.run(isolation_tasks.crash, limits=allowed)
+    assert nursery.run(isolation_tasks.add, 1, 3, limits=allowed) == 4 and nursery.largest > 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("batch", range(MUTATED // BATCH))
+def test_fifty_thousand_mutated_requests(batch, tmp_path, nursery, capsys):
+    """To a server whose tasks share a process."""
+    settings = served(tmp_path, 60)
+    web_fuzz.furnish(tmp_path)
+    with running(settings, nursery) as url:
+        seed = web_fuzz.FIRST + 1 + batch
+        done = web_fuzz.run(url, BATCH, seed, seconds=PATIENCE, threads=2)
+    with capsys.disabled():
+        print(f"\n{done}, {nursery.slowest:.1f} s of computing, {nursery.largest >> 20} MB")
+    sound(done, BATCH)
+    assert nursery.largest < LARGEST and nursery.slowest < SLOWEST
+    assert {200, 409, 422} <= done.statuses.keys()
 
 
 schema = schemathesis.openapi.from_dict(
@@ -92,6 +160,6 @@ def watched(tmp_path_factory):
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-def test_ten_thousand_described_requests(case, watched):
-    answer = case.call(base_url=watched, headers={"X-Whosin": "fuzz"}, timeout=SLOWEST)
+def test_described_requests(case, watched):
+    answer = case.call(base_url=watched, headers={"X-Whosin": "fuzz"}, timeout=PATIENCE)
     case.validate_response(answer, checks=[not_a_server_error])

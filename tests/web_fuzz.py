@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import random
+import re
+import shutil
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import httpx
 
 from web_server import PLAN, SCENARIO
 
 ONE = SCENARIO | {"queries": [{"kind": "count", "where": "age > 30"}]}
+FIRST = int(os.environ.get("WHOSIN_SOAK_SEED", "1"))
+"""Where the soak's seeds begin."""
+SECRET = "Zaphod77"
+"""Stands in the cells of `private.csv`, and nowhere else."""
+PATIENT = re.compile(r"\bP\d+\b")
+PRIVATE = {
+    **PLAN,
+    "table": {"source": "private.csv", "entity": "who"},
+    "domains": {"age": [0, 120], "note": ["a", "b"]},
+    "queries": [{"kind": "mean", "column": "age", "by": ["note"], "where": "note <> 'c'"}],
+}
+DATASETS = 6
+"""Copies of the hospital, so that some have budget left."""
 CHANNEL = {
     "space": {"kind": "subsets", "entities": ["ann", "bob"]},
     "outputs": ["low", "high"],
@@ -28,12 +46,24 @@ EVERY_QUERY = [
     {"kind": "mean", "column": "days", "by": "ward"},
     {"kind": "sum", "column": "days", "weight": 2},
     {"kind": "histogram", "column": "age"},
-    {"kind": "quantile", "column": "age", "q": 0.5},
+    {"kind": "quantile", "column": "age", "quantile": 0.5},
     {"kind": "top", "by": ["ward"], "k": 2},
-    {"kind": "synthetic", "columns": ["ward"], "path": "copy.parquet"},
-    {"kind": "maximum", "universe": ["a", "b"]},
-    {"kind": "keys", "column": "ward"},
 ]
+OTHER_PLANS: list[dict[str, Any]] = [
+    {
+        "adversary": {"prior": "0.05..0.5", "size-known": True},
+        "queries": [{"kind": "synthetic", "columns": ["ward"], "path": "copy.parquet"}],
+    },
+    {
+        "adversary": {"uninformed": True},
+        "queries": [{"kind": "maximum", "universe": {"P1": 3, "P2": 5}, "column": "days"}],
+    },
+    {
+        "target": {"posterior": "0.6", "delta": "1e-6"},
+        "queries": [{"kind": "keys", "column": "ward"}],
+    },
+]
+"""What needs another adversary or a delta."""
 FAMILIES = ("independent=0.05..0.5", "cliques=2", "at-most-known=1:0.1..0.9", "uninformed")
 DEEP: Any = 1
 for _ in range(60):
@@ -50,10 +80,30 @@ ODD: list[Any] = [
 ]  # fmt: skip
 
 
+def _copy(number: int) -> dict[str, Any]:
+    table = SCENARIO["table"] | {"source": f"hospital{number}.parquet"}  # type: ignore[operator]
+    queries = [EVERY_QUERY[number % len(EVERY_QUERY)]]
+    return SCENARIO | {"table": table, "queries": queries}
+
+
+def furnish(folder: Path) -> None:
+    """What the requests ask about, beside the hospital."""
+    for number in range(DATASETS):
+        shutil.copy(folder / "hospital.parquet", folder / f"hospital{number}.parquet")
+    rows = [f"{SECRET}{n},{n % 90},{SECRET}" for n in range(80)]
+    (folder / "private.csv").write_text("\n".join(["who,age,note", *rows]) + "\n")
+    with duckdb.connect(str(folder / "clinic.duckdb")) as made:
+        made.execute('CREATE TABLE "s.x" (patient VARCHAR, age INTEGER)')
+
+
 def seeds() -> list[tuple[str, str, Any, dict[str, Any]]]:
     """Requests that are right: method, path, body, parameters."""
     release = {"scenario": ONE, "request": "fuzzed-request"}
+    copies = [
+        {"scenario": _copy(number), "request": f"request-of-{number}"} for number in range(DATASETS)
+    ]
     return [
+        *(("POST", "/api/release", each, {}) for each in copies),
         ("GET", "/api/hello", None, {}),
         ("POST", "/api/login", {"token": "none"}, {}),
         ("POST", "/api/logout", {}, {}),
@@ -67,6 +117,11 @@ def seeds() -> list[tuple[str, str, Any, dict[str, Any]]]:
         ("POST", "/api/files", b"ARROW1\0\0damaged", {"name": "new.arrow"}),
         ("POST", "/api/price", SCENARIO, {}),
         *(("POST", "/api/price", SCENARIO | {"queries": [query]}, {}) for query in EVERY_QUERY),
+        *(("POST", "/api/price", SCENARIO | other, {}) for other in OTHER_PLANS),
+        ("POST", "/api/price", PRIVATE, {}),
+        ("POST", "/api/release", {"scenario": PRIVATE, "request": "private-request"}, {}),
+        ("POST", "/api/check", {"table": PRIVATE["table"], "domains": PRIVATE["domains"]}, {}),
+        ("GET", "/api/columns", None, {"file": "private.csv"}),
         ("POST", "/api/release", release, {}),
         ("POST", "/api/release", {"scenario": SCENARIO, "request": "another-one"}, {}),
         ("POST", "/api/release/report", release, {}),
@@ -171,40 +226,68 @@ def encoded(body: Any) -> bytes:
     return json.dumps(body).encode()
 
 
-def run(url: str, count: int, seed: int, seconds: float, threads: int = 4) -> Counter[int]:
-    """Send requests; how often each status came.
+@dataclass
+class Outcome:
+    """How requests ended: statuses, requests and the slowest by route, and what no request may
+    have."""
 
-    Raises:
-        AssertionError: an answer that no request may have.
-    """
-    done, lock, wrong = Counter[int](), threading.Lock(), list[str]()
+    statuses: Counter[int] = field(default_factory=Counter)
+    routes: Counter[str] = field(default_factory=Counter)
+    slowest: float = 0.0
+    faults: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        listed = ", ".join(f"{code}: {count:,}" for code, count in sorted(self.statuses.items()))
+        return f"{self.statuses.total():,} requests ({listed}), slowest {self.slowest:.1f} s"
+
+
+def run(url: str, count: int, seed: int, seconds: float, threads: int = 4) -> Outcome:
+    """Send requests; faults do not end it, unless there are many."""
+    done, lock = Outcome(), threading.Lock()
 
     def work(number: int) -> None:
         chance = random.Random(seed * 1000 + number)
-        with httpx.Client(base_url=url, timeout=seconds + 30) as client:
+        with httpx.Client(base_url=url, timeout=seconds + 110) as client:
             for _ in range(count // threads):
                 asked = request(chance)
-                began = time.monotonic()
+                began, status = time.monotonic(), 0
                 try:
                     answer = client.request(**asked)
+                    status = answer.status_code
+                    fault = fault_of(asked, answer)
                 except httpx.HTTPError as error:
-                    wrong.append(f"{type(error).__name__}: {asked}"[:3000])
-                    return
+                    fault = type(error).__name__
                 took = time.monotonic() - began
-                bad = answer.status_code == 500 or "Traceback" in answer.text or took > seconds
-                if bad or (answer.status_code >= 400 and not _said(asked, answer)):
-                    wrong.append(f"{answer.status_code} after {took:.1f} s: {asked}"[:3000])
-                    return
                 with lock:
-                    done[answer.status_code] += 1
+                    done.statuses[status] += 1
+                    done.routes[asked["url"]] += 1
+                    done.slowest = max(done.slowest, took)
+                    if fault or took > seconds:
+                        why = f"{status} after {took:.1f} s, {fault}"
+                        done.faults.append(f"{why}: {asked}"[:3000])
+                    if len(done.faults) >= MOST_FAULTS:
+                        return
 
     started = [threading.Thread(target=work, args=[number]) for number in range(threads)]
     for thread in started:
         thread.start()
     for thread in started:
         thread.join()
-    assert not wrong, wrong[0]
     return done
+
+
+def fault_of(asked: dict[str, Any], answer: httpx.Response) -> str | None:
+    """What is wrong with an answer."""
+    if answer.status_code >= 500 and "this server is busy" not in answer.text:
+        return f"a fault: {answer.text[:300]}"
+    if "Traceback" in answer.text:
+        return "a traceback"
+    if answer.status_code >= 400 and not _said(asked, answer):
+        return f"no sentence: {answer.text[:300]}"
+    told = str(asked)
+    private = [SECRET] if SECRET in answer.text else []
+    private += PATIENT.findall(answer.text) if answer.status_code >= 400 else []
+    return next((f"the cell {cell}" for cell in private if cell not in told), None)
 
 
 def _said(asked: dict[str, Any], answer: httpx.Response) -> bool:
@@ -215,6 +298,9 @@ def _said(asked: dict[str, Any], answer: httpx.Response) -> bool:
         return answer.status_code == 400  # what is no HTTP at all
     message = answer.json()["error"]["message"]
     return isinstance(message, str) and 0 < len(message) < 2_000 and "\n" not in message
+
+
+MOST_FAULTS = 20
 
 
 class Watched:

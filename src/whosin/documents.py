@@ -26,6 +26,8 @@ MOST_LISTS, MOST_OBJECTS = 1 << 22, 1 << 20
 DEEPEST = 64
 DEEPEST_KEY = 16
 LONGEST_NUMBER = 1000
+LONGEST_WHOLE = 300
+"""Digits of a whole number outside texts: a longer one fits into no float."""
 
 _LONG = re.compile(rf"\d{{{LONGEST_NUMBER + 1},}}")
 _TOML_MARK = re.compile(r'"""|\'\'\'|["\'#\[\]{}.=,\n]')
@@ -95,6 +97,7 @@ def parse_json(text: str, what: str, spelled: bool = False) -> Any:
         value = json.loads(
             text,
             parse_float=Spelled if spelled and entries <= MOST_SPELLED else float,
+            parse_int=_whole,
             parse_constant=_constant,
             object_pairs_hook=_distinct,
         )
@@ -126,13 +129,15 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
         if depth > DEEPEST or dots >= DEEPEST_KEY:
             raise _too_deep(what)
     try:
-        return tomllib.loads(text)
+        found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(what, "a TOML file", str(error)) from None
     except RecursionError:
         raise _too_deep(what) from None
     except ValueError:  # a date or a number that no calendar or machine has
         raise InvalidInput(what, "a TOML file", "a value that cannot be read") from None
+    _check_whole(found)
+    return found
 
 
 def check_object(value: object, what: str) -> dict[str, Any]:
@@ -189,6 +194,17 @@ def _check_depth(value: object, what: str) -> None:
     raise _too_deep(what)
 
 
+def _check_whole(tables: dict[str, Any]) -> None:
+    """See that no whole number is too long, in whatever base it was written."""
+    values: list[Any] = [tables]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict | list):
+            values += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, int) and abs(value) >= 10**LONGEST_WHOLE:
+            raise _too_long()
+
+
 def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """An object whose keys are distinct: of two equal keys one would be lost silently."""
     found: dict[str, object] = {}
@@ -197,6 +213,16 @@ def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
             raise InvalidInput("keys of an object", "distinct", f"{key[:40]!r} more than once")
         found[key] = value
     return found
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > LONGEST_WHOLE:
+        raise _too_long()
+    return int(digits)
+
+
+def _too_long() -> InvalidInput:
+    return InvalidInput("whole numbers", f"at most {LONGEST_WHOLE} digits long", "a longer one")
 
 
 def _constant(name: str) -> object:

@@ -23,6 +23,8 @@ from whosin.validation import RANGES
 Array: TypeAlias = npt.NDArray[Any]
 Number: TypeAlias = int | float | Fraction
 
+LARGEST_BITS = 997
+"""Of the whole part of a number that somebody spells: 1e300 has as many."""
 BALL_BITS = 160
 SHORT_BITS = 64
 SNAP = 2.0**-120
@@ -40,9 +42,9 @@ def rational(value: object, field: str = "number") -> Fraction:
     """Read a finite number exactly: ints, floats, fractions, and strings such as "0.3", "1/3" or
     "5%"; of a length and size that leave time for anything else."""
     if isinstance(value, str):
-        value = _spelled(value, field)
+        return _spelled(value, field)
     try:
-        if isinstance(value, str | int | float | Fraction | np.integer | np.floating):
+        if isinstance(value, int | float | Fraction | np.integer | np.floating):
             if isinstance(value, np.floating):
                 return Fraction(*value.as_integer_ratio())
             return Fraction(value.item() if isinstance(value, np.generic) else value)
@@ -60,7 +62,7 @@ def number_range(text: str, field: str) -> tuple[Fraction, Fraction]:
     return first, rational(high.strip(), field) if dots else first
 
 
-def _spelled(text: str, field: str) -> Fraction | str:
+def _spelled(text: str, field: str) -> Fraction:
     """A number as people write it; beyond 1e±300 nothing else could hold it."""
     plain = text.strip()
     exponent = plain.lower().partition("e")[2]
@@ -70,7 +72,13 @@ def _spelled(text: str, field: str) -> Fraction | str:
         raise InvalidInput(field, "a number between 1e-300 and 1e300", plain)
     if plain.endswith("%"):
         return rational(plain[:-1], field) / 100
-    return plain
+    try:
+        number = Fraction(plain)
+    except (ValueError, ZeroDivisionError):
+        raise InvalidInput(field, "a finite number", repr(plain)) from None
+    if number.numerator.bit_length() - number.denominator.bit_length() > LARGEST_BITS:
+        raise InvalidInput(field, "a number between 1e-300 and 1e300", f"{plain[:40]}…")
+    return number
 
 
 def probability(value: object, field: str) -> Fraction:

@@ -87,10 +87,11 @@ def _refuse_unlikely_steps(prior: MarkovChain, rows: int) -> None:
         )
 
 
-def _work(reach: int, query: NoisySum, values: int) -> float:
-    """Element operations of one sweep."""
+def _work(reach: int, query: NoisySum, values: int) -> int:
+    """Element operations of one sweep; a whole number, since many releases have more than a float
+    can hold."""
     outputs = math.prod((2 * reach + 1) * span + 1 for span in query.spans)
-    return float(reach) * values**3 * (values + 1) * reach * outputs
+    return reach * values**3 * (values + 1) * reach * outputs
 
 
 def _choose(

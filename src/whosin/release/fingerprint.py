@@ -38,17 +38,21 @@ def fingerprint(table: Table, *, rows: bool = False) -> dict[str, str]:
     source = table.source
     place = str(source) if isinstance(source, str | Path) else None
     files = _files(place)
-    found = {}
+    found = {} if place is None else fingerprint_of_place(place)
     if files:
-        found["bytes"] = _bytes(files)
         rows = rows and sum(os.stat(file).st_size for file in files) <= MOST_BYTES
-    elif place is not None:
-        found["place"] = _digest(_resolved(place))
     if rows or not files:
         counted = _rows(table)
         if counted is not None:
             found["rows"] = counted
     return found
+
+
+def fingerprint_of_place(place: str) -> dict[str, str]:
+    """What can be said of a source without opening it as a table: the bytes of its files, or where
+    it lies."""
+    files = _files(place)
+    return {"bytes": _bytes(files)} if files else {"place": _digest(_resolved(place))}
 
 
 def _files(place: str | None) -> list[str]:

@@ -11,18 +11,22 @@ import contextlib
 import os
 import re
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeAlias
 from unicodedata import normalize
 
 from whosin.app.web.failures import Refused
 from whosin.errors import InvalidInput, UnknownName, WhosinError
 from whosin.extras import installed
 from whosin.isolation import readers
+from whosin.ledger.binding import Binding, Bound
 from whosin.release import DuckDB
 from whosin.release.engines.base import ARROW, KINDS
+from whosin.release.fingerprint import fingerprint_of_place
 from whosin.release.table import dataset_name
 
+Seen: TypeAlias = Mapping[str, Bound] | None
 TABLES = tuple(KINDS | ARROW)
 DATABASES = (".duckdb",)
 NAME = re.compile(r"\w[\w .()-]{0,119}")
@@ -48,15 +52,15 @@ def databases(folder: Path) -> dict[str, Path]:
     return listed
 
 
-def find_table(folder: Path, name: str, seen: Collection[str] | None = None) -> str:
+def find_table(folder: Path, name: str, seen: Seen = None) -> str:
     """A table of the folder as an engine takes it: a file, or a table of a database.
 
     Args:
-        seen: the datasets whose tables may be seen; by default all. Others look as if they were
-            not there.
+        seen: the datasets whose tables may be seen, and what they are bound to; by default all.
+            Others look as if they were not there.
     """
     known = databases(folder) if "::" in name else {}
-    if name in known and is_seen(name, seen):
+    if name in known and is_seen(folder, name, seen):
         return str(folder / name)
     path = find(folder, name, seen=seen)
     check_content(path, path.name)
@@ -68,17 +72,27 @@ def scenarios(folder: Path) -> list[Path]:
     return sorted(path for path in _files(folder) if path.suffix.lower() == ".toml")
 
 
-def is_seen(name: str, seen: Collection[str] | None) -> bool:
-    """Whether a table may be seen, by the name of its dataset."""
-    return seen is None or dataset_name(name) in seen
+def is_seen(folder: Path, name: str, seen: Seen) -> bool:
+    """Whether a table may be seen: it is the one that its dataset's budget is bound to, and not
+    another of its name."""
+    if seen is None:
+        return True
+    bound = seen.get(dataset_name(name))
+    if bound is None:
+        return False
+    try:
+        source = fingerprint_of_place(str(folder / name))
+    except OSError:  # it may be gone by now
+        return False
+    return bound.holds_rows_of(Binding(bound.binding.entity, source=source))
 
 
-def find(
-    folder: Path, name: str, scenario: bool = False, seen: Collection[str] | None = None
-) -> Path:
-    """A file of the folder."""
-    known = scenarios(folder) if scenario else tables(folder)
-    known = [path for path in known if scenario or is_seen(path.name, seen)]
+def find(folder: Path, name: str, scenario: bool = False, seen: Seen = None) -> Path:
+    """A file of the folder. Scenario files, which may be about any table, are for who sees all."""
+    if scenario:
+        known = scenarios(folder) if seen is None else []
+    else:
+        known = [path for path in tables(folder) if is_seen(folder, path.name, seen)]
     for path in known:
         if path.name == name:
             return path

@@ -18,8 +18,8 @@ Short = Annotated[str, Field(max_length=200)]
 Many = Annotated[int, Field(ge=-(10**9), le=10**9)]
 Whole = Annotated[int, Field(ge=-(10**18), le=10**18)]
 """Numbers that can be printed and computed with; which of them make sense, the library says."""
-REQUEST = r"^[A-Za-z0-9-]{8,64}$"
-REQUEST_WORDS = "8 to 64 letters, digits and dashes"
+REQUEST = r"^[A-Za-z0-9-]{8,80}$"
+REQUEST_WORDS = "8 to 80 letters, digits and dashes"
 
 
 class Body(BaseModel):

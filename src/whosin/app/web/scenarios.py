@@ -55,14 +55,17 @@ def plan_of(
 
 def full_data(settings: Settings, body: ScenarioBody) -> dict[str, Any]:
     """The keys of a scenario file, with the server's ledger, for a person to keep."""
+    return data(body) | {"ledger": {"url": ledger_place(settings)}}
+
+
+def ledger_place(settings: Settings) -> str:
+    """Where the server's ledger is, as seen from the served folder, without a password."""
     where = settings.ledger
     if "://" not in where:
         path, home = Path(where).resolve(), settings.folder.resolve()
-        where = str(path.relative_to(home) if path.is_relative_to(home) else path)
-    else:
-        with Ledger(where, create=False) as ledger:
-            where = ledger.name  # without a password
-    return data(body) | {"ledger": {"url": where}}
+        return str(path.relative_to(home) if path.is_relative_to(home) else path)
+    with Ledger(where, create=False) as ledger:
+        return ledger.name
 
 
 @contextmanager
@@ -176,6 +179,7 @@ def release(
     settings: Settings, body: ScenarioBody, request: str, visitor: Visitor
 ) -> tuple[Scenario, Release]:
     """Answer a scenario; every debit is on disk before its noise is drawn."""
+    request = visitor.request(request)
     with opened(settings, body, visitor) as (scenario, table):
         if standing_of(settings, table.name) is None:
             decide(settings, table.name, visitor)
@@ -205,6 +209,7 @@ def stored(
     settings: Settings, body: ScenarioBody, request: str, visitor: Visitor
 ) -> tuple[Scenario, Release]:
     """A release that was made before; nothing is paid, nothing is drawn."""
+    request = visitor.request(request)
     dataset = dataset_name(body.table.source)
     answered: set[str] = set()
     if standing_of(settings, dataset) is not None:

@@ -8,6 +8,7 @@ only: those of others look as if there were none.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,10 @@ from whosin.app.web.settings import Settings
 from whosin.app.web.users import read_curators
 from whosin.errors import InvalidInput
 from whosin.ledger import Entry, Ledger
+from whosin.ledger.binding import Bound
+
+NAME_DIGITS = 12
+"""Of the digest of a user's name, in that user's request ids."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +39,24 @@ class Visitor:
         """The server's ledger in this name; it answers a user's own requests only."""
         return Ledger(settings.ledger, who=self.name, create=create, own=not self.curator)
 
-    def tables(self, settings: Settings) -> set[str] | None:
-        """The datasets whose tables may be seen: all for a curator, else those with a budget."""
+    def request(self, given: str) -> str:
+        """A request id as the ledger keeps it. A user's are that user's own: the same id of two
+        users is two requests, and nobody learns which ids others have used."""
+        if self.curator or self.name is None:
+            return given
+        own = "-" + hashlib.sha256(self.name.encode()).hexdigest()[:NAME_DIGITS]
+        return given if given.endswith(own) else given + own
+
+    def tables(self, settings: Settings) -> dict[str, Bound] | None:
+        """The datasets whose tables may be seen, and what they are bound to: all for a curator,
+        else those with a budget for a table."""
         if self.curator:
             return None
         if not has_ledger(settings):
-            return set()
+            return {}
         with self.ledger(settings, create=False) as ledger:
-            return set(ledger.datasets())
+            found = {name: ledger.standing(name).bound for name in ledger.datasets()}
+        return {name: bound for name, bound in found.items() if bound is not None}
 
     def sees(self, entry: Entry) -> bool:
         """Whether an entry may be shown: what is about nobody's request, or about one's own."""

@@ -64,11 +64,13 @@ class DuckDB(Engine):
         self._views, self._settings = views, _settings(memory, threads)
         self._folder = SpillFolder(spill)
         self._opened: list[Confined] = []
+        self._unused: list[Confined] = []
         self._compiled: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         # Also when the program ends, or nobody refers to the engine any longer.
-        self._close = weakref.finalize(self, _let_go, self._opened, self._folder)
+        self._close = weakref.finalize(self, _let_go, self._opened, self._unused, self._folder)
         try:
-            Confined(self._folder.path, self._settings).close()  # are the settings right?
+            # Are the settings right? The first source takes it.
+            self._unused.append(Confined(self._folder.path, self._settings))
         except BaseException:
             self.close()
             raise
@@ -147,7 +149,7 @@ class DuckDB(Engine):
 
     def tables(self, path: str | Path) -> list[str]:
         """The tables of a DuckDB database; those outside its main schema as schema.table."""
-        home = Confined(self._folder.path, self._settings)
+        home = self._fresh()
         try:
             return home.tables(_existing(path), views=self._views)
         finally:
@@ -158,9 +160,12 @@ class DuckDB(Engine):
         self._close()
 
     def _new(self) -> Confined:
-        home = Confined(self._folder.path, self._settings)
+        home = self._fresh()
         self._opened.append(home)
         return home
+
+    def _fresh(self) -> Confined:
+        return self._unused.pop() if self._unused else Confined(self._folder.path, self._settings)
 
     def _home(self, expression: Any) -> Confined:
         backend = expression.get_backend()
@@ -211,8 +216,8 @@ def _tell(home: Confined, progress: Progress | None) -> None:
                 progress(min(1.0, share / 100))
 
 
-def _let_go(opened: list[Confined], folder: SpillFolder) -> None:
-    for each in opened:
+def _let_go(opened: list[Confined], unused: list[Confined], folder: SpillFolder) -> None:
+    for each in (*opened, *unused):
         each.close()
     folder.remove()
 

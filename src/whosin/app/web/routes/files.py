@@ -66,13 +66,13 @@ def list_files(request: Request) -> Files:
 
 
 def listed(settings: Settings, visitor: Visitor) -> Files:
-    """The task. Who is no curator sees the tables that have a budget."""
+    """The task. Who is no curator sees the tables that have a budget, and no scenario files."""
     home, seen = settings.folder, visitor.tables(settings)
     found = {path.name: path for path in folder.tables(home)} | folder.databases(home)
-    found = {name: path for name, path in found.items() if folder.is_seen(name, seen)}
+    found = {name: path for name, path in found.items() if folder.is_seen(home, name, seen)}
     return Files(
         tables=[File(name=name, bytes=path.stat().st_size) for name, path in found.items()],
-        scenarios=[path.name for path in folder.scenarios(home)],
+        scenarios=[path.name for path in folder.scenarios(home)] if visitor.curator else [],
     )
 
 

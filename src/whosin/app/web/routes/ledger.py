@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -12,6 +13,7 @@ from whosin.app.web import work
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.routes.files import settings_of
 from whosin.app.web.routes.plan import CardSection, sections
+from whosin.app.web.scenarios import ledger_place
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, has_ledger, visitor_of
 from whosin.errors import BrokenHistory, InvalidInput
@@ -20,12 +22,16 @@ from whosin.report.budget import entry_row, standing_card
 
 router = APIRouter(tags=["ledger"], route_class=BoundedRoute)
 MOST_ENTRIES = 500
+SAVED = "scenario.toml"
+"""As the page saves a scenario."""
 
 
 class Dataset(BaseModel):
-    """Where a dataset stands, in words and as data."""
+    """Where a dataset stands, in words and as data, and for its curator the command that goes on
+    with another file, other domains or bounds."""
 
     dataset: str
+    amend: str | None
     card: list[CardSection]
     standing: dict[str, Any]
 
@@ -48,26 +54,34 @@ class History(BaseModel):
 @router.get("/api/ledger")
 def list_datasets(request: Request) -> Datasets:
     """Where all datasets stand."""
-    return work.quick(request, datasets, settings_of(request))  # type: ignore[no-any-return]
+    settings = settings_of(request)
+    visitor = visitor_of(request, settings)
+    return work.quick(request, datasets, settings, visitor)  # type: ignore[no-any-return]
 
 
-def datasets(settings: Settings) -> Datasets:
+def datasets(settings: Settings, visitor: Visitor) -> Datasets:
     """The task."""
     where = settings.ledger
     if not has_ledger(settings):
         return Datasets(datasets=[])
+    place = ledger_place(settings)
     with Ledger(where, create=False) as ledger:
         standings = [ledger.standing(name) for name in ledger.datasets()]
         return Datasets(
             datasets=[
                 Dataset(
                     dataset=standing.dataset,
+                    amend=_amend(place, standing.dataset) if visitor.curator else None,
                     card=sections(standing_card(standing)),
                     standing=plain(standing.to_dict()),
                 )
                 for standing in standings
             ]
         )
+
+
+def _amend(place: str, dataset: str) -> str:
+    return shlex.join(["whosin", "ledger", "amend", place, dataset, "--scenario", SAVED])
 
 
 @router.get("/api/ledger/history")

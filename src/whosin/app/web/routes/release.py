@@ -142,7 +142,8 @@ def checked(settings: Settings, body: ReleaseBody, visitor: Visitor) -> None:
 
 def released(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Made:
     """The task."""
-    return _made(*scenarios.release(settings, body.scenario, body.request, visitor))
+    scenario, made = scenarios.release(settings, body.scenario, body.request, visitor)
+    return _made(scenario, made, body.request)
 
 
 @router.post(
@@ -235,7 +236,7 @@ def as_script(settings: Settings, body: ReleaseBody, visitor: Visitor) -> str:
     """The task."""
     given = scenarios.full_data(settings, body.scenario)
     with scenarios.opened(settings, body.scenario, visitor) as (scenario, _):
-        return scenario_files.script_text(given, scenario.plan, body.request)
+        return scenario_files.script_text(given, scenario.plan, visitor.request(body.request))
 
 
 @router.post("/api/scenario/read")
@@ -247,13 +248,15 @@ def read_text(request: Request, body: TextBody) -> ScenarioView:
 @router.get("/api/scenario")
 def read_file(request: Request, file: FileName) -> ScenarioView:
     """Read a scenario file of the served folder."""
-    return work.quick(request, scenario_file, settings_of(request), file)  # type: ignore[no-any-return]
+    settings = settings_of(request)
+    visitor = visitor_of(request, settings)
+    return work.quick(request, scenario_file, settings, file, visitor)  # type: ignore[no-any-return]
 
 
-def scenario_file(settings: Settings, file: str) -> ScenarioView:
+def scenario_file(settings: Settings, file: str, visitor: Visitor) -> ScenarioView:
     """The task."""
     with at("file"):
-        path = folder.find(settings.folder, file, scenario=True)
+        path = folder.find(settings.folder, file, scenario=True, seen=visitor.tables(settings))
         return scenario_text(documents.read_text(path, "file", documents.MOST_TOML))
 
 
@@ -280,7 +283,7 @@ def scenario_text(text: str) -> ScenarioView:
     return ScenarioView(scenario=plain(data(body)), notes=notes)
 
 
-def _made(scenario: Scenario, made: Release) -> Made:
+def _made(scenario: Scenario, made: Release, request: str) -> Made:
     answers = [
         plain(answer.to_dict()) | {"paid": cost_words(answer.cost)} for answer in made.answers
     ]
@@ -288,7 +291,7 @@ def _made(scenario: Scenario, made: Release) -> Made:
     last = [part for part in card.card(scenario.plan) if part.title.startswith("If they know")]
     return Made(
         title=scenario.title,
-        request=made.request,
+        request=request,
         answers=answers,
         standing=plain(made.standing.to_dict()),
         card=sections([*words, *last]),

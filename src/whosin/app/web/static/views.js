@@ -206,6 +206,19 @@ async function history(name, where) {
   );
 }
 
+// What a curator does for next month's file; the page itself changes no registration.
+function goingOn(command) {
+  if (!command) return null;
+  return h(
+    "details",
+    {},
+    h("summary", {}, "Go on with another file, other domains or bounds"),
+    h("p", {}, "The budget stays: next month’s file is paid from what this month’s left. Put the new file into the served folder in the place of the old one, save the scenario with the new domains and bounds there (Release, Save the scenario), and run in that folder:"),
+    h("pre", {}, h("code", {}, command)),
+    h("p", { class: "note" }, "Until then questions about the new file are refused. Whose rows they are can never change."),
+  );
+}
+
 async function showLedger() {
   clearErrors("ledger");
   try {
@@ -215,7 +228,7 @@ async function showLedger() {
       return;
     }
     $("datasets").replaceChildren(
-      ...datasets.map(({ dataset, card, standing }) => {
+      ...datasets.map(({ dataset, card, standing, amend }) => {
         const share = Math.min(1, Number(standing.spent_epsilon) / Number(standing.budget_epsilon) || 0);
         const bar = h("div", { class: "meter", role: "img", "aria-label": `${Math.round(share * 100)}% of the budget is spent` }, h("span", {}));
         bar.style.setProperty("--share", `${share * 100}%`);
@@ -232,7 +245,7 @@ async function showLedger() {
             }
           },
         }, "History");
-        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, card[0].lines.map((line) => h("p", {}, line)), sections(card.slice(1)), button, entries);
+        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, card[0].lines.map((line) => h("p", {}, line)), sections(card.slice(1)), goingOn(amend), button, entries);
       }),
     );
   } catch (error) {

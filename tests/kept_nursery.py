@@ -1,0 +1,143 @@
+"""A nursery whose process works on many tasks, for tests that send tens of thousands of them.
+
+As `whosin.isolation.Nursery`, except that a task does not begin in a process of its own: to fork
+and to warm up takes longer than most tasks. Deadlines and limits of memory hold as there, and a
+process that crashes or is stopped is followed by another.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import chain
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from whosin.app.web.work import MODULES
+from whosin.errors import Crashed
+from whosin.isolation import Limits, Nursery, limits, messages
+from whosin.isolation.child import PID
+
+MOST_TASKS = 500
+"""Of one process."""
+FIRST = 300.0
+"""Seconds for a process to begin."""
+UNLIMITED = Limits(1e6, 1 << 40)
+
+
+def serve(address: str) -> None:
+    """The task that works on tasks, in a process of the nursery."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(address)
+        connection.sendall(PID.pack(os.getpid()))
+        while call := _frame(connection):
+            *_, home, tempfile.tempdir, limits.own_memory = pickle.loads(call)
+            os.chdir(home)
+            connection.sendall(messages.perform(call))
+
+
+def _frame(connection: socket.socket) -> bytes:
+    received = bytearray()
+    while not messages.complete(received):
+        part = connection.recv(1 << 20)
+        if not part:
+            return b""
+        received += part
+    return bytes(received[messages.LENGTH.size :])
+
+
+class KeptNursery:
+    """Runs one task at a time; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._nursery = Nursery([*chain.from_iterable(MODULES.values()), "kept_nursery"])
+        self._lock = threading.Lock()
+        self._connection: socket.socket | None = None
+        self._pid = self._tasks = 0
+        self.largest, self.slowest, self.stopped = 0, 0.0, 0
+        """Most bytes that a process held, most seconds that a task computed, tasks stopped."""
+
+    def start(self) -> None:
+        self._nursery.start()
+
+    def close(self) -> None:
+        with self._lock:
+            self._end()
+        self._nursery.close()
+
+    def run(self, function: Callable[..., Any], *arguments: Any, limits: Limits) -> Any:
+        folder = tempfile.mkdtemp(prefix="whosin-work-")
+        call = messages.task(function, arguments, folder, limits.memory)
+        try:
+            with self._lock:
+                return self._wait(self._worker(), call, limits)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _worker(self) -> socket.socket:
+        if self._connection is not None and self._tasks < MOST_TASKS:
+            return self._connection
+        self._end()
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listening:
+            address = str(Path(folder, "tasks"))
+            listening.bind(address)
+            listening.listen()
+            listening.settimeout(FIRST)
+            threading.Thread(target=self._serve, args=[address], daemon=True).start()
+            self._connection, _ = listening.accept()
+        (self._pid,) = PID.unpack(self._connection.recv(PID.size))
+        self._tasks = 0
+        return self._connection
+
+    def _serve(self, address: str) -> None:
+        with suppress(Crashed):  # whoever waited for its answer was told
+            self._nursery.run(serve, address, limits=UNLIMITED)
+
+    def _end(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+            self._connection = None
+
+    def _wait(self, connection: socket.socket, call: bytes, allowed: Limits) -> Any:
+        self._tasks += 1
+        end = time.monotonic() + allowed.seconds
+        process = limits._Watched(self._pid)
+        before, computed = process.held(), process.computed()
+        most = computed + (allowed.processor or inf)
+        received = bytearray()
+        try:
+            connection.sendall(messages.LENGTH.pack(len(call)) + call)
+            while not messages.complete(received):
+                if time.monotonic() > end or process.computed() > most:
+                    raise allowed.too_long()
+                held = int(process.held())
+                self.largest = max(self.largest, held)
+                if held - before > allowed.memory:
+                    raise allowed.too_large()
+                if not select.select([connection], [], [], limits.POLL)[0]:
+                    continue
+                part = connection.recv(1 << 20)
+                if not part:
+                    raise Crashed("the process that worked on this ended without an answer")
+                received += part
+            self.slowest = max(self.slowest, process.computed() - computed)
+        except ConnectionError:
+            self._end()
+            raise Crashed("the process that worked on this ended without an answer") from None
+        except BaseException:
+            self.stopped += 1
+            self._end()
+            raise
+        return messages.answer(bytes(received), allowed.too_large)

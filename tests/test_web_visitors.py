@@ -1,0 +1,142 @@
+"""What users of a server see of tables, scenarios and each other's requests."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+
+import duckdb
+import pytest
+
+from web_server import ONE, SCENARIO, problem, program, served
+from whosin.app.cli.main import main
+from whosin.app.web.server import running
+from whosin.app.web.users import add_user
+from whosin.app.web.visitors import Visitor
+
+ID = "the-same-id"
+SOME = ONE | {"budget": {"share": "1/4"}}
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+@pytest.fixture
+def shared(tmp_path):
+    """A server with a curator, who has registered the hospital, and two users."""
+    settings = served(tmp_path, 60)
+    tokens = {name: add_user(settings.users, name, name == "Cyd") for name in ("Ann", "Bob", "Cyd")}
+    with running(settings) as url, program(url) as client:
+
+        def ask(who, method, path, **given):
+            return client.request(method, path, headers=bearer(tokens[who]), **given)
+
+        made = ask("Cyd", "POST", "/api/release", json={"scenario": SOME, "request": ID})
+        assert made.status_code == 200, made.text
+        yield settings, ask
+
+
+def seen(ask, who):
+    return [each["name"] for each in ask(who, "GET", "/api/files").json()["tables"]]
+
+
+def test_a_file_that_shares_its_name_with_a_dataset_is_not_seen(shared):
+    settings, ask = shared
+    (settings.folder / "hospital.csv").write_text("Ann is patient 4711,surgery\nBob,medicine\n")
+    with duckdb.connect(str(settings.folder / "clinic.duckdb")) as made:
+        made.execute("CREATE TABLE hospital (secret_column INTEGER)")
+    table = "clinic.duckdb::hospital"
+    assert set(seen(ask, "Cyd")) == {"hospital.parquet", "hospital.csv", table}
+    assert seen(ask, "Ann") == ["hospital.parquet"]
+    for file in ("hospital.csv", table):
+        answer = ask("Ann", "GET", "/api/columns", params={"file": file})
+        assert "4711" not in problem(answer, 422, "table.source")
+        other = SCENARIO["table"] | {"source": file}
+        answer = ask("Ann", "POST", "/api/price", json=ONE | {"table": other})
+        assert "one of hospital.parquet" in problem(answer, 422, "table.source")
+        assert "secret_column" not in answer.text
+
+
+def test_a_file_in_the_place_of_a_registered_one_is_not_seen(shared):
+    settings, ask = shared
+    path = settings.folder / "hospital.parquet"
+    shutil.copy(path, settings.folder / "kept.parquet")
+    served(settings.folder, 61)
+    assert seen(ask, "Ann") == []
+    shutil.copy(settings.folder / "kept.parquet", path)
+    assert seen(ask, "Ann") == ["hospital.parquet"]
+
+
+def test_a_registered_table_of_a_database_is_seen(shared):
+    settings, ask = shared
+    with duckdb.connect(str(settings.folder / "clinic.duckdb")) as made:
+        made.execute(f"CREATE TABLE stays AS FROM '{settings.folder / 'hospital.parquet'}'")
+        made.execute("UPDATE stays SET days = 1")  # other rows than the hospital's
+        made.execute("CREATE TABLE others AS FROM stays LIMIT 3")
+    table = SCENARIO["table"] | {"source": "clinic.duckdb::stays"}
+    body = {"scenario": SOME | {"table": table}, "request": "of-a-database"}
+    assert seen(ask, "Ann") == ["hospital.parquet"]
+    assert ask("Cyd", "POST", "/api/release", json=body).status_code == 200
+    assert seen(ask, "Ann") == ["hospital.parquet", "clinic.duckdb::stays"]
+    columns = ask("Ann", "GET", "/api/columns", params={"file": "clinic.duckdb::stays"})
+    assert columns.status_code == 200
+
+
+def test_ids_of_requests_are_each_users_own(shared):
+    """Whether somebody has used an id does not show, and the same id is another request."""
+    _, ask = shared
+    body = {"scenario": SOME, "request": ID}
+    absent = ask("Ann", "POST", "/api/release/report", json=body)
+    assert problem(absent, 404, "request") == problem(
+        ask("Ann", "POST", "/api/release/report", json=body | {"request": "used-by-nobody"}),
+        404,
+        "request",
+    )
+    first = ask("Ann", "POST", "/api/release", json=body)
+    assert first.status_code == 200 and first.json()["request"] == ID
+    spent = first.json()["standing"]["debits"]
+    again = ask("Ann", "POST", "/api/release", json=body).json()
+    assert again["answers"] == first.json()["answers"] and again["standing"]["debits"] == spent
+    other = ask("Bob", "POST", "/api/release", json=body)
+    assert other.status_code == 200 and other.json()["standing"]["debits"] != spent
+    assert ask("Ann", "POST", "/api/release/report", json=body).status_code == 200
+    # As the ledger shows it, an id means the same.
+    kept = Visitor("Ann", curator=False).request(ID)
+    shown = body | {"request": kept}
+    assert kept != ID and kept in ask("Cyd", "GET", "/api/ledger/history?dataset=hospital").text
+    for who in ("Ann", "Cyd"):
+        answer = ask(who, "POST", "/api/release", json=shown).json()
+        assert answer["answers"] == first.json()["answers"]
+    assert ask("Bob", "POST", "/api/release/report", json=shown).status_code == 404
+
+
+def test_scenario_files_are_for_curators(shared):
+    """They may be about any table of the folder, and say what somebody looks for in it."""
+    _, ask = shared
+    assert ask("Cyd", "GET", "/api/files").json()["scenarios"] == ["hospital.toml"]
+    assert ask("Ann", "GET", "/api/files").json()["scenarios"] == []
+    known = ask("Cyd", "GET", "/api/scenario", params={"file": "hospital.toml"})
+    assert known.status_code == 200
+    hidden = ask("Ann", "GET", "/api/scenario", params={"file": "hospital.toml"})
+    absent = ask("Ann", "GET", "/api/scenario", params={"file": "nothing!.toml"})
+    assert problem(hidden, 422, "file").replace("hospital", "nothing!") == problem(
+        absent, 422, "file"
+    )
+
+
+def test_a_curator_is_told_how_to_go_on_with_another_file(shared, monkeypatch):
+    """The command that the page shows does it, in the served folder."""
+    settings, ask = shared
+    (listed,) = ask("Ann", "GET", "/api/ledger").json()["datasets"]
+    assert listed["amend"] is None
+    (listed,) = ask("Cyd", "GET", "/api/ledger").json()["datasets"]
+    served(settings.folder, 61)  # next month's file
+    body = {"scenario": SOME, "request": "next-month"}
+    assert "amend" in problem(ask("Cyd", "POST", "/api/release", json=body), 409)
+    saved = ask("Cyd", "POST", "/api/scenario/toml", json=SOME)
+    (settings.folder / "scenario.toml").write_text(saved.text)
+    monkeypatch.chdir(settings.folder)
+    assert main(shlex.split(listed["amend"])[1:]) == 0
+    assert ask("Cyd", "POST", "/api/release", json=body).status_code == 200
+    assert seen(ask, "Ann") == ["hospital.parquet"]
