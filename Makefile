@@ -5,7 +5,7 @@ BIN := .venv/bin
 SHOWN := .venv/.package
 STAMP := .venv/.installed
 
-.PHONY: demo test soak system bench docs reference format clean
+.PHONY: demo test coverage mutate soak system bench docs reference format clean
 
 demo: $(SHOWN)
 	@$(BIN)/whosin demo
@@ -17,6 +17,14 @@ test: $(STAMP)
 	@$(BIN)/mypy
 	@$(BIN)/mkdocs build --quiet --strict --site-dir .venv/site
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(PYTEST)
+
+# How much of the code the quick tests run, in this process: MISSING=1 lists the lines.
+coverage: $(STAMP)
+	@$(BIN)/python -m pytest --cov=whosin --cov-report=term$(if $(MISSING),-missing) $(PYTEST)
+
+# Change modules in one place each and see that tests fail: make mutate MUTATE='beliefs --sample 50'
+mutate: $(STAMP)
+	@$(BIN)/python tests/mutate.py $(MUTATE)
 
 soak: $(STAMP)
 	@sh tests/system.sh

@@ -41,6 +41,8 @@ CORE = [
     "ledger upgrade books.db",
     "ledger close books.db hospital",
 ]
+REFUSED = "ledger resume books.db hospital"
+"""A command of the core that has nothing to do here."""
 EXTRA = {
     "plan --advantage 0.1 --steps 10 --sample-rate 0.01": "accounting",
     "plan --posterior 0.6 --prior 0.1 --save x.svg": "charts",
@@ -111,15 +113,20 @@ def alone(wheel, tmp_path_factory):
     """What the core alone says to all of this."""
     home, folder = tmp_path_factory.mktemp("core"), tmp_path_factory.mktemp("work")
     environment(wheel, home)
-    asked = json.dumps([[*CORE, *EXTRA], [*LIBRARY, NOISE, NOTEBOOK]])
+    asked = json.dumps([[*CORE, REFUSED, *EXTRA], [*LIBRARY, NOISE, NOTEBOOK]])
     done, said, modules = python(home, RUN, asked, folder=folder)
-    return dict(zip([*CORE, *EXTRA], done, strict=True)), said, set(modules)
+    return dict(zip([*CORE, REFUSED, *EXTRA], done, strict=True)), said, set(modules)
 
 
 @pytest.mark.parametrize("line", CORE)
 def test_the_core_works_alone(alone, line):
     code, out, err, _ = alone[0][line]
     assert (code, err) == (0, "") and out
+
+
+def test_the_core_refuses_by_itself(alone):
+    code, out, err, _ = alone[0][REFUSED]
+    assert (code, out) == (1, "") and "whosin[" not in err
 
 
 @pytest.mark.parametrize("line", EXTRA)
@@ -155,7 +162,7 @@ def test_every_command_was_tried():
         if not hasattr(command, "commands"):
             yield " ".join(words)
 
-    tried = [*CORE, *EXTRA]
+    tried = [*CORE, REFUSED, *EXTRA]
     for name in leaves(typer.main.get_command(app)):
         assert any(line == name or line.startswith(f"{name} ") for line in tried), name
 

@@ -117,8 +117,6 @@ def ratio_for_posterior(posterior: Number, high: Number) -> Number:
         return math.inf
     if not high <= posterior < 1:
         raise InvalidInput("posterior", f"at least the largest prior, {high}", posterior)
-    if high == 1:
-        return math.inf
     return posterior * (1 - high) / (high * (1 - posterior))
 
 

@@ -1,0 +1,185 @@
+"""Mutation runs (`make mutate`): a module is changed in one place, and its tests must fail.
+
+Contract: nothing is written to the tree. Each mutant is a forked process in which the changed
+module takes the place of the true one; its tests run there until the first fails, within some
+seconds of computing. A mutant whose tests pass survives, and is printed with its place. Strings
+and annotations are left alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import importlib
+import importlib.abc
+import importlib.machinery
+import os
+import random
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).parent.parent
+ROOMS = {
+    "beliefs": ("beliefs.py", "test_beliefs.py"),
+    "exact": ("exact.py", "test_exact.py"),
+    "noise": ("noise/*.py", "test_noise.py"),
+    "ledger": ("ledger/*.py", "test_ledger.py test_ledger_upgrade.py"),
+}
+"""Which modules a room has, and the tests that must notice."""
+FIRST = ("flint", "hypothesis", "numpy.testing", "pytest", "rich.console", "sqlalchemy", "typer")
+"""What every mutant needs, imported before it is forked."""
+SECONDS = 60
+SWAPS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult, ast.Pow: ast.Mult, ast.LShift: ast.RShift, ast.RShift: ast.LShift,
+    ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
+NAMES = {"min": "max", "max": "min", "floor": "ceil", "ceil": "floor", "any": "all", "all": "any"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A module with one change."""
+
+    module: str
+    path: Path
+    line: int
+    change: str
+    tree: ast.Module
+
+
+def mutants(path: Path) -> Iterator[Mutant]:
+    """All single changes of a module."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for number, node in enumerate(ast.walk(tree)):
+        for way in range(_ways(node)):
+            changed = copy.deepcopy(tree)
+            twin = next(each for place, each in enumerate(ast.walk(changed)) if place == number)
+            before = ast.unparse(node)
+            _change(twin, way)
+            name = path.relative_to(ROOT / "src").with_suffix("")
+            line = getattr(node, "lineno", 0)
+            what = f"{before} → {ast.unparse(twin)}"
+            yield Mutant(".".join(name.parts), path, line, what, ast.fix_missing_locations(changed))
+
+
+def _ways(node: ast.AST) -> int:
+    """How many changes of this node there are."""
+    if isinstance(node, ast.Compare):
+        return sum(type(op) in SWAPS for op in node.ops)
+    if isinstance(node, ast.BinOp | ast.BoolOp):
+        return int(type(node.op) in SWAPS and not _annotates(node))
+    if isinstance(node, ast.UnaryOp):
+        return int(isinstance(node.op, ast.Not | ast.USub))
+    if isinstance(node, ast.Constant):
+        return int(isinstance(node.value, bool | int | float))
+    if isinstance(node, ast.Name | ast.Attribute):
+        return int((node.id if isinstance(node, ast.Name) else node.attr) in NAMES)
+    return 0
+
+
+def _annotates(node: ast.BinOp | ast.BoolOp) -> bool:
+    return isinstance(node.op, ast.BitOr)
+
+
+def _change(node: ast.AST, way: int) -> None:
+    if isinstance(node, ast.Compare):
+        node.ops[way] = SWAPS[type(node.ops[way])]()  # type: ignore[call-overload]
+    elif isinstance(node, ast.BinOp | ast.BoolOp):
+        node.op = SWAPS[type(node.op)]()  # type: ignore[assignment]
+    elif isinstance(node, ast.UnaryOp):
+        node.op = ast.UAdd() if isinstance(node.op, ast.USub) else ast.Not()
+        if isinstance(node.op, ast.Not):
+            node.operand = ast.UnaryOp(ast.Not(), node.operand)
+    elif isinstance(node, ast.Constant):
+        value = node.value
+        node.value = not value if isinstance(value, bool) else value + 1  # type: ignore[operator]
+    elif isinstance(node, ast.Name):
+        node.id = NAMES[node.id]
+    elif isinstance(node, ast.Attribute):
+        node.attr = NAMES[node.attr]
+
+
+class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Loads a mutant in place of its module."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self.mutant = mutant
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> object:
+        if name != self.mutant.module.removesuffix(".__init__"):
+            return None
+        package = self.mutant.path.name == "__init__.py"
+        spec = importlib.machinery.ModuleSpec(
+            name, self, origin=str(self.mutant.path), is_package=package
+        )
+        spec.has_location = True
+        if package:
+            spec.submodule_search_locations = [str(self.mutant.path.parent)]
+        return spec
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(compile(self.mutant.tree, str(self.mutant.path), "exec"), module.__dict__)
+
+
+def passes(tests: list[str], mutant: Mutant | None = None) -> bool:
+    """Whether all tests pass, in a process of their own."""
+    pid = os.fork()
+    if pid == 0:
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, 1)
+        os.dup2(silent, 2)
+        if mutant is not None:
+            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+            sys.meta_path.insert(0, Changed(mutant))  # type: ignore[arg-type]
+        import pytest
+
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        options = ["-x", "-q", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        os._exit(int(pytest.main([*options, *tests])))
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def run(room: str, sample: int | None) -> float:
+    """The share of a room's mutants that tests kill; survivors are printed."""
+    pattern, files = ROOMS[room]
+    tests = [str(ROOT / "tests" / name) for name in files.split()]
+    found = [each for path in sorted((ROOT / "src/whosin").glob(pattern)) for each in mutants(path)]
+    if sample is not None and sample < len(found):
+        found = random.Random(room).sample(found, sample)
+    if not passes(tests):
+        raise SystemExit(f"{room}: the tests fail without a change")
+    killed, start = 0, time.monotonic()
+    for each in found:
+        if passes(tests, each):
+            place = each.path.relative_to(ROOT)
+            print(f"survives: {place}:{each.line}: {each.change}", flush=True)
+        else:
+            killed += 1
+    took = time.monotonic() - start
+    print(f"{room}: {killed} of {len(found)} killed ({killed / len(found):.1%}) in {took:.0f} s")
+    return killed / len(found)
+
+
+def main() -> None:
+    """Mutate the rooms that are named, by default all."""
+    parser = argparse.ArgumentParser(description="Change modules in one place; tests must fail.")
+    parser.add_argument("rooms", nargs="*", choices=[*ROOMS, []], help="by default all")
+    parser.add_argument("--sample", type=int, help="so many mutants of each room; all by default")
+    given = parser.parse_args()
+    for name in FIRST:
+        importlib.import_module(name)
+    for room in given.rooms or ROOMS:
+        run(room, given.sample)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""Exact numbers and the ways out of them: never below the truth, and no float to spare."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+
+from whosin import exact
+from whosin.errors import InvalidInput
+
+F = Fraction
+
+FINE = 2000
+
+
+def numbers(count: int = 200):
+    rng = random.Random(5)
+    for _ in range(count):
+        top, bottom = (rng.randrange(1, 10 ** rng.choice((1, 4, 30))) for _ in range(2))
+        yield F(top, bottom)
+
+
+def true_log(value: F) -> flint.arb:
+    """ln of a number in a much finer ball."""
+    return flint.arb(flint.fmpq(value.numerator, value.denominator)).log()
+
+
+@pytest.mark.parametrize(
+    ("given", "number"),
+    [
+        (3, F(3)), (0.1, F(3602879701896397, 2**55)), (F(1, 3), F(1, 3)), ("0.3", F(3, 10)),
+        (" 1/3 ", F(1, 3)), ("5%", F(1, 20)), (" 12.5% ", F(1, 8)), ("1e-300", F(1, 10**300)),
+        ("1e300", F(10**300)), ("1E+300", F(10**300)), ("2e003", F(2000)),
+        ("2e000001", F(20)), ("-7", F(-7)), ("9" * 1000, F(int("9" * 1000))), (np.int64(4), F(4)),
+        (np.float32(0.1), F(13421773, 2**27)), (np.float64(0.5), F(1, 2)),
+        (flint.fmpq(2, 7), F(2, 7)), (True, F(1)),
+    ],
+)  # fmt: skip
+def test_numbers_are_read_exactly(given, number):
+    assert exact.rational(given) == number
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("9" * 1001, "reasonable length"), ("1e0001000", "reasonable length"),
+        ("1e301", "between 1e-300 and 1e300"), ("1e-301", "between 1e-300 and 1e300"),
+        ("1e999", "between 1e-300 and 1e300"), ("", "a finite number"), ("x", "a finite number"),
+        ("1/0", "a finite number"), (math.inf, "a finite number"), (math.nan, "a finite number"),
+        (None, "a finite number"), ([1], "a finite number"), (1j, "a finite number"),
+        ("%", "a finite number"),
+    ],
+)  # fmt: skip
+def test_what_is_no_number_is_refused_by_its_field(given, words):
+    with pytest.raises(InvalidInput, match=f"^share must be .*{words}"):
+        exact.rational(given, "share")
+
+
+def test_probabilities_are_between_0_and_1():
+    assert [exact.probability(each, "p") for each in (0, "100%", "1/2")] == [0, 1, F(1, 2)]
+    for wrong in (F(-1, 10**9), 1 + F(1, 10**9)):
+        with pytest.raises(InvalidInput, match=r"^p must be between 0 and 1"):
+            exact.probability(wrong, "p")
+
+
+def test_floats_are_not_exact_and_all_else_is():
+    assert exact.is_exact() and exact.is_exact(1, F(1, 3), "1/3")
+    assert not exact.is_exact(1, 0.5) and not exact.is_exact(np.float32(1), 2)
+
+
+def test_fractions_are_shown_as_floats_where_a_format_asks():
+    assert f"{exact.Rational(1, 3):.3f} {exact.Rational(1, 3)}" == "0.333 1/3"
+
+
+def test_arrays_of_rationals_keep_shape_and_values():
+    made = exact.flint_array(["1/2", 3, 0.25, F(1, 7), 0, 1], (2, 3))
+    assert made.shape == (2, 3)
+    assert made[0, 2] == flint.fmpq(1, 4) and made[1, 0] == flint.fmpq(1, 7)
+
+
+def test_round_up_is_the_least_float_that_is_not_below():
+    for value in numbers():
+        found = exact.round_up(value)
+        assert F(found) >= value > F(math.nextafter(found, -math.inf))
+        negative = exact.round_up(-value)
+        assert F(negative) >= -value > F(math.nextafter(negative, -math.inf))
+    assert exact.round_up(0.1) == 0.1 and exact.round_up(F(1, 4)) == 0.25
+    assert exact.round_up(F(10**400)) == math.inf
+
+
+def test_log_up_is_the_least_float_that_is_not_below():
+    with flint.ctx.workprec(FINE):
+        for value in numbers():
+            if value == 1:
+                continue
+            found, true = exact.log_up(value), true_log(value)
+            assert flint.arb(found) > true > flint.arb(math.nextafter(found, -math.inf))
+            below = exact.log_down(value)
+            assert flint.arb(below) < true
+            twice = math.nextafter(math.nextafter(found, -math.inf), -math.inf)
+            assert below == twice
+    assert exact.log_up(1) == exact.log_up(F(1)) == exact.log_down(1.0) == 0.0
+    assert exact.log_up(math.inf) == exact.log_down(math.inf) == math.inf
+    assert exact.log_down(F(math.exp(1.0))) <= 1.0
+
+
+def test_exp_up_is_above_by_less_than_balls_are_wide():
+    with flint.ctx.workprec(FINE):
+        for value in [*numbers(100), F(0), F(-3, 7), F(-20), F(700), F(2000)]:
+            if value > 2000:
+                continue
+            found = exact.exp_up(value)
+            true = flint.arb(flint.fmpq(value.numerator, value.denominator)).exp()
+            upper = flint.arb(flint.fmpq(found.numerator, found.denominator))
+            if value == 0:
+                assert found == 1
+                continue
+            assert upper >= true
+            assert upper < true * (1 + flint.arb(2) ** -140)
+
+
+def test_balls_that_are_a_float_become_it():
+    with flint.ctx.workprec(exact.BALL_BITS):
+        one = flint.arb(1).exp().log()  # a ball around 1
+        assert not one.is_exact()
+    assert exact.ball_up(one) == 1.0
+    assert exact.ball_ratio_upper(one, flint.arb(1)) == 1
+    assert exact.ball_ratio_upper(flint.arb(2), flint.arb(4)) == F(1, 2)
+    with flint.ctx.workprec(exact.BALL_BITS):
+        third, minus = flint.arb(1) / 3, flint.arb(-1) / 3
+        huge = flint.arb(2) ** 1500 / 3
+    up, true = exact.ball_up(third), F(1, 3)
+    assert F(up) >= true > F(math.nextafter(up, 0))
+    ratio = exact.ball_ratio_upper(flint.arb(1), flint.arb(3))
+    assert true < ratio < true + F(1, 2**150)
+    large = exact.ball_ratio_upper(huge, flint.arb(1))
+    assert F(2**1500, 3) < large < F(2**1500, 3) * (1 + F(1, 2**140))
+    negative = exact.ball_up(minus)
+    assert F(negative) >= -true > F(math.nextafter(negative, -1))
+
+
+def test_sums_of_balls_hold_the_true_sum():
+    terms = [
+        (exact.ball_exp(F(1, 3)), F(1, 7)),
+        (exact.ball_exp(F(-2)), F(5)),
+        (flint.arb(1), F(-2)),
+    ]
+    found = exact.ball_sum(terms)
+    with flint.ctx.workprec(FINE):
+        true = (flint.arb(1) / 3).exp() / 7 + flint.arb(-2).exp() * 5 - 2
+        assert found.contains(true)
+        assert found.rad() < flint.arb(2) ** -140
+    assert exact.ball_sum([]) == 0
+
+
+def test_quarter_tanh_is_the_least_float_not_below():
+    for k in [each for each in numbers(100) if each > 1] + [F(4), F(9, 4), 1 + F(1, 10**40)]:
+        found = exact.quarter_tanh_up(k)
+
+        def reaches(number: float, k: F = k) -> bool:
+            s = F(number)
+            return s >= 1 or ((1 + s) / (1 - s)) ** 2 >= k
+
+        assert reaches(found)
+        assert not reaches(math.nextafter(found, -1))
+    assert exact.quarter_tanh_up(math.inf) == 1.0 and exact.quarter_tanh_up(F(1)) == 0.0
+    assert exact.quarter_tanh_up(F(10**80 + 1)) == 1.0
+    assert exact.quarter_tanh_up(F(4)) == exact.round_up(F(1, 3))
