@@ -21,7 +21,7 @@ from whosin import release
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed
 from whosin.ledger import Charge, Cost, verify
 from whosin.ledger.binding import Binding, Bound
-from whosin.release import Count, Rows, Session, Sum
+from whosin.release import Count, Histogram, Median, Rows, Session, Sum
 from whosin.release.registration import binding_of
 
 PLAN = oracle.PLANS["add-remove"]
@@ -124,10 +124,50 @@ def test_debits_record_what_they_were_asked_of(visits, ledger) -> None:
     session = Session(table(visits, rows=2), PLAN, ledger)
     session.release([Count(), Sum(column="days")], share="1/2")
     count, total = (entry.body["binding"] for entry in entries(ledger, "debit"))
-    assert count["entity"] == "patient" and (count["rows"], count["groups"]) == (2, 1)
+    assert count["entity"] == "patient" and (count["rows"], count["groups"]) == (1, 1)
+    assert (total["rows"], total["groups"]) == (2, 1)
     assert count["domains"] == {} and total["domains"] == {"days": {"lower": "0", "upper": "30"}}
     assert len(total["schema"]) == 64 and len(total["source"]) == 64
     assert entries(ledger, "registered")[0].body["binding"]["schema"]["days"] == "string"
+
+
+VISITS = Histogram(column="visit")
+BOTH = {"days": "0..30", "visit": ["v0", "v1", "v2"]}
+
+
+@pytest.mark.parametrize(
+    ("within", "beyond", "words"),
+    [
+        (Rows(rows=2), Rows(rows=3), "rows = 2, and this has 3"),
+        (Sum(column="days", rows=1), Sum(column="days", rows=50), "rows = 2, and this has 50"),
+        (Median(column="days"), Median(column="days", rows=9), "rows = 2, and this has 9"),
+        (
+            Histogram(column="visit"),
+            Histogram(column="visit", groups=2),
+            "groups = 1, and this has 2",
+        ),
+    ],
+)
+def test_a_question_has_no_wider_bounds_than_the_registered(visits, ledger, within, beyond, words):
+    """The noise would pay for them; but whose rows count, and how many, the curator has fixed."""
+    bounded = wi.Table(visits, "patient", BOTH, rows=2)
+    session = Session(bounded, PLAN, ledger)
+    session.ask(within, share="1/20")
+    with pytest.raises(BudgetRefused, match=words):
+        session.ask(beyond, share="1/20")
+    with pytest.raises(BudgetRefused, match=words):  # someone who may not decide, at once
+        Session(bounded, PLAN, ledger, curator=False, queries=[beyond])
+    assert ledger.standing("visits").debits == 1
+    Session(bounded, PLAN, ledger, amend=True, queries=[beyond]).ask(beyond, share="1/20")
+    verify(ledger, "visits")
+
+
+def test_a_scenario_registers_the_bounds_of_its_questions(visits, ledger):
+    asked = [Rows(rows=3), Histogram(column="visit", groups=50), Count()]
+    opened = wi.Table(visits, "patient", BOTH)
+    Session(opened, PLAN, ledger, queries=asked).release(asked, share="1/2")
+    kept = ledger.standing("visits").bound.binding
+    assert kept.rows == 3 and 1 < kept.groups < 50, "no more cells than there are"
 
 
 def test_a_bound_dataset_takes_no_debit_of_nothing(visits, ledger) -> None:

@@ -55,6 +55,7 @@ def test_a_release_pays_what_it_says(strong, ledger, relation, numbers, score):
         publish(strong, PLAN, asked, ledger, "study")
 
 
+@pytest.mark.filterwarnings("ignore:the rows of")
 def test_strong_associations_come_back(strong, ledger):
     """At ε = 20 the four causal SNPs are chosen; at ε = 0.001 they hardly are."""
     causal = set(gwas.Simulation(3000, 3000, 400, 4, odds_ratio=3, seed=5).frequencies()[2])
@@ -90,6 +91,77 @@ def test_named_snps_get_all_of_epsilon(strong, ledger):
     with pytest.raises(InvalidInput, match="top"):
         Question(3, "genotype", named=("rs1",))
     assert ledger.datasets() == ["study:label-swap"]
+
+
+def test_a_budget_is_for_one_study(strong, ledger, tmp_path):
+    """Other people or SNPs under its name are refused, until the curator says that it goes on."""
+    ledger.register("study:label-swap", wi.calibrate(wi.Epsilon(10), wi.families.FixedSize()))
+    small = wi.calibrate(wi.Epsilon(1), wi.families.FixedSize())
+    asked = Question(3, "label-swap")
+    publish(strong, small, asked, ledger, "study", request="first")
+    assert ledger.standing("study:label-swap").bound is not None, "the first release binds it"
+    counts = strong.counts.copy()
+    counts[7, [0, 1]] += (-1, 1)
+    fewer = gwas.Study(strong.snps.take(np.arange(399)), strong.counts[:399], 3000, 3000)
+    larger = gwas.Study(strong.snps, strong.counts, 3000, 3001)
+    for other, words in (
+        (gwas.Study(strong.snps, counts, 3000, 3000), "another table: the source has changed"),
+        (fewer, r"'SNPs' as 400 of digest .*, and this has 399 of digest"),
+        (larger, "'controls' as 3000, and this has 3001"),
+    ):
+        with pytest.raises(BudgetRefused, match=words):
+            publish(other, small, asked, ledger, "study")
+    assert ledger.standing("study:label-swap").debits == 1
+    publish(larger, small, asked, ledger, "study", amend=True)
+    with pytest.raises(BudgetRefused, match="release --amend"):
+        publish(strong, small, asked, ledger, "study")
+    again = publish(strong, small, asked, ledger, "study", request="first")
+    assert again.request == "first" and ledger.standing("study:label-swap").debits == 2
+    wi.ledger.verify(ledger, "study:label-swap")
+
+
+def test_one_study_under_two_names_is_noticed(strong, ledger, tmp_path):
+    """In another file, another order of SNPs, under the other relation: the same people."""
+    from whosin.gwas.study import read_study, write_table
+
+    publish(strong, PLAN, Question(3, "label-swap"), ledger, "study")
+    write_table(strong, tmp_path / "copy.tsv")
+    copy = read_study(tmp_path / "copy.tsv")
+    order = np.arange(400)[::-1]
+    turned = gwas.Study(strong.snps.take(order), strong.counts[order], 3000, 3000)
+    for number, other in enumerate((copy, turned)):
+        with pytest.raises(BudgetRefused, match=r"the rows of .* are those of dataset '"):
+            publish(other, PLAN, Question(3, "genotype"), ledger, "copy", copies="refuse")
+        with pytest.warns(UserWarning, match="two budgets for the same people"):
+            made = publish(other, PLAN, Question(3, "genotype"), ledger, f"copy {number}")
+        assert len(made.notes) == 1
+    assert (
+        publish(
+            gwas.Simulation(50, 50, 40, 1, seed=2).study(),
+            PLAN,
+            Question(3, "genotype"),
+            ledger,
+            "new",
+        ).notes
+        == ()
+    )
+
+
+def test_a_study_that_cannot_be_drawn_is_halted(strong, ledger, monkeypatch):
+    from whosin.errors import ScanFailed
+    from whosin.gwas import release
+
+    asked = Question(3, "label-swap")
+    with monkeypatch.context() as patch:
+        patch.setattr(release, "choose", lambda *_: 1 / 0)
+        with pytest.raises(ScanFailed, match="request r then continues") as caught:
+            publish(strong, PLAN, asked, ledger, "study", request="r")
+    assert caught.value.__context__ is None
+    with pytest.raises(BudgetRefused, match="is halted"):
+        publish(strong, PLAN, asked, ledger, "study", request="r")
+    ledger.resume("study:label-swap")
+    publish(strong, PLAN, asked, ledger, "study", request="r")
+    assert ledger.standing("study:label-swap").debits == 1
 
 
 def test_relations_do_not_mix(strong, ledger):
@@ -163,6 +235,7 @@ def table(copies: np.ndarray, label: np.ndarray) -> np.ndarray:
     return np.stack([(g == k).sum(axis=1) for g in groups for k in range(3)], axis=1)
 
 
+@pytest.mark.filterwarnings("ignore:the rows of")
 def test_the_noise_has_the_stated_scale(tmp_path):
     """Released counts less exact ones, over many releases: neither half nor twice the scale."""
     study = gwas.Simulation(50, 50, 40, 0, seed=2).study()

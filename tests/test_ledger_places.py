@@ -165,6 +165,78 @@ def test_a_log_that_is_deleted_after_a_kill_takes_nothing_along(tmp_path):
             assert (found.debits, found.unanswered, found.noted) == (25, (), noted)
 
 
+UNANSWERED = """
+import os
+ledger = wi.Ledger(sys.argv[1], who="tester")
+ledger.register("d", wi.calibrate(wi.Epsilon(1)))
+ledger.answer("d", PRICE, lambda: 1, "shown")
+ledger.debit("d", "not drawn", PRICE)
+print(ledger.answer("d", PRICE, lambda: 1, "shown") if "again" in sys.argv else 25, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("words", [[], ["again"]])
+def test_a_deleted_log_loses_no_answer_that_was_shown(tmp_path, monkeypatch, words):
+    """A debit without its answer may be in the log alone, and is paid again if it is lost; whoever
+    shows a stored answer brings everything into the file first."""
+    path = tmp_path / "ledger.db"
+    start = "import sys\nimport whosin as wi\nfrom whosin.ledger import *\n"
+    start += "PRICE = Charge({'query': 'count'}, {'add-remove': Cost.pure('0.1')})\n"
+    command = [sys.executable, "-c", start + UNANSWERED, str(path), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    for log in ("ledger.db-wal", "ledger.db-shm"):
+        (tmp_path / log).unlink()
+    with wi.Ledger(path) as ledger:
+        found = verify(ledger, "d")
+        assert (found.debits, found.unanswered) == ((2, ("not drawn",)) if words else (1, ()))
+        assert ledger.answer("d", PRICE, lambda: 2, "shown") == 1
+        assert ledger.answer("d", PRICE, lambda: 3, "not drawn") == 3
+        assert verify(ledger, "d").debits == 2
+
+
+def test_two_who_bring_the_log_into_the_file_wait_for_each_other(tmp_path):
+    """SQLite says that another one is at it by -1 of -1 pages, which is not all of them."""
+    from whosin.ledger import engines
+
+    said = iter([(1, -1, -1), (0, 5, 3), (0, 5, 5), (0, 9, 9)])
+    asked = []
+
+    class Connection:
+        def execute(self, text):
+            asked.append(text)
+            return self
+
+        def fetchone(self):
+            return next(said)
+
+    engines.checkpoint(Connection())
+    assert len(asked) == 3
+
+
+def test_nothing_reads_the_whole_history_to_ask(path):
+    """However long a history is: every statement of an answer finds its rows through an index."""
+    with wi.Ledger(path) as ledger:
+        ledger.standing("d")
+        said: list[str] = []
+        with ledger._store.reading() as connection:
+            driver = connection.connection.driver_connection
+        driver.set_trace_callback(said.append)
+        ledger.admit("d", PLAN, resume=True)
+        ledger.requests("d", "r/")
+        ledger.unanswered("d", "r/")
+        ledger.answer("d", PRICE, lambda: 1, "r/0")
+        ledger.standing("d")
+        driver.set_trace_callback(None)
+    asked = {text for text in said if text.lstrip().startswith("SELECT")}
+    assert len(asked) >= 6
+    with sqlite3.connect(path) as base:
+        for text in asked:
+            for *_, how in base.execute(f"EXPLAIN QUERY PLAN {text}"):
+                assert how.startswith(("SEARCH", "SCALAR SUBQUERY", "USE TEMP B-TREE")), (text, how)
+
+
 def test_entries_that_were_lost_show_by_what_was_noted(path, tmp_path):
     """An older copy is whole in itself: only the note beside it knows better."""
     old = path.read_bytes()
@@ -210,8 +282,8 @@ def test_notes_never_go_back_and_survive_damage(path, tmp_path):
     heads.path.write_bytes(b"x" * 5000)
     with wi.Ledger(path) as ledger:
         assert not verify(ledger, "d").noted
-        ledger.debit("d", "r", PRICE)
-        assert heads.read()["d"] == (4, ledger.standing("d").head)
+        ledger.answer("d", PRICE, lambda: 1, "r")
+        assert heads.read()["d"] == (5, ledger.standing("d").head)
 
 
 # Private
@@ -231,7 +303,7 @@ def test_files_are_made_for_their_owner_only(tmp_path):
 def test_a_file_that_was_opened_to_a_group_stays_so(path):
     path.chmod(0o660)
     with wi.Ledger(path) as ledger:
-        ledger.debit("d", "r", PRICE)
+        ledger.answer("d", PRICE, lambda: 1, "r")
         assert all(stat.S_IMODE(p.stat().st_mode) == 0o660 for p in path.parent.iterdir())
 
 

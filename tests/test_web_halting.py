@@ -62,13 +62,13 @@ def too_large(patch: pytest.MonkeyPatch, folder: Path) -> None:
     """The process is found to hold too much as soon as it scans."""
     mark = folder / "scanning"
 
-    def held(_: int) -> int:
+    def held(_: object) -> float:
         if not mark.exists():
             return 0
         mark.unlink()
         return 1 << 60
 
-    patch.setattr(limits, "_held", held)
+    patch.setattr(limits._Watched, "held", held)
     with_fault(patch, waiting_scan, str(folder))
 
 

@@ -105,6 +105,7 @@ def seeds() -> list[tuple[str, str, Any, dict[str, Any]]]:
     return [
         *(("POST", "/api/release", each, {}) for each in copies),
         ("GET", "/api/hello", None, {}),
+        ("GET", "/api/kinds", None, {}),
         ("POST", "/api/login", {"token": "none"}, {}),
         ("POST", "/api/logout", {}, {}),
         ("POST", "/api/plan", PLAN, {}),

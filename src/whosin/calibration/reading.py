@@ -120,7 +120,7 @@ def _said(data: Words, words: Mapping[str, Word], section: str) -> dict[str, obj
     for word in data:
         if word not in words:
             with at(section):
-                raise UnknownName(f"key of the {section}", str(word), words)
+                raise UnknownName("key", str(word), words)
     return {word: value for word, value in data.items() if value is not None and value is not False}
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from whosin import noise
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.exact import Array
+from whosin.gwas.binding import binding_of
 from whosin.gwas.derived import Association, association
 from whosin.gwas.offer import CHI2_STEP, Question, StudyOffer, price
 from whosin.gwas.reading import instance
@@ -28,7 +30,9 @@ from whosin.gwas.statistics import allelic_chi2
 from whosin.gwas.study import Study
 from whosin.gwas.tables import allele_counts
 from whosin.ledger import Ledger, halting
+from whosin.ledger.binding import Binding
 from whosin.ledger.names import read_name
+from whosin.ledger.registration import copied
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +44,7 @@ class StudyRelease:
         numbers: SNPs × 2 noisy copies of A1 among cases and controls, or SNPs × 1 noisy χ².
         all_snps: every SNP of the study, public, for drawing.
         dataset: the study's name in the ledger.
+        notes: what people should be told about the budget, in sentences.
     """
 
     offer: StudyOffer
@@ -49,6 +54,7 @@ class StudyRelease:
     all_snps: Snps
     dataset: str
     request: str | None
+    notes: tuple[str, ...] = ()
 
     def association(self) -> Association:
         """Frequencies, p-values and odds ratios that follow from released counts."""
@@ -67,12 +73,19 @@ def publish(
     ledger: Ledger,
     dataset: str,
     request: str | None = None,
+    *,
+    amend: bool = False,
+    copies: str = "warn",
 ) -> StudyRelease:
     """Choose SNPs and publish numbers about them, paid from a ledger.
 
+    Args:
+        amend: record that the budget goes on with this study: more people, other SNPs.
+        copies: "refuse" where a study that has a budget under another name may not get another one.
+
     Raises:
-        BudgetRefused: the plan does not fit what is left, or the study was released under the
-            other relation before; nothing is drawn.
+        BudgetRefused: the plan does not fit what is left, the study was released under the other
+            relation before, or is another one than the budget is for; nothing is drawn.
         ScanFailed: it could not be drawn; the study is halted.
     """
     offered = price(plan, question, study)
@@ -80,8 +93,10 @@ def publish(
     table = study.complete()
     named = _named(question, study)
     name = account(ledger, dataset, question.relation)
+    binding = binding_of(study)
+    notes: tuple[str, ...] = ()
     if request is None or not _paid(ledger, name, request):
-        ledger.admit(name, plan)
+        notes = _opened(ledger, name, plan, binding, amend=amend, copies=copies)
         account(ledger, dataset, question.relation)  # again: someone may have registered meanwhile
 
     def draw() -> dict[str, object]:
@@ -89,7 +104,7 @@ def publish(
         return {"places": chosen.tolist(), "noisy": _noisy(offered, table[chosen])}
 
     key = uuid.uuid4().hex if request is None else request
-    debit = ledger.debit(name, key, offered.charge())
+    debit = ledger.debit(name, key, replace(offered.charge(), binding=binding))
     if debit.answer is not None:
         answer = json.loads(debit.answer)
     else:
@@ -98,7 +113,23 @@ def publish(
     noisy = np.array(answer["noisy"], dtype=np.int64).reshape(question.size, -1)
     numbers = noisy * float(offered.step)
     chosen = study.snps.take(places)
-    return StudyRelease(offered, chosen, places, numbers, study.snps, name, key)
+    return StudyRelease(offered, chosen, places, numbers, study.snps, name, key, notes)
+
+
+def _opened(
+    ledger: Ledger, name: str, plan: Plan, binding: Binding, *, amend: bool, copies: str
+) -> tuple[str, ...]:
+    """Open the study's budget, or see that it is for this study; what is to be noted."""
+    notes: tuple[str, ...] = ()
+    if name in ledger.datasets():
+        if amend:
+            ledger.amend(name, binding)
+    else:
+        notes = tuple(copied(name, other) for other in ledger.copies(name, binding)[:1])
+    ledger.admit(name, plan, binding=binding, copies=copies)
+    for note in notes:
+        warnings.warn(note, stacklevel=3)
+    return notes
 
 
 def account(ledger: Ledger, dataset: str, relation: str) -> str:

@@ -64,8 +64,8 @@ def checkpoint(connection: Any) -> None:
     """
     for attempt in range(CHECKPOINTS):
         with suppress(sqlite3.Error):  # a full disk, say: the log is on disk already
-            _, logged, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            if logged == moved:
+            busy, logged, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if not busy and logged == moved:
                 return
         time.sleep(0.001 * attempt)
 

@@ -92,7 +92,7 @@ class Ledger(Registry):
                     body = self._signed(said, turn.time)
                     entry, row = running.following(row, "debit", key, body, **changes)
                     made.append(entry)
-                turn.commit(row, *made)
+                turn.commit(row, *made, settle=False)
                 turn.debits.update({str(entry.request): entry for entry in made})
         return [
             Debit(row.name, key, key in new, turn.answers.get(key), turn.debits[key].body)

@@ -107,9 +107,15 @@ class Registry:
                 table is not the registered one.
         """
         name, budget = read_name(dataset, "dataset"), _budget(plan)
-        with self._store.writing() as connection:
-            self._register(connection, name, plan, budget, read_binding(binding), copies)
-            standing = rows.standing(rows.dataset_row(connection, name))
+        binding = read_binding(binding)
+        _check_copies(copies)
+        with self._store.reading() as connection:
+            row = rows.dataset_row(connection, name)
+        if row is None:
+            with self._store.writing() as connection:
+                self._register(connection, name, plan, budget, binding, copies)
+                row = rows.dataset_row(connection, name)
+        standing = rows.standing(row)
         if binding is not None:
             if standing.bound is None:
                 standing = self.amend(name, binding)
@@ -204,8 +210,7 @@ class Registry:
         copies: str,
     ) -> bool:
         """Make a dataset unless there is one of this name."""
-        if copies not in registration.COPIES:
-            raise UnknownName("copies", str(copies), registration.COPIES)
+        _check_copies(copies)
         if rows.dataset_row(connection, name) is not None:
             return False
         others = registration.copies(connection, name, binding)
@@ -238,6 +243,11 @@ class Registry:
 
     def _signed(self, body: dict[str, Any], time: str) -> dict[str, Any]:
         return {"who": self.who, "when": time, **body}
+
+
+def _check_copies(copies: object) -> None:
+    if copies not in registration.COPIES:
+        raise UnknownName("copies", str(copies), registration.COPIES)
 
 
 def _unknown(connection: Connection, name: str) -> InvalidInput:

@@ -145,7 +145,8 @@ class Store:
             if self.heads is not None and turn.row is not None:
                 self.heads.check(turn.row)
             yield turn
-            if turn.after is not None:
+            if turn.settles and self.sqlite:
+                turn.end()
                 self._settle(connection.connection.driver_connection, turn.after)
 
     def register(self, connection: Connection, entry: Entry, row: Any) -> bool:

@@ -91,6 +91,8 @@ class Transaction:
         answers: the stored answers of the requests.
         time: of this turn: the server's where there is one, since machines' clocks differ.
         after: the dataset's row after a commit.
+        settles: whether a file has to be whole without its log before this turn ends: where answers
+            were found or stored, and after whatever has no answer. A debit has one, later.
     """
 
     def __init__(self, driver: Any, *, server: bool) -> None:
@@ -101,6 +103,7 @@ class Transaction:
         self.answers: dict[str, str] = {}
         self.time: Any = None
         self.after: Any = None
+        self.settles = False
 
     def begin(self, dataset: str, requests: Sequence[str] = ()) -> None:
         """Lock the dataset and look at it and at the requests."""
@@ -129,12 +132,16 @@ class Transaction:
                 self.debits[request] = _entry(debit[0])
             if answer:
                 self.answers[request] = answer[0][0]
+                self.settles = True
 
-    def commit(self, row: Any, *made: Entry, answer: str | None = None) -> None:
+    def commit(
+        self, row: Any, *made: Entry, answer: str | None = None, settle: bool = True
+    ) -> None:
         """Append entries, and the answer with the one; all of it is on disk then.
 
         Args:
             row: the dataset's row after them.
+            settle: whether something may be shown after it: see `settles`.
         """
         statements: list[Statement] = []
         if self._server:
@@ -149,7 +156,12 @@ class Transaction:
             changed = {name: getattr(row, name) for name in _CHANGED}
             statements.append((self._text("change dataset"), {**changed, "dataset": row.name}))
         self._run([*statements, ("COMMIT", {})])
-        self.after = row
+        self.after, self.settles = row, settle or self.settles
+
+    def end(self) -> None:
+        """Let go of the dataset, where nothing had to be written."""
+        if self.after is None:
+            self._run([("COMMIT", {})])
 
     def _text(self, name: str) -> str:
         return _compiled(name, self._server)

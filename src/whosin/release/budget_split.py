@@ -12,7 +12,7 @@ from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
 from whosin.ledger import units
 from whosin.release.pricing import Share
-from whosin.release.queries import Keys, Query
+from whosin.release.queries import Query
 from whosin.release.table import Table
 
 SPLITS = ("weights", "relative-error")
@@ -54,11 +54,11 @@ def shares(
     else:
         parts = _equal_errors(queries, table, unspent.plan, pot, gaussian)
     whole = sum(parts, Fraction(0))
-    failing = sum(isinstance(query, Keys) for query in queries)
+    failing = sum(query.needs_delta for query in queries)
     found = []
     for query, part in zip(queries, parts, strict=True):
         delta = Fraction(0)
-        if isinstance(query, Keys):
+        if query.needs_delta:
             delta = Fraction(unspent.delta // failing, units.DELTA_UNITS)
         amount = int(pot * part / whole)
         rho = amount if gaussian and query.sums else 0

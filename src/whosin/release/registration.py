@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +14,7 @@ from whosin.ledger.binding import Binding
 from whosin.release.domains import Domain, Range
 from whosin.release.fingerprint import fingerprint
 from whosin.release.queries import Maximum, Query
+from whosin.release.queries.linear import Linear
 from whosin.release.table import COLUMN, EACH_ROW, ROW, Table
 
 KINDS = ("boolean", "integer", "numeric", "string", "temporal", "nested")
@@ -24,21 +25,40 @@ def binding_of(table: Table, queries: Iterable[Query] = (), *, rows: bool = Fals
     """What a budget for a table is bound to.
 
     Args:
-        queries: those that will be asked: a `maximum` among them brings its universe.
+        queries: those that will be asked: a `maximum` among them brings its universe, and one with
+            bounds of its own these.
         rows: look at the rows too, to know them again under another name (see `fingerprint`).
     """
-    universes = {universe_of(query) for query in queries} - {None}
+    asked = tuple(queries)
+    universes = {universe_of(query) for query in asked} - {None}
     if len(universes) > 1:
         raise InvalidInput("universe", "the same for every maximum", f"{len(universes)} of them")
+    most = [(table.rows, table.groups), *(bounds_of(query, table) for query in asked)]
     return Binding(
         entity=_entity(table),
-        rows=table.rows,
-        groups=table.groups,
+        rows=max(rows for rows, _ in most),
+        groups=max(groups for _, groups in most),
         domains={name: _plain(domain) for name, domain in table.domains.items()},
         schema={name: _kind(table.type(name)) for name in table.columns},
         source=fingerprint(table, rows=rows),
         universe=universes.pop() if universes else None,
     )
+
+
+def question_of(binding: Binding, query: Query, table: Table) -> Binding:
+    """What one question is about: the domains of its columns, its own bounds and universe."""
+    rows, groups = bounds_of(query, table)
+    asked = binding.about(columns_of(query), universe_of(query))
+    return replace(asked, rows=rows, groups=groups)
+
+
+def bounds_of(query: Query, table: Table) -> tuple[int, int]:
+    """How many rows and cells of an entity count in a query, at most."""
+    if isinstance(query, Linear):
+        bounds = query.bounds(table)
+        return bounds.rows, bounds.groups
+    rows, groups = (table.bound(name, getattr(query, name, None)) for name in ("rows", "groups"))
+    return rows, groups
 
 
 def columns_of(query: Query) -> frozenset[str]:

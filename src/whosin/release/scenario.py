@@ -152,7 +152,7 @@ def _check(data: Mapping[str, Any], part: str) -> None:
     for key in data:
         if key not in KEYS[part]:
             with at("" if part == "scenario" else part):
-                raise UnknownName(f"key of the {part}", str(key), KEYS[part])
+                raise UnknownName("key", str(key), KEYS[part])
 
 
 def _engine(data: Mapping[str, Any]) -> Engine:

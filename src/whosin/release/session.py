@@ -29,7 +29,7 @@ from whosin.release.batch_price import asked_of, price
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer
 from whosin.release.queries import Query
-from whosin.release.registration import binding_of, columns_of, universe_of
+from whosin.release.registration import binding_of, question_of
 from whosin.release.table import Table
 
 LONGEST_REQUEST = 100
@@ -210,7 +210,7 @@ class Session:
         charges = {
             f"{self.request}/{self._asked + place}": replace(
                 offer.charge,
-                binding=self.binding.about(columns_of(offer.query), universe_of(offer.query)),
+                binding=question_of(self.binding, offer.query, self.table),
             )
             for place, offer in enumerate(offers)
         }

@@ -21,6 +21,7 @@ from whosin.app.web.models import Refusal
 from whosin.app.web.routes import (
     check,
     files,
+    kinds,
     ledger,
     notions,
     plan,
@@ -70,7 +71,7 @@ def make_app(settings: Settings, nursery: Nursery = SHARED) -> FastAPI:
     app.state.access = access = Access(settings.users, settings.login)
     app.state.work = Work(settings, nursery)
     failures.install(app)
-    for group in (session, plan, files, check, release, verify, notions, tradeoff, ledger):
+    for group in (session, kinds, plan, files, check, release, verify, notions, tradeoff, ledger):
         app.include_router(group.router)
 
     @app.get("/", include_in_schema=False)

@@ -42,6 +42,16 @@ class Query(ABC):
     """
 
     kind: ClassVar[str]
+    label: ClassVar[str]
+    """What it asks, for people who choose one."""
+    column_takes: ClassVar[str] = ""
+    """Which columns it may be about: "numbers", "cells" (values or bins), "any"; "" for none."""
+    example: ClassVar[tuple[str, str, str]] = ("", "", "")
+    """A key of its own that a page asks for: the key, what to call it, an example."""
+    needs_delta: ClassVar[bool] = False
+    """Whether it needs a part of the plan's δ."""
+    writes_file: ClassVar[bool] = False
+    """Whether its answer is a file, at `path`."""
     sums: ClassVar[bool] = False
     """Whether Gaussian noise can be added to the answer."""
     name: str = ""

@@ -22,6 +22,7 @@ class Count(Linear):
     """How many entities have a row that meets the condition; by cell, each in a few cells."""
 
     kind: ClassVar[str] = "count"
+    label: ClassVar[str] = "how many people there are"
 
     def offer(self, table: Table, share: Share) -> Offer:
         planned = planned_count(share.plan)
@@ -73,6 +74,7 @@ class Rows(Linear):
     """How many rows meet the condition, a few rows an entity."""
 
     kind: ClassVar[str] = "rows"
+    label: ClassVar[str] = "how many rows there are"
 
     def parts(self, table: Table) -> tuple[Part, ...]:
         return (ROWS,)
@@ -95,6 +97,8 @@ class Histogram(Count):
     """
 
     kind: ClassVar[str] = "histogram"
+    label: ClassVar[str] = "how many people by a column"
+    column_takes: ClassVar[str] = "cells"
     column: str
 
     def cells(self, table: Table) -> Cells:

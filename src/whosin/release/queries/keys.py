@@ -44,6 +44,9 @@ class Keys(Query):
     """
 
     kind: ClassVar[str] = "keys"
+    label: ClassVar[str] = "values that were not declared (needs δ)"
+    column_takes: ClassVar[str] = "any"
+    needs_delta: ClassVar[bool] = True
     column: str
     groups: int | None = None
 

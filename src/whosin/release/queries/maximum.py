@@ -37,6 +37,7 @@ class Maximum(Query):
     """
 
     kind: ClassVar[str] = "maximum"
+    label: ClassVar[str] = "the largest of a list of candidates"
     universe: Sequence[Sequence[Any]]
 
     def offer(self, table: Table, share: Share) -> Offer:

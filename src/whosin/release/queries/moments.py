@@ -24,6 +24,8 @@ class Sum(Numeric):
     """The sum of a column."""
 
     kind: ClassVar[str] = "sum"
+    label: ClassVar[str] = "the sum of a column"
+    column_takes: ClassVar[str] = "numbers"
 
     def parts(self, table: Table) -> tuple[Part, ...]:
         domain = table.range(self.column)
@@ -41,6 +43,8 @@ class Mean(Numeric):
     noisy number of rows. The budget is split evenly; `quotients` has the interval."""
 
     kind: ClassVar[str] = "mean"
+    label: ClassVar[str] = "the mean of a column"
+    column_takes: ClassVar[str] = "numbers"
 
     def parts(self, table: Table) -> tuple[Part, ...]:
         return (centred(table.range(self.column))[1], ROWS)
@@ -66,6 +70,8 @@ class Variance(Numeric):
     square of the mean distance. The budget is split over sum, squares and number of rows."""
 
     kind: ClassVar[str] = "variance"
+    label: ClassVar[str] = "the variance of a column"
+    column_takes: ClassVar[str] = "numbers"
 
     def parts(self, table: Table) -> tuple[Part, ...]:
         domain = table.range(self.column)

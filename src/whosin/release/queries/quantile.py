@@ -148,6 +148,9 @@ class Quantile(Ranked):
     """
 
     kind: ClassVar[str] = "quantile"
+    label: ClassVar[str] = "a quantile of a column"
+    column_takes: ClassVar[str] = "numbers"
+    example: ClassVar[tuple[str, str, str]] = ("quantile", "share of the rows below", "0.25")
     quantile: object = "1/2"
 
     @property
@@ -163,6 +166,8 @@ class Median(Ranked):
     """The point below which half of the rows lie."""
 
     kind: ClassVar[str] = "median"
+    label: ClassVar[str] = "the median of a column"
+    column_takes: ClassVar[str] = "numbers"
 
     @property
     def below(self) -> Fraction:

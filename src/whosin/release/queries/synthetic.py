@@ -42,6 +42,9 @@ class Synthetic(Query):
     """
 
     kind: ClassVar[str] = "synthetic"
+    label: ClassVar[str] = "a synthetic table (they must know how many)"
+    example: ClassVar[tuple[str, str, str]] = ("path", "name of the file", "synthetic.parquet")
+    writes_file: ClassVar[bool] = True
     columns: Sequence[str]
     path: str
     prior: Sequence[object] | None = None

@@ -36,6 +36,8 @@ class Top(Query):
     """
 
     kind: ClassVar[str] = "top"
+    label: ClassVar[str] = "the most frequent values"
+    example: ClassVar[tuple[str, str, str]] = ("k", "how many", "3")
     by: Sequence[str] | str
     k: int = 10
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,6 +47,9 @@ def release(
     request: Annotated[
         str | None, typer.Option(help="A name for this question: asked again, paid once.")
     ] = None,
+    amend: Annotated[
+        bool, typer.Option("--amend", help="Go on under the same budget with a changed study.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the card; draw and spend nothing.")
     ] = False,
@@ -56,7 +60,7 @@ def release(
 ) -> None:
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
     from whosin.app.cli.gwas.shared import plan_of, progress
-    from whosin.app.cli.output import print_json
+    from whosin.app.cli.output import print_json, warn
     from whosin.errors import InvalidInput
     from whosin.gwas import read_study
     from whosin.gwas.bed import prefix
@@ -85,8 +89,12 @@ def release(
             gwas.print_offer(offered)
         return
     base = prefix(study)
-    with Ledger(ledger or str(base.with_name(base.name + ".ledger"))) as opened:
-        made = publish(found, plan, asked, opened, dataset or base.name, request)
+    where, name = ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
+    with Ledger(where) as opened, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the notes say it
+        made = publish(found, plan, asked, opened, name, request, amend=amend)
+    for note in made.notes:
+        warn(note)
     for path in files:
         if path.suffix == ".tsv":
             write_release(made, path)

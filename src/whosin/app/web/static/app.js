@@ -38,9 +38,9 @@ async function begin(hello) {
   if (!began) {
     began = true;
     startData(hello.register_datasets, hello.curator);
-    startQuestions();
     startViews();
     window.addEventListener("hashchange", route);
+    await startQuestions();
     await Promise.all([files(), start()]);
   }
   route();

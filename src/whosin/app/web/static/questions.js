@@ -1,28 +1,28 @@
 // Step 4: the questions, each with its cost and expected error before anything runs.
 
 import { columns, declaredColumns, entityChosen, entityColumn, hasCells, problemOfTable, unfinished } from "./data.js";
+import { get } from "./api.js";
 import { $, h, number } from "./dom.js";
 import { changed } from "./release.js";
 
-// column: which columns it can be about; by: whether it can be grouped
-const KINDS = {
-  count: { label: "how many people there are", by: true },
-  rows: { label: "how many rows there are", by: true },
-  histogram: { label: "how many people by a column", column: "cells" },
-  mean: { label: "the mean of a column", column: "numbers", by: true },
-  sum: { label: "the sum of a column", column: "numbers", by: true },
-  variance: { label: "the variance of a column", column: "numbers", by: true },
-  median: { label: "the median of a column", column: "numbers" },
-  quantile: { label: "a quantile of a column", column: "numbers", extra: ["quantile", "share of the rows below", "0.25"] },
-  top: { label: "the most frequent values", by: true, needsBy: true, extra: ["k", "how many", "3"] },
-  keys: { label: "values that were not declared (needs δ)", column: "any" },
-  synthetic: {
-    label: "a synthetic table (they must know how many)",
-    columns: true,
-    where: false,
-    extra: ["path", "name of the file", "synthetic.parquet"],
-  },
-};
+// By kind, as /api/kinds lists them. column: which columns it can be about; by: whether it can be
+// grouped; columns: whether it is about several; extra: a key of its own, its label, an example.
+const KINDS = {};
+
+async function readKinds() {
+  for (const kind of (await get("/api/kinds")).queries) {
+    if (kind.keys.includes("universe")) continue; // a list that no page could show
+    KINDS[kind.kind] = {
+      label: kind.label,
+      column: kind.column,
+      by: kind.keys.includes("by") && kind.column !== "cells",
+      needsBy: kind.kind === "top",
+      columns: kind.keys.includes("columns"),
+      where: !kind.writes_file,
+      extra: kind.extra.length ? kind.extra : undefined,
+    };
+  }
+}
 
 // {kind, name, column, by: Set (for synthetic tables: their columns), where, weight, extra,
 //  kept: other keys of a scenario}
@@ -272,7 +272,8 @@ export function showPrice(found) {
   $("total").textContent = `In all ${found.total} of ε = ${number(found.epsilon, 5)}. ${left}${rest}`;
 }
 
-export function startQuestions() {
+export async function startQuestions() {
+  await readKinds();
   $("kind").replaceChildren(
     ...Object.entries(KINDS).map(([kind, shape]) => h("option", { value: kind }, shape.label)),
   );
