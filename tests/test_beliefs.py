@@ -126,6 +126,7 @@ def test_a_closer_belief_refutes_any_claim_below_the_limit(ratio):
         assert beliefs.closer(ratio, worst.prior, ratio + 1) == worst.prior
     assert beliefs.closer(ratio, F(1, 2), (1 + ratio) / 2) == (1 + F(1, 2)) / 2
     assert defined_gamma(ratio, beliefs.closer(ratio, F(1, 3), F(0))) > 1
+    assert beliefs.closer(F(3), F(2, 5), F(5, 2)) == F(1, 20)  # half of where γ is the claim
     assert beliefs.closer(math.inf, F(1, 3), F(5)) == F(1, 3)
     assert (
         beliefs.closer(F(1), F(1, 3), F(0)) == beliefs.closer(F(1, 2), F(1, 3), F(9, 10)) == F(1, 3)

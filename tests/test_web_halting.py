@@ -14,10 +14,13 @@ from web_server import ONE, problem, program, served
 from whosin.app.web.failures import Refused
 from whosin.app.web.server import running
 from whosin.app.web.settings import Settings
+from whosin.app.web.users import add_user
 from whosin.app.web.visitors import Visitor
 from whosin.app.web.work import Work
 from whosin.isolation import limits
 from whosin.ledger import Entry, Ledger, verify
+from whosin.release.registration import binding_of
+from whosin.release.scenario import read_scenario
 
 SECRET = "patient 4711 is Ann"
 BODY = {"scenario": {**ONE, "budget": {"share": "1/4"}}, "request": "will-fail"}
@@ -156,6 +159,24 @@ def test_a_crash_before_any_debit_halts_nothing(server, hospital, monkeypatch):
 
 def limits_reached() -> None:
     raise limits.Limits(1, 1 << 30).too_large()
+
+
+def test_a_users_failure_halts_too(hospital, monkeypatch):
+    """A user's request has a name of its own in the ledger, and the halt finds it."""
+    user = add_user(hospital.users, "Ann")
+    with running(hospital) as url, program(url) as client:
+        add_user(hospital.users, "Eve", curator=True)
+        headers = {"Authorization": f"Bearer {user}"}
+        with Ledger(hospital.ledger) as ledger:
+            found = read_scenario(BODY["scenario"], hospital.folder)
+            table = found.open_table()
+            ledger.register("hospital", found.plan, binding_of(table, found.queries, rows=True))
+        with monkeypatch.context() as patch:
+            with_fault(patch, crashing_scan)
+            words = problem(client.post("/api/release", json=BODY, headers=headers), 503)
+        assert "dataset 'hospital' is halted" in words
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.standing("hospital").halted
 
 
 def test_a_user_is_not_told_whose_scan_failed():

@@ -128,10 +128,11 @@ def stopped(settings: Settings, body: ReleaseBody, visitor: Visitor) -> str | No
     if scenarios.standing_of(settings, dataset) is None:
         return None
     with visitor.ledger(settings, create=False) as ledger:
-        waiting = ledger.unanswered(dataset, f"{body.request}/")
+        request = visitor.request(body.request)
+        waiting = ledger.unanswered(dataset, f"{request}/")
         if not waiting:
             return None
-        return str(halted_by(ledger, dataset, min(waiting), body.request))
+        return str(halted_by(ledger, dataset, min(waiting), request))
 
 
 def checked(settings: Settings, body: ReleaseBody, visitor: Visitor) -> None:
