@@ -102,7 +102,7 @@ def test_a_plan_is_the_library_s_plan(still):
         ({"target": {"gamma": "1"}}, "target.gamma", "above 1"),
         ({"target": {"epsilon": "nan"}}, "target.epsilon", "finite"),
         ({"target": {"gamma": 2, "speed": 1}}, "target.speed", ""),
-        ({"target": {}}, "target.posterior", "exactly one"),
+        ({"target": {}}, "target", "exactly one"),
         ({}, "target", ""),
     ],
 )  # fmt: skip
@@ -134,7 +134,7 @@ def asked(*queries: dict[str, object]) -> dict[str, object]:
         (changed(domains={"ward": []}), "domains.ward", "at least one"),
         (changed(domains={"age": {"lower": 9, "upper": 1}}), "domains.age", "below"),
         (changed(domains={"age": ["old"]}), "domains.age", "texts"),
-        (changed(domains={"nothing": [1]}), "domains", "column"),
+        (changed(domains={"nothing": [1]}), "domains.nothing", "column"),
         (changed(domains={"age": list(range(2001))}), "domains.age", "2,000"),
         (asked({"kind": "count", "where": "age >"}), "queries.0.where", "condition"),
         (asked({"kind": "count"}, {"kind": "mean", "column": "ward"}), "queries.1", "range"),
