@@ -132,9 +132,9 @@ def observed(source, folder, capfd, caplog, queries=QUERIES, plan=None, domains=
         with wi.Ledger(folder / "ledger.db", who="tests") as ledger:
             try:
                 data = (
-                    oracle.table(source, domains, rows=2, groups=2)
+                    oracle.table(source, domains, rows=3, groups=2)
                     if isinstance(source, pa.Table)
-                    else wi.Table(source, "who", domains, rows=2, name="people")
+                    else wi.Table(source, "who", domains, rows=3, name="people")
                 )
                 plan = oracle.PLANS["add-remove"] if plan is None else plan
                 session = Session(data, plan, ledger, request="r", share=1)

@@ -151,7 +151,9 @@ def _part(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _check(data: Mapping[str, Any], part: str) -> None:
     for key in data:
         if key not in KEYS[part]:
-            with at("" if part == "scenario" else part):
+            if part == "scenario":
+                raise UnknownName("key of the scenario", str(key), KEYS[part])
+            with at(part):
                 raise UnknownName("key", str(key), KEYS[part])
 
 
