@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -444,3 +446,38 @@ def _interrupt_after(told: list[float]) -> None:
 
 def _share(plan: wi.Plan) -> Share:
     return Share(plan, Fraction(plan.epsilon))
+
+
+TWO_SESSIONS = """
+from pathlib import Path
+from tempfile import gettempdir
+
+from whosin.errors import InvalidInput
+from whosin.release import Spark
+from whosin.release.engines.spilling import remove_abandoned
+
+for _ in range(2):
+    with Spark("local[1]", settings={"spark.driver.memory": "1g"}) as engine:
+        remove_abandoned(Path(gettempdir()))  # as any other process does when it starts
+        print(engine.session.sparkContext.parallelize([1, 2]).count())
+try:
+    Spark("local[1]", spill=".")
+except InvalidInput as error:
+    print(error)
+"""
+
+
+def test_a_second_session_keeps_its_folder(tmp_path):
+    """Spark's Java process spills where its first session did; nobody may take that away."""
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", TWO_SESSIONS],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=900,
+    )
+    *counts, refusal = done.stdout.split("\n")[:3]
+    assert counts == ["2", "2"] and "first Spark session" in refusal
+    assert not list(tmp_path.glob("whosin-spill-*"))

@@ -55,6 +55,9 @@ SETTINGS = {
     "spark.log.level": "OFF",  # a log line may quote rows
 }
 
+_SPILL_FOLDERS: list[SpillFolder] = []
+"""The one folder of this process, once there is one."""
+
 
 class Spark(Engine):
     """Spark.
@@ -85,7 +88,7 @@ class Spark(Engine):
             accepted = "left out with a cluster, whose workers have settings of their own"
             raise InvalidInput("spill", accepted, "a folder")
         self._own, self._handler = session is None, signal.getsignal(signal.SIGINT)
-        self._folder = SpillFolder(spill) if local else None
+        self._folder = _spill_folder(spill) if local else None
         settings = dict(settings or {})
         if self._folder is not None:
             settings.setdefault("spark.local.dir", str(self._folder.path))
@@ -181,7 +184,7 @@ class Spark(Engine):
         if self._own:
             self.session.stop()
             if self._folder is not None:
-                self._folder.remove()
+                self._folder.empty()
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, self._handler)
 
@@ -278,6 +281,19 @@ class Spark(Engine):
     def _first_line(self, source: str) -> Header:
         first = self.session.read.option(LONGEST_LINE, READABLE).text(source).head()
         return header_of("" if first is None else first[0].lstrip(MARK))
+
+
+def _spill_folder(place: object) -> SpillFolder:
+    """Spark's Java process keeps the folder of its first session, and so do we while we run: made
+    anew by a later session it would have no lock, and others would take it for abandoned."""
+    if _SPILL_FOLDERS:
+        (first,) = _SPILL_FOLDERS
+        if place is not None and Path(str(place)).resolve() != first.path.parent.resolve():
+            accepted = "the one of this program's first Spark session, or left out"
+            raise InvalidInput("spill", accepted, Path(str(place)).name)
+        return first
+    _SPILL_FOLDERS.append(SpillFolder(place))
+    return _SPILL_FOLDERS[0]
 
 
 def _session(master: str, settings: dict[str, str]) -> Any:

@@ -38,6 +38,12 @@ class SpillFolder:
         made.rename(self.path)
         self.remove = weakref.finalize(self, _remove, self.path, self._lock)
 
+    def empty(self) -> None:
+        """Remove what is in it; it stays locked."""
+        for entry in self.path.iterdir():
+            if entry.name != LOCK:
+                shutil.rmtree(entry, ignore_errors=True)
+
 
 def remove_abandoned(home: Path) -> None:
     """Remove the folders of this user in whose processes nobody is left."""
