@@ -16,6 +16,7 @@ end is below every Q. The upper end likewise, from values rounded up: together t
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -56,9 +57,9 @@ class Ranked(Query):
     rows: int | None = None
 
     @property
+    @abstractmethod
     def below(self) -> Fraction:
         """The share of the rows below the answer."""
-        raise NotImplementedError
 
     def offer(self, table: Table, share: Share) -> Offer:
         points = self.grid(table)
