@@ -14,7 +14,7 @@ import pytest
 
 import whosin as wi
 from whosin import beliefs
-from whosin.calibration import HIPAA, TARGETS, Target
+from whosin.calibration import HIPAA, TARGETS, Target, read_plan
 from whosin.errors import ImpossibleTarget, InvalidInput, WhosinError
 
 INSTANCES = 1000
@@ -315,3 +315,10 @@ def test_targets_are_values_and_speak():
 
 def random_target_of(kind: type[Target]) -> Target:
     return wi.Rho(Fraction(1, 2), 3) if kind is wi.Rho else kind(Fraction(1, 2))  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("delta", [10**400, -(10**400), 1, 2, "-0.1", "x", True])
+def test_a_delta_that_is_none_is_refused_by_its_path(delta):
+    with pytest.raises(InvalidInput) as refused:
+        read_plan({}, {"gamma": 2, "delta": delta})
+    assert refused.value.path == "target.delta" and str(refused.value).startswith("target.delta")

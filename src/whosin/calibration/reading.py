@@ -96,6 +96,9 @@ def read_plan(adversary: Words, target: Words, query: PlannedQuery | str | None 
     if target.get("delta") is not None:
         with at("target"):
             delta = _value(vocabulary.TARGET["delta"], target["delta"])
+            if not 0 <= delta < 1:  # before it becomes a float, which may not hold it
+                with at("delta"):
+                    raise InvalidInput("delta", "at least 0 and below 1", target["delta"])
     people = adversary.get("people")
     rests = isinstance(family, AtMostKnown) and bool(delta)  # on what nobody knows of the others
     with at("adversary.people"):
