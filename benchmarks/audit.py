@@ -17,7 +17,7 @@ import numpy as np
 
 from measuring import Row
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
 import attacked
 import whosin as wi

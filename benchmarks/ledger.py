@@ -21,7 +21,7 @@ import whosin as wi
 from measuring import Row
 from whosin.ledger import Charge, Cost
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
 DEBITS = 300
 PROCESSES, EACH = 8, 50

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -17,6 +18,9 @@ from hypothesis import settings
 import chance
 from command import Result
 from whosin.app.cli.main import main
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parent.parent
 
@@ -32,6 +36,15 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
         return code, streams.out, streams.err
 
     return call
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium."""
+    from chromium import chromium
+
+    with chromium() as opened:
+        yield opened
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -26,10 +26,10 @@ from types import ModuleType
 
 ROOT = Path(__file__).parent.parent
 ROOMS = {
-    "beliefs": ("beliefs.py", "test_beliefs.py"),
-    "exact": ("exact.py", "test_exact.py"),
-    "noise": ("noise/*.py", "test_noise.py"),
-    "ledger": ("ledger/*.py", "test_ledger.py test_ledger_upgrade.py"),
+    "beliefs": ("beliefs.py", "calibration/test_beliefs.py"),
+    "exact": ("exact.py", "exact/test_exact.py"),
+    "noise": ("noise/*.py", "noise/test_noise.py"),
+    "ledger": ("ledger/*.py", "ledger/test_ledger.py ledger/test_upgrade.py"),
 }
 """Which modules a room has, and the tests that must notice."""
 FIRST = ("flint", "hypothesis", "numpy.testing", "pytest", "rich.console", "sqlalchemy", "typer")

@@ -1,7 +1,7 @@
 """Implications between notions, one file a paper, as functions between levels.
 
-Each function states its claim and source; `tests/test_theorems.py` holds every one of them against
-brute-force enumeration in exact rationals.
+Each function states its claim and source; `tests/theorems/test_theorems.py` holds every one of
+them against brute-force enumeration in exact rationals.
 """
 
 from whosin.theorems.conversion import convert as convert

@@ -1,6 +1,6 @@
 """The map of notions as it is printed and drawn: a line for each implication and counterexample.
 
-`convert` walks every line; `tests/test_map_edges.py` holds each against brute force.
+`convert` walks every line; `tests/theorems/test_map_edges.py` holds each against brute force.
 """
 
 from __future__ import annotations

@@ -11,95 +11,28 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import release_oracle as oracle
 import whosin as wi
+from halting_checks import (
+    HALTED,
+    PLAN,
+    PRICE,
+    check_a_release_of_its_own,
+    check_halting,
+)
 from whosin.errors import BrokenHistory, BudgetRefused, ScanFailed, SourceChanged, StoreFailed
-from whosin.ledger import Charge, Cost, states, verify
+from whosin.ledger import states, verify
 from whosin.release import Count, DuckDB, Rows, Session, Table
-
-PLAN = oracle.PLANS["add-remove"]
-ALONE = wi.calibrate(wi.Gamma(2), wi.families.AtMostKnown(3, 0.2, 0.8))
-PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.1")})
-HALTED = "dataset 'd' is halted"
 
 
 @pytest.fixture
 def ledger(tmp_path):
     with wi.Ledger(tmp_path / "ledger.db", who="tester") as opened:
         yield opened
-
-
-def fail() -> object:
-    raise MemoryError
-
-
-# The ledger
-
-
-def check_halting(ledger: wi.Ledger) -> None:
-    """What holds on every store."""
-    ledger.register("d", PLAN)
-    ledger.answer("d", PRICE, lambda: 1, "stored")
-    racing = ledger.debit("d", "racing", PRICE)
-    with pytest.raises(MemoryError):
-        ledger.answer("d", PRICE, fail, "failed")
-    standing = ledger.standing("d")
-    assert (standing.halted, standing.halts, standing.state) == (True, 1, "open")
-    assert standing.to_dict()["state"] == "halted"
-    for request in ("failed", "racing", "new"):
-        with pytest.raises(BudgetRefused, match=HALTED):
-            ledger.debit("d", request, PRICE)
-    with pytest.raises(BudgetRefused, match=HALTED):
-        ledger.debits("d", {"stored": PRICE, "failed": PRICE})
-    with pytest.raises(BudgetRefused, match=HALTED):
-        ledger.store(racing, 2)
-    with pytest.raises(BudgetRefused, match=HALTED):
-        ledger.check("d", [PRICE])
-    with pytest.raises(BudgetRefused, match=HALTED):
-        ledger.admit("d", PLAN)
-    assert ledger.answer("d", PRICE, fail, "stored") == 1
-    assert ledger.unanswered("d") == {"failed", "racing"}
-    assert verify(ledger, "d").unanswered == ("racing", "failed")
-    ledger.halt("d", "racing")
-    assert ledger.standing("d").halts == 2
-    after = ledger.resume("d")
-    assert (after.halted, after.halts, after.debits) == (False, 2, 3)
-    with pytest.raises(BudgetRefused, match="is not halted"):
-        ledger.resume("d")
-    assert ledger.store(racing, 2) == 2
-    assert ledger.answer("d", PRICE, lambda: 3, "failed") == 3
-    ledger.halt("d")
-    ledger.close("d")
-    assert ledger.standing("d").halted and ledger.standing("d").state == "closed"
-    with pytest.raises(BudgetRefused, match="closed already"):
-        ledger.close("d")
-    assert ledger.resume("d").state == "closed"
-    with pytest.raises(BudgetRefused, match="is closed"):
-        ledger.debit("d", "new", PRICE)
-    kinds = [entry.kind for entry in ledger.history("d")][-4:]
-    assert kinds == ["answer", "halted", "closed", "resumed"]
-    verify(ledger, "d")
-
-
-def check_a_release_of_its_own(ledger: wi.Ledger) -> None:
-    """What can be asked only once stays asked once, whatever fails."""
-    charge = Charge({"query": "count"}, {}, alone=True, promise=None)
-    ledger.register("alone", ALONE)
-    promised = replace(charge, promise=wi.ledger.charge.promise_of(ALONE))
-    with pytest.raises(MemoryError):
-        ledger.answer("alone", promised, fail, "r")
-    with pytest.raises(BudgetRefused, match="is halted"):
-        ledger.answer("alone", promised, lambda: 1, "r")
-    assert ledger.resume("alone").state == "complete"
-    with pytest.raises(BudgetRefused, match="nothing more can be asked"):
-        ledger.debit("alone", "s", promised)
-    assert ledger.answer("alone", promised, lambda: 1, "r") == 1
-    verify(ledger, "alone")
 
 
 def test_a_failure_after_a_debit_halts_the_dataset(ledger):

@@ -1,6 +1,6 @@
 """Eight processes pay and answer on one ledger while a ninth kills them at random with kill -9.
 
-    python tests/ledger_kills.py URL FOLDER --debits 200 --kills 100
+    python tests/helpers/ledger_kills.py URL FOLDER --debits 200 --kills 100
 
 It is a program of its own, so that it can fork: children start at once, with everything imported,
 and die in the middle of anything. A child that died is started again and asks its last questions

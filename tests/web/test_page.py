@@ -8,17 +8,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import duckdb
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 from pyarrow import parquet
 
 from web_faults import appears, waiting_scan, with_fault
@@ -27,8 +25,6 @@ from whosin.app.web.server import running
 from whosin.app.web.users import add_user
 from whosin.ledger import Ledger
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next((path for path in map(shutil.which, NAMES) if path is not None), None)
 expect.set_options(timeout=120_000)  # a busy machine is no reason to fail
 SIZES = {"desktop": (1280, 860), "phone": (375, 812)}
 LOOKS = [("desktop", "light"), ("phone", "dark"), ("desktop", "dark"), ("phone", "light")]
@@ -40,19 +36,6 @@ def looks(first: int = 0, count: int = 2) -> pytest.MarkDecorator:
     later = () if os.environ.get("WHOSIN_SCREENSHOTS") else (pytest.mark.soak,)
     listed = [*order[:count], *(pytest.param(*look, marks=later) for look in order[count:])]
     return pytest.mark.parametrize(("size", "theme"), listed)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("no Chromium on this machine; install the system's chromium")
-        pytest.skip("no Chromium on this machine (apt install chromium)")
-    with sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import release_oracle as oracle
 import where_oracle
+from where_checks import check_where
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release.predicate import condition
 
@@ -209,22 +210,6 @@ def test_conditions_mean_what_three_valued_logic_says(cases) -> None:
 def test_conditions_mean_what_the_documentation_says(seed) -> None:
     """Conditions on hostile values, thousands of them in `make soak`, and on Spark in its tests."""
     check_where(oracle.ENGINE, where_oracle.Drawn(seed), 200)
-
-
-def check_where(engine, drawn, count: int) -> None:
-    """Conditions as columns of a few queries, beside what they mean."""
-    rows = where_oracle.rows()
-    data = engine.open(where_oracle.table(rows))
-    kept = 0
-    for _ in range(0, count, 100):
-        cases = [drawn.condition() for _ in range(100)]
-        marks = {f"c{place}": condition(text, data) for place, (text, _) in enumerate(cases)}
-        result = engine.run(data.select("who", **marks)).sort_by("who")
-        for place, (text, meaning) in enumerate(cases):
-            expected = [meaning(row) is True for row in rows]
-            assert result.column(f"c{place}").to_pylist() == expected, text
-            kept += sum(expected)
-    assert 0.2 < kept / (count * len(rows)) < 0.8  # the test can fail
 
 
 LARGE = [(2**63 - 1, "1"), (1234567890123456789, "2"), (1234567890123456788, "3")]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -16,32 +13,12 @@ from pathlib import Path
 import pytest
 
 import whosin as wi
+from ledger_programs import UNPRIVILEGED, python, run_kills
 from whosin.errors import BrokenHistory, InvalidInput, StoreFailed
 from whosin.ledger import Charge, Cost, verify
 
-KILLS = Path(__file__).with_name("ledger_kills.py")
 PLAN = wi.calibrate(wi.Epsilon(100))
 PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.001")})
-
-
-def run_kills(url: object, folder: Path, *options: str) -> dict[str, int]:
-    """The counts that the program of kills prints."""
-    command = [sys.executable, str(KILLS), str(url), str(folder), *options]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=3600)
-    assert run.returncode == 0, run.stderr
-    assert run.stderr == ""
-    return json.loads(run.stdout)
-
-
-def python(code: str, *arguments: object) -> str:
-    """What a program prints that runs in a process of its own."""
-    start = "import sys\nimport whosin as wi\nfrom whosin.errors import *\n"
-    start += "from whosin.ledger import *\n"
-    start += "PRICE = Charge({'query': 'count'}, {'add-remove': Cost.pure('0.001')})\n"
-    command = [sys.executable, "-c", start + code, *map(str, arguments)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=900)
-    assert run.returncode == 0, run.stderr
-    return run.stdout.strip()
 
 
 def test_eight_processes_and_kill_9(tmp_path):
@@ -138,31 +115,6 @@ def test_a_file_system_without_room(tmp_path):
         check_after_filling(path, int(number))
     finally:
         subprocess.run(["umount", str(disk)], check=True)
-
-
-UNPRIVILEGED = """
-import os, tempfile
-with tempfile.TemporaryDirectory() as folder:  # everything is imported before rights are given up
-    wi.Ledger(folder + "/x.db", who="tester").dispose()
-if os.getuid() == 0:
-    os.setgid(65534)
-    os.setuid(65534)
-try:
-    ledger = wi.Ledger(sys.argv[1], who="tester")
-    print(ledger.answer("d", PRICE, lambda: "shown", "r"))
-except StoreFailed as error:
-    print(error)
-"""
-
-
-@pytest.fixture
-def open_folder():
-    """A folder that any user can enter, unlike pytest's."""
-    folder = Path(tempfile.mkdtemp(prefix="whosin-"))
-    folder.chmod(0o755)
-    yield folder
-    folder.chmod(0o755)
-    shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize(("file", "folder"), [(0o444, 0o555), (0o666, 0o555), (0o444, 0o777)])

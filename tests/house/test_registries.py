@@ -13,7 +13,7 @@ from whosin.mechanisms import MECHANISMS, Channel
 from whosin.notions import NOTIONS
 from whosin.references import PAPERS, THEOREMS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_reference_page_is_up_to_date():

@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 
 import whosin as wi
-from test_ledger_faults import UNPRIVILEGED, open_folder, python
+from ledger_programs import UNPRIVILEGED, python
 from whosin.errors import BrokenHistory, InvalidInput, StoreFailed
 from whosin.ledger import Charge, Cost, ledger_file, verify
 
-__all__ = ["open_folder"]
 PLAN = wi.calibrate(wi.Epsilon(1))
 PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.1")})
 

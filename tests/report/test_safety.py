@@ -9,7 +9,6 @@ from pathlib import Path
 
 import altair
 
-from test_web_page import browser  # noqa: F401
 from whosin.app.hospital import write_hospital
 from whosin.report.charts import save
 from whosin.report.html import page
@@ -55,7 +54,7 @@ def test_nothing_ends_a_block_of_data():
     assert "<" not in inside.removesuffix("</script>") and inside.endswith("</script>")
 
 
-def test_a_chart_is_drawn_offline_and_names_stay_names(browser, tmp_path):  # noqa: F811
+def test_a_chart_is_drawn_offline_and_names_stay_names(browser, tmp_path):
     save(chart(), tmp_path / "chart.html")
     said: list[str] = []
     seen = browser.new_context().new_page()
@@ -70,7 +69,7 @@ def test_a_chart_is_drawn_offline_and_names_stay_names(browser, tmp_path):  # no
     seen.context.close()
 
 
-def test_the_policy_stops_what_it_should(browser, tmp_path):  # noqa: F811
+def test_the_policy_stops_what_it_should(browser, tmp_path):
     """Were a name to get through as an element, it would not run."""
     file = tmp_path / "page.html"
     file.write_text(page("safe", [EVIL]), encoding="utf-8")

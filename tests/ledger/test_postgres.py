@@ -13,8 +13,8 @@ from sqlalchemy import create_engine, text
 
 import postgres
 import whosin as wi
-from test_halting import check_a_release_of_its_own, check_halting, fail
-from test_ledger_faults import run_kills
+from halting_checks import check_a_release_of_its_own, check_halting, fail
+from ledger_programs import run_kills
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed
 from whosin.ledger import (
     Charge,
@@ -375,7 +375,7 @@ def test_wrong_passwords_and_places_are_not_shown(url):
 @pytest.fixture
 def as_role(url, ledger):
     """Opens the ledger in a role that has the rights of the documentation, and no other."""
-    page = (Path(__file__).parent.parent / "docs" / "ledger.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text(encoding="utf-8")
     grants = page.split("```sql\n")[1].split("```")[0]
     roles = ("analysts", "curators", "closers")
     with ledger._store.writing() as connection:

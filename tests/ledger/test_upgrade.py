@@ -14,7 +14,7 @@ from whosin.errors import BrokenHistory, StoreFailed
 from whosin.ledger import Charge, Cost, verify
 from whosin.ledger.upgrade import upgrade
 
-FIRST = (Path(__file__).parent / "data" / "ledger-1.sql").read_text(encoding="utf-8")
+FIRST = (Path(__file__).parents[1] / "data" / "ledger-1.sql").read_text(encoding="utf-8")
 """Written by the first version: three datasets, one closed, one with an unanswered question."""
 PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.1")})
 

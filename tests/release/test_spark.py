@@ -24,7 +24,7 @@ import where_oracle
 import whosin as wi
 from amounts import cases
 from spark_session import require_spark
-from test_release_where import check_where
+from where_checks import check_where
 from whosin.errors import InvalidInput, ScanFailed, UnknownName
 from whosin.release import (
     Count,

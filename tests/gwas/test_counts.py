@@ -22,7 +22,7 @@ from whosin.errors import InvalidInput
 from whosin.gwas import bed, counting, kernel, study
 from whosin.gwas.people import group_array, read_groups
 
-STORED = Path(__file__).parent / "data" / "gwas"
+STORED = Path(__file__).parents[1] / "data" / "gwas"
 
 
 def write_study(

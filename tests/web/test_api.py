@@ -448,7 +448,8 @@ main(["serve", "--folder", sys.argv[1], "--port", "0"])
 def test_a_killed_server_takes_its_processes_along(hospital):
     """The server is killed while a table is scanned; a new one goes on under the same id."""
     body = {"scenario": ONE, "request": "killed-midway"}
-    command = [sys.executable, "-c", SERVER, str(hospital.folder), str(Path(__file__).parent)]
+    helpers = Path(__file__).parents[1] / "helpers"
+    command = [sys.executable, "-c", SERVER, str(hospital.folder), str(helpers)]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
         ThreadPoolExecutor(1) as pool,
