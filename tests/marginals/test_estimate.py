@@ -1,0 +1,126 @@
+"""F20 against dense generalised least squares, written from the definitions alone."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+
+from whosin.marginals import Measurement, Workload, cell_variances, estimate, tables_of
+
+
+def dense(sizes: tuple[int, ...], attributes: tuple[int, ...], differences=()) -> np.ndarray:
+    """The matrix that takes the counts of all combinations to what is measured."""
+    matrix = np.ones((1, 1))
+    for each, size in enumerate(sizes):
+        if each not in attributes:
+            factor = np.ones((1, size))
+        elif each not in differences:
+            factor = np.eye(size)
+        elif size == 2:
+            factor = np.array([[1.0, -1.0]])
+        else:
+            factor = size * np.eye(size) - np.ones((size, size))
+        matrix = np.kron(matrix, factor)
+    return matrix
+
+
+def random_case(rng: np.random.Generator):
+    """A small workload, and measurements of which each table is inside one."""
+    count = int(rng.integers(1, 5))
+    sizes = tuple(int(size) for size in rng.integers(2, 5 if count < 4 else 4, count))
+    every = [
+        tuple(at for at in range(count) if mask >> at & 1) for mask in range(2**count)
+    ]
+    some = rng.permutation(len(every))[: int(rng.integers(1, min(4, len(every)) + 1))]
+    workload = Workload(sizes, tuple(every[at] for at in some))
+    measured = [Measurement(each) for each in workload.sets]
+    for _ in range(int(rng.integers(0, 4))):
+        attributes = every[int(rng.integers(len(every)))]
+        chosen = tuple(each for each in attributes if rng.random() < 0.5)
+        measured.append(Measurement(attributes, chosen))
+    if rng.random() < 0.5:  # residuals alone, as Gaussian noise has them
+        measured = [Measurement(part, part) for part in workload.residuals]
+    return workload, measured, rng.uniform(0.2, 5, len(measured))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_estimate_is_generalised_least_squares(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        workload, measured, variances = random_case(rng)
+        sizes = workload.sizes
+        truth = rng.integers(0, 50, prod(sizes)).astype(float)
+        rows = [dense(sizes, each.attributes, each.differences) for each in measured]
+        values = [one @ truth + rng.normal(size=len(one)) for one in rows]
+        shaped = [v.reshape(m.shape(sizes)) for v, m in zip(values, measured, strict=True)]
+        found = tables_of(workload, estimate(workload, measured, variances, shaped))
+        predicted = cell_variances(workload, measured, variances)
+
+        scale = np.concatenate([np.full(len(r), v**-0.5) for r, v in zip(rows, variances)])
+        design = scale[:, None] * np.concatenate(rows)
+        solving = np.linalg.pinv(design)
+        best, inverse = solving @ (scale * np.concatenate(values)), solving @ solving.T
+        for number, attributes in enumerate(workload.sets):
+            asked = dense(sizes, attributes)
+            np.testing.assert_allclose(found[number].ravel(), asked @ best, rtol=0, atol=1e-9)
+            spread = np.diag(asked @ inverse @ asked.T)
+            np.testing.assert_allclose(predicted[number], spread, rtol=1e-9)
+
+
+def test_tables_agree_where_they_share_attributes() -> None:
+    rng = np.random.default_rng(5)
+    workload = Workload.up_to((3, 2, 4, 5), 3)
+    measured = [Measurement(each) for each in workload.sets]
+    values = [rng.normal(100, 30, each.shape(workload.sizes)) for each in measured]
+    found = tables_of(workload, estimate(workload, measured, rng.uniform(1, 9, 14), values))
+    for one, other in product(range(14), repeat=2):
+        shared = set(workload.sets[one]) & set(workload.sets[other])
+        sums = [
+            found[at].sum(axis=tuple(n for n, i in enumerate(workload.sets[at]) if i not in shared))
+            for at in (one, other)
+        ]
+        np.testing.assert_allclose(sums[0], sums[1], atol=1e-9)
+
+
+def test_noise_without_error_gives_the_truth() -> None:
+    rng = np.random.default_rng(1)
+    joint = rng.integers(0, 9, (3, 2, 4))
+    workload = Workload.up_to((3, 2, 4), 2)
+    measured = [Measurement(part, part) for part in workload.residuals]
+    values = []
+    for each in measured:
+        axes = tuple(axis for axis in range(3) if axis not in each.attributes)
+        values.append(each.of_counts(joint.sum(axis=axes)))
+        assert values[-1].dtype == joint.dtype  # whole numbers, for whole noise
+    found = tables_of(workload, estimate(workload, measured, [1.0] * len(measured), values))
+    for attributes, table in zip(workload.sets, found, strict=True):
+        axes = tuple(axis for axis in range(3) if axis not in attributes)
+        np.testing.assert_allclose(table, joint.sum(axis=axes), atol=1e-9)
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_sensitivities_bound_every_pair_of_people(relation: str, rows: int) -> None:
+    """What a measurement moves by, over all people (and absence) of small domains: never above what
+    is charged, and met in squared L2 and for plain tables."""
+    for sizes in ((2,), (3,), (2, 2), (2, 3), (4, 3), (2, 3, 2)):
+        every = [tuple(at for at in range(len(sizes)) if m >> at & 1) for m in range(2 ** len(sizes))]
+        for attributes in every:
+            for differences in (part for part in every if set(part) <= set(attributes)):
+                measured = Measurement(attributes, differences)
+                columns = dense(sizes, attributes, differences).T * rows
+                people = [*columns, np.zeros_like(columns[0])]
+                moves = [
+                    one - other
+                    for one, other in product(people, repeat=2)
+                    if relation == "replace" or not other.any()
+                ]
+                most = max(np.abs(move).sum() for move in moves)
+                square = max((move**2).sum() for move in moves)
+                assert most <= measured.sensitivity(sizes, relation, rows) + 1e-9
+                assert square == pytest.approx(float(measured.squared(sizes, relation, rows)))
+                if not differences:
+                    assert most == measured.sensitivity(sizes, relation, rows)

@@ -1,0 +1,85 @@
+"""Intervals hold as often as they say; whole tables are whole and agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from whosin.marginals import Measurement, Workload, estimate, radii, spend, tables_of, whole_tables
+from whosin.marginals.intervals import _all, _each
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("copies", [39, 199])
+def test_intervals_cover(noise: str, copies: int) -> None:
+    """Over 1,000 releases with copies of their own: cells and tables, never fewer than promised
+    but for six standard deviations."""
+    workload = Workload((2, 3, 4), ((0,), (0, 1), (1, 2), ()))
+    spending = spend(workload, noise)
+    rng, releases = np.random.default_rng(7), 1000
+    scales = [3.0 / part for part in spending.parts]
+    sampler = rng.laplace if noise == "laplace" else rng.normal
+    variances = [(2 if noise == "laplace" else 1) * scale**2 for scale in scales]
+
+    def draw(number: int, shape: tuple[int, ...]) -> np.ndarray:
+        return np.rint(sampler(0, scales[number], shape)).astype(np.int64)
+
+    inside, all_inside = np.zeros(4), np.zeros(4)
+    for _ in range(releases // 5):
+        found = radii(workload, spending.measurements, variances, draw, copies=copies)
+        values = [
+            draw(number, (5, *each.shape(workload.sizes)))
+            for number, each in enumerate(spending.measurements)
+        ]
+        tables = tables_of(workload, estimate(workload, spending.measurements, variances, values))
+        for number, table in enumerate(tables):
+            errors = np.abs(table.reshape(5, -1))
+            inside[number] += (errors <= found[number].cell).mean(axis=1).sum()
+            all_inside[number] += (errors.max(axis=1) <= found[number].table).sum()
+    # Five releases share their copies, and the copies' own chance adds to that of the releases.
+    slack = 6 * (0.05 * 0.95 * (5 / releases + 1 / releases)) ** 0.5
+    assert (inside / releases >= 0.95 - slack).all()
+    assert (all_inside / releases >= 0.95 - slack).all()
+    assert (inside / releases <= 0.995).all()
+    if copies > 100:
+        assert (all_inside / releases <= 0.985).all()
+
+
+def test_ranks() -> None:
+    errors = np.arange(1.0, 100.0)[:, None]  # 99 copies of one cell: the 95th of 100 covers 95%
+    assert _all(errors[:, 0], 0.95) == 95 and _each(errors, 0.95) == 95
+    assert _all(errors[:18, 0], 0.95) == np.inf and _each(errors[:18], 0.95) == np.inf
+    assert _all(errors[:19, 0], 0.95) == 19 and _each(errors[:19], 0.95) == 19
+
+
+def test_whole_tables_have_one_total_and_no_negative_cell() -> None:
+    rng = np.random.default_rng(3)
+    tables = [rng.normal(3, 20, shape) for shape in ((4,), (4, 5), (40, 30))]
+    found = whole_tables(tables, 1234.4)
+    assert [each.shape for each in found] == [(4,), (4, 5), (40, 30)]
+    for each in found:
+        assert each.dtype == np.int64 and each.min() >= 0 and each.sum() == 1234
+    exact = rng.integers(0, 50, (6, 7))
+    assert (whole_tables([exact.astype(float)], exact.sum())[0] == exact).all()
+    assert (whole_tables([np.array([-3.0, 1.0])], -2.0)[0] == 0).all()
+
+
+def test_the_whole_table_is_the_closest_one() -> None:
+    """Against every whole table of the same total, up to the rounding of a cell."""
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        cells, total = rng.normal(1, 3, 3), int(rng.integers(0, 7))
+        found = whole_tables([cells], total)[0]
+        every = [(a, b, total - a - b) for a in range(total + 1) for b in range(total + 1 - a)]
+        least = min(float(((cells - each) ** 2).sum()) for each in every)
+        assert float(((cells - found) ** 2).sum()) <= least + 1e-9
+
+
+def test_measuring_more_makes_no_table_worse() -> None:
+    workload = Workload.up_to((3, 4, 2), 2)
+    from whosin.marginals import cell_variances
+
+    measured = [Measurement(each) for each in workload.sets]
+    before = cell_variances(workload, measured, [2.0] * len(measured))
+    after = cell_variances(workload, [*measured, Measurement((0, 1, 2))], [2.0] * 7)
+    assert (after < before).all()
