@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "families": {"beliefs", "validation", "errors", "exact", "spaces", "priors"},
     "mechanisms": {"validation", "documents", "errors", "exact", "spaces"},
     "noise": {"validation", "errors", "exact", "extras"},
+    "marginals": {"validation", "errors", "exact"},
     "notions": {
         "validation",
         "errors",
@@ -94,6 +95,7 @@ MAY_IMPORT = {
         "calibration",
         "distortion",
         "noise",
+        "marginals",
         "ledger",
     },
     "audit": {"validation", "errors", "exact", "extras", "beliefs"},

@@ -73,12 +73,7 @@ class DiscreteGaussian:
         self.top_variance = variance / 4**self.low_bits
         self.last = isqrt(int(TAIL_WIDTHS**2 * self.top_variance)) + 1
         split = self.low_bits > 0
-        self.top = Inversion(
-            lambda precision: thresholds(self.top_variance, self.last, split, precision),
-            np.arange(-self.last - 1 - split, self.last + 2),
-            first_bits,
-            word_bits,
-        )
+        self.top = _top(self.top_variance, self.last, split, first_bits, word_bits)
 
     def draw(self, source: Source, count: int) -> Array:
         if not self.low_bits:
@@ -169,6 +164,17 @@ def _weights(variance: Fraction, last: int, precision: int) -> tuple[list[Any], 
         weight, ratio = weight * ratio, ratio * step
     rest = (weight / (1 - ratio)).upper() / 2
     return weights, arb(rest, rest)
+
+
+@lru_cache(maxsize=32)
+def _top(variance: Fraction, last: int, split: bool, first_bits: int, word_bits: int) -> Inversion:
+    """The table of q; variances that differ by powers of 4 share it."""
+    return Inversion(
+        lambda precision: thresholds(variance, last, split, precision),
+        np.arange(-last - 1 - split, last + 2),
+        first_bits,
+        word_bits,
+    )
 
 
 @lru_cache(maxsize=32)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
+from whosin.errors import UnknownName
 from whosin.ledger import Standing
 from whosin.ledger.charge import Cost
 from whosin.notebook_display import Displayed
+from whosin.release.cells import free
 from whosin.release.what_counts import statement
 
 
@@ -23,6 +26,8 @@ class Answer(Displayed):
             answer: clamping and bounding are not covered.
         noise: what noise it has, in words.
         cost: what it cost under the plan's relation.
+        details: of an answer with several tables: the labels of their columns, what each is worth,
+            and what was measured, so that others can estimate anew.
     """
 
     title: str
@@ -31,6 +36,37 @@ class Answer(Displayed):
     rows: tuple[tuple[Any, ...], ...]
     noise: str
     cost: Cost
+    details: Mapping[str, Any] | None = None
+
+    @property
+    def tables(self) -> tuple[Answer, ...]:
+        """The tables of an answer that has several, each with a column for each of its keys."""
+        if not self.details or "tables" not in self.details:
+            return ()
+        found, start, labels = [], 0, self.details["domains"]
+        for each in self.details["tables"]:
+            keys = product(*(labels[column] for column in each["columns"]))
+            rows = self.rows[start : start + each["cells"]]
+            headings = [free(column, self.columns[2:]) for column in each["columns"]]
+            found.append(
+                replace(
+                    self,
+                    title=rows[0][0],
+                    columns=(*headings, *self.columns[2:]),
+                    rows=tuple((*key, *row[2:]) for key, row in zip(keys, rows, strict=True)),
+                    details={"standard_error": each["standard_error"]},
+                )
+            )
+            start += each["cells"]
+        return tuple(found)
+
+    def table(self, *columns: str) -> Answer:
+        """The table of these columns, of an answer that has several."""
+        for each in self.tables:
+            if each.title == (", ".join(columns) or "total"):
+                return each
+        known = [each.title for each in self.tables]
+        raise UnknownName("table", ", ".join(columns), known)
 
     @property
     def value(self) -> Any:
@@ -68,7 +104,7 @@ class Answer(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {
+        data = {
             "title": self.title,
             "question": dict(self.question),
             "columns": list(self.columns),
@@ -77,6 +113,7 @@ class Answer(Displayed):
             "statement": self.statement,
             "cost": vars(self.cost),
         }
+        return data if self.details is None else data | {"details": dict(self.details)}
 
     def to_arrow(self) -> Any:
         """A pyarrow Table; its schema's metadata has `about` under "whosin", as JSON."""

@@ -100,6 +100,9 @@ class Offer:
         details: what the query itself needs to answer, such as a threshold.
         expression: what will be scanned, as the engine has checked it.
         cautions: what to decide before asking.
+        tables: for each table of an answer with several its columns and the standard error of a
+            cell, as plain data.
+        measured: what is measured for them, with how much noise and at which price.
     """
 
     query: Any
@@ -112,6 +115,8 @@ class Offer:
     details: Mapping[str, Any] | None = None
     expression: Any = field(default=None, compare=False, repr=False)
     cautions: tuple[Caution, ...] = ()
+    tables: tuple[Mapping[str, Any], ...] = ()
+    measured: tuple[Mapping[str, Any], ...] = ()
 
 
 def noisy_parts(

@@ -67,6 +67,8 @@ def columns_of(query: Query) -> frozenset[str]:
     for field in ("column", "by", "columns"):
         named = getattr(query, field, ())
         found |= {named} if isinstance(named, str) else {str(name) for name in named or ()}
+    for named in getattr(query, "sets", None) or ():
+        found |= {str(name) for name in named}
     return frozenset(found)
 
 

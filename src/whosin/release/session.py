@@ -337,6 +337,7 @@ def _answered(paid: Mapping[str, Any], stored: Any, noise: str, relation: str) -
         tuple(tuple(row) for row in stored["rows"]),
         stored.get("noise", noise),
         Cost(units.INFINITE, units.INFINITE) if cost is None else Cost(**cost),
+        stored.get("details"),
     )
 
 

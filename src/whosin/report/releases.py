@@ -23,7 +23,7 @@ MOST_SHOWN = 30
 
 def offer_data(offer: Offer) -> dict[str, Any]:
     """An offer as plain data."""
-    return {
+    data = {
         "title": offer.query.title,
         "question": dict(offer.charge.what),
         "costs": {relation: vars(cost) for relation, cost in offer.charge.costs.items()},
@@ -32,6 +32,9 @@ def offer_data(offer: Offer) -> dict[str, Any]:
         "within": offer.within,
         "cautions": [caution.to_dict() for caution in offer.cautions],
     }
+    if offer.tables:
+        data |= {"tables": list(offer.tables), "measured": list(offer.measured)}
+    return data
 
 
 def print_offers(

@@ -62,7 +62,9 @@ def release(
         left = _left(ledger if ledger is not None else found.ledger, found)
         if json:
             data = [releases.offer_data(offer) for offer in offers]
-            print_json({"title": found.title, "remaining_epsilon": left, "offers": data})
+            tables = [each for offer in offers for each in offer.tables]
+            shown = {"title": found.title, "remaining_epsilon": left, "offers": data}
+            print_json(shown | {"tables": tables} if tables else shown)
         else:
             releases.print_offers(found.title, found.plan, offers, left)
         return

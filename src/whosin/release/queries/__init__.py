@@ -3,6 +3,7 @@
 from whosin.release.queries.base import Query, read_query
 from whosin.release.queries.counts import Count, Histogram, Rows
 from whosin.release.queries.keys import Keys
+from whosin.release.queries.marginals import Marginals
 from whosin.release.queries.maximum import Maximum
 from whosin.release.queries.moments import Mean, Sum, Variance
 from whosin.release.queries.quantile import Median, Quantile
@@ -22,6 +23,7 @@ KINDS: tuple[type[Query], ...] = (
     Top,
     Maximum,
     Synthetic,
+    Marginals,
 )
 QUERIES = {kind.kind: kind for kind in KINDS}
 
@@ -30,6 +32,7 @@ __all__ = [
     "Count",
     "Histogram",
     "Keys",
+    "Marginals",
     "Maximum",
     "Mean",
     "Median",
