@@ -31,9 +31,7 @@ def random_case(rng: np.random.Generator):
     """A small workload, and measurements of which each table is inside one."""
     count = int(rng.integers(1, 5))
     sizes = tuple(int(size) for size in rng.integers(2, 5 if count < 4 else 4, count))
-    every = [
-        tuple(at for at in range(count) if mask >> at & 1) for mask in range(2**count)
-    ]
+    every = [tuple(at for at in range(count) if mask >> at & 1) for mask in range(2**count)]
     some = rng.permutation(len(every))[: int(rng.integers(1, min(4, len(every)) + 1))]
     workload = Workload(sizes, tuple(every[at] for at in some))
     measured = [Measurement(each) for each in workload.sets]
@@ -107,7 +105,9 @@ def test_sensitivities_bound_every_pair_of_people(relation: str, rows: int) -> N
     """What a measurement moves by, over all people (and absence) of small domains: never above what
     is charged, and met in squared L2 and for plain tables."""
     for sizes in ((2,), (3,), (2, 2), (2, 3), (4, 3), (2, 3, 2)):
-        every = [tuple(at for at in range(len(sizes)) if m >> at & 1) for m in range(2 ** len(sizes))]
+        every = [
+            tuple(at for at in range(len(sizes)) if m >> at & 1) for m in range(2 ** len(sizes))
+        ]
         for attributes in every:
             for differences in (part for part in every if set(part) <= set(attributes)):
                 measured = Measurement(attributes, differences)

@@ -15,7 +15,9 @@ from whosin.marginals.covers import cover, largest
 ADULT = (10, 9, 16, 16, 7, 15, 6, 5, 2, 42, 2, 10, 10)
 
 
-def achieved(workload: Workload, spending, relation: str = "add-remove", rows: int = 1) -> np.ndarray:
+def achieved(
+    workload: Workload, spending, relation: str = "add-remove", rows: int = 1
+) -> np.ndarray:
     """The variances that the parts of a budget of 1 give, from the noise itself."""
     if spending.noise == "gaussian":
         noise = [

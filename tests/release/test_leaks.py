@@ -73,6 +73,7 @@ QUERIES = [
     release.Quantile(column="f", points=9),
     release.Quantile(column="i", points=9, rows=2),
     release.Top(by="t", k=2),
+    release.Marginals(columns=["f", "t", "b"], order=2, rows=2),
 ]
 
 
@@ -102,7 +103,7 @@ def crowded(count: int) -> pa.Table:
 
 def shape(answer: release.Answer) -> tuple:
     """What shows of an answer but its numbers."""
-    numbers = {"value", "low", "high"}
+    numbers = {"value", "low", "high", "all_low", "all_high", "whole"}
     chosen = answer.columns[0] == "rank"
     return (
         answer.title,
@@ -119,6 +120,7 @@ def shape(answer: release.Answer) -> tuple:
         if not chosen
         else len(answer.rows),
         answer.question,
+        [each["columns"] for each in (answer.details or {}).get("measured", ())],
     )
 
 

@@ -31,6 +31,7 @@ from whosin.release import (
     DuckDB,
     Histogram,
     Keys,
+    Marginals,
     Maximum,
     Mean,
     Median,
@@ -106,7 +107,9 @@ QUERIES: list[Query] = [
     Quantile(column="cost", points=1001),
     Top(by="ward", k=3),
     Maximum(universe=[(person, person % 97) for person in range(0, 4000, 3)]),
+    Marginals(columns=["ward", "ill", "level", "age"], order=2),
 ]
+
 ALL: list[Query] = [
     *QUERIES,
     Count(),
@@ -223,6 +226,12 @@ def exact(query: Query, table: Table) -> Any:
         result = table.engine.run(query.exact(table, cells))
         names = [part.name for part in query.parts(table)]
         return [vector.tolist() for vector in cells.dense(result, names)]
+    if isinstance(query, Marginals):
+        plan = wi.calibrate(wi.Epsilon(1.0), wi.families.Independent())
+        offer = query.offer(table, Share(plan, Fraction(1)))
+        return [
+            each.tolist() for each in offer.details["scan"].count(table, offer.expression, None)
+        ]
     if isinstance(query, Top):
         cells = query._cells(table)
         return cells.dense(table.engine.run(query._expression(table, cells)), ["people"])[
@@ -252,6 +261,7 @@ BY_ROW: list[Query] = [
     Mean(column="age"),
     Keys(column="ward"),
     Median(column="age", points=50),
+    Marginals(columns=["ward", "ill", "age"], order=2, where="level > 3"),
 ]
 
 

@@ -27,9 +27,9 @@ from whosin.marginals.estimate import estimate, table_of
 from whosin.marginals.measurements import Measurement
 from whosin.marginals.workload import Workload
 
-COPIES = (399, 199, 99, 39)
+COPIES = (199, 99, 39)
 """How many copies to draw, as many as stay within the limit of numbers."""
-MOST_DRAWN = 8 * 10**6
+MOST_DRAWN = 5 * 10**6
 MOST_HELD = 2 * 10**6
 """Numbers that are held at a time."""
 LOOKED_AT = 64

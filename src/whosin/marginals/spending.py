@@ -77,8 +77,7 @@ def spend(
     if noise == "gaussian" and relation == "add-remove":
         return _residuals(workload, goal, rows)
     found = [
-        _descend(workload, noise, relation, goal, rows, start)
-        for start in _starts(workload, noise)
+        _descend(workload, noise, relation, goal, rows, start) for start in _starts(workload, noise)
     ]
     weights = np.array(workload.weights)
     return min(found, key=lambda each: _score(each.variances, weights, goal))

@@ -135,6 +135,4 @@ def sets_up_to(attributes: int, order: int) -> list[Attributes]:
         count += found
     if count > MOST_TABLES:
         raise InvalidInput("order", f"one with at most {MOST_TABLES} tables", f"{count} of them")
-    return [
-        part for size in range(1, order + 1) for part in combinations(range(attributes), size)
-    ]
+    return [part for size in range(1, order + 1) for part in combinations(range(attributes), size)]

@@ -16,6 +16,14 @@ from whosin.release.cells import free
 from whosin.release.what_counts import statement
 
 
+SEVERAL = (
+    "Each cell is between low and high with 95% probability, and all cells of a table between "
+    "all_low and all_high with 95% probability. The tables agree with each other; whole is the "
+    "nearest table of whole numbers from 0 up, with one total in all tables, and is biased."
+)
+"""What an answer with several tables says about them."""
+
+
 @dataclass(frozen=True)
 class Answer(Displayed):
     """The answer to one query.
@@ -100,7 +108,8 @@ class Answer(Displayed):
         """What counts in the answer, in words: whose rows, how many, between which ends; and that
         the interval does not cover what this leaves out."""
         counted = self.question.get("counted")
-        return "" if counted is None else statement(counted, "low" in self.columns)
+        said = "" if counted is None else statement(counted, "low" in self.columns)
+        return f"{said} {SEVERAL}" if "all_low" in self.columns else said
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

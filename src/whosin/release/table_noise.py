@@ -94,9 +94,7 @@ def noisy_tables(
     return tuple(NoisyTable(each, spending.noise, width) for each, width in found)
 
 
-def table_costs(
-    tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int
-) -> dict[str, Cost]:
+def table_costs(tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int) -> dict[str, Cost]:
     """What all measurements cost under each relation."""
     found = {}
     for relation in RELATIONS:
@@ -110,9 +108,7 @@ def table_costs(
     return found
 
 
-def _scales(
-    spending: Spending, sizes: tuple[int, ...], share: Share, rows: int
-) -> list[Fraction]:
+def _scales(spending: Spending, sizes: tuple[int, ...], share: Share, rows: int) -> list[Fraction]:
     """Scales whose ε, in whole units, add up to the share at most."""
     pot = int(share.epsilon * EPSILON_UNITS)
     levels = _levelled(spending.parts)
@@ -140,9 +136,7 @@ def _variances(
     spending: Spending, sizes: tuple[int, ...], share: Share, rows: int
 ) -> list[Fraction]:
     """Variances, on the grid times one common number, whose ρ add up to the share at most."""
-    squares = [
-        each.squared(sizes, share.relation, rows) for each in spending.measurements
-    ]
+    squares = [each.squared(sizes, share.relation, rows) for each in spending.measurements]
     ideal = [
         float(square) / (2 * float(part) * float(share.rho))
         for square, part in zip(squares, spending.parts, strict=True)

@@ -19,7 +19,8 @@ def check_path(path: Path | None) -> None:
 
 
 def save(release: Release, path: Path) -> list[Path]:
-    """Write the answers; CSV and Parquet take one file for each, named after it."""
+    """Write the answers; CSV and Parquet take one file for each, named after it. An answer of
+    several tables is one Parquet file, and a CSV file for each table."""
     check_path(path)
     kind = path.suffix.lower()
     if kind == ".json":
@@ -27,8 +28,11 @@ def save(release: Release, path: Path) -> list[Path]:
         path.touch(0o600)  # a new file is for its owner only
         path.write_text(text + "\n", encoding="utf-8")
         return [path]
-    files = _names(release, path)
-    for answer, file in zip(release.answers, files, strict=True):
+    answers = list(release.answers)
+    if kind == ".csv":
+        answers = [each for answer in answers for each in answer.tables or (answer,)]
+    files = _names(answers, path)
+    for answer, file in zip(answers, files, strict=True):
         file.touch(0o600)
         _write(answer, file, kind)
     return files
@@ -45,11 +49,11 @@ def _write(answer: Answer, file: Path, kind: str) -> None:
         parquet.write_table(answer.to_arrow(), file)
 
 
-def _names(release: Release, path: Path) -> list[Path]:
-    if len(release) == 1:
+def _names(answers: list[Answer], path: Path) -> list[Path]:
+    if len(answers) == 1:
         return [path]
     files: list[Path] = []
-    for number, answer in enumerate(release.answers, 1):
+    for number, answer in enumerate(answers, 1):
         plain = re.sub(r"[^\w-]+", "-", answer.title).strip("-").lower() or "answer"
         files.append(path.with_name(f"{path.stem}-{number}-{plain}{path.suffix}"))
     return files

@@ -19,6 +19,7 @@ from whosin.report.terminal_tables import print_table
 from whosin.report.text import print_sections
 
 MOST_SHOWN = 30
+MOST_MEASURED = 8
 
 
 def offer_data(offer: Offer) -> dict[str, Any]:
@@ -45,6 +46,11 @@ def print_offers(
     console.print(f"[bold]{escape(title)}[/bold]: a dry run. Nothing is spent, no row is read.")
     console.print(f"{escape(who(plan.family))} Whoever that is {escape(plan.target.words())}.")
     print_table(console, offer_table(plan, offers))
+    for offer in offers:
+        if offer.tables:
+            console.print(f"\n[bold]{escape(offer.query.title)}[/bold], table by table")
+            print_table(console, error_table(offer))
+            console.print(f"Measured: {escape(measured_words(offer))}.")
     print_cautions(console, offers)
     if any(offer.charge.alone for offer in offers):
         console.print("Its promise does not add to others: it must be the only release.")
@@ -79,6 +85,34 @@ def offer_table(plan: Plan, offers: Sequence[Offer]) -> Table:
             escape(offer.noise),
         )
     return table
+
+
+def error_table(offer: Offer) -> Table:
+    """The tables of an offer with the standard error of a cell of each."""
+    table = Table(box=None, padding=(0, 2, 0, 2))
+    for name in ("table", "standard error of a cell"):
+        table.add_column(name, overflow="fold")
+    for each in offer.tables[:MOST_SHOWN]:
+        table.add_row(
+            escape(", ".join(each["columns"]) or "total"), _number(each["standard_error"])
+        )
+    if len(offer.tables) > MOST_SHOWN:
+        table.add_row(f"… {len(offer.tables) - MOST_SHOWN} more")
+    return table
+
+
+def measured_words(offer: Offer) -> str:
+    """What is measured, and with which part of the budget; those with most of it first."""
+    word = "epsilon" if "epsilon" in offer.measured[0] else "rho"
+    letter = "ε" if word == "epsilon" else "ρ"
+    ranked = sorted(offer.measured, key=lambda each: -float(each[word]))
+    said = []
+    for each in ranked[:MOST_MEASURED]:
+        columns = ", ".join(each["columns"]) or "total"
+        kind = " (differences)" if each["differences"] else ""
+        said.append(f"{columns}{kind} {letter} = {each[word]:.3g}")
+    more = len(ranked) - MOST_MEASURED
+    return "; ".join(said) + (f"; {more} more" if more > 0 else "")
 
 
 def print_release(title: str, plan: Plan, release: Release) -> None:
