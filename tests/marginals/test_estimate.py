@@ -57,7 +57,7 @@ def test_the_estimate_is_generalised_least_squares(seed: int) -> None:
         found = tables_of(workload, estimate(workload, measured, variances, shaped))
         predicted = cell_variances(workload, measured, variances)
 
-        scale = np.concatenate([np.full(len(r), v**-0.5) for r, v in zip(rows, variances)])
+        scale = np.repeat(np.asarray(variances) ** -0.5, [len(one) for one in rows])
         design = scale[:, None] * np.concatenate(rows)
         solving = np.linalg.pinv(design)
         best, inverse = solving @ (scale * np.concatenate(values)), solving @ solving.T

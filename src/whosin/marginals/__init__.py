@@ -5,12 +5,12 @@ table. Everything here is arithmetic on public numbers and on what was already m
 nothing in this room sees rows, spends a budget or draws privacy-bearing noise.
 """
 
-from whosin.marginals.estimate import estimate, tables_of
+from whosin.marginals.estimation import estimate, tables_of
 from whosin.marginals.intervals import Radii, radii
 from whosin.marginals.measurements import Measurement
 from whosin.marginals.spending import Spending, spend
 from whosin.marginals.variance import cell_variances, optimum
-from whosin.marginals.whole_tables import whole_tables
+from whosin.marginals.whole_numbers import whole_tables
 from whosin.marginals.workload import Workload
 
 __all__ = [

@@ -23,7 +23,7 @@ from math import ceil, floor
 import numpy as np
 
 from whosin.exact import Array
-from whosin.marginals.estimate import estimate, table_of
+from whosin.marginals.estimation import estimate, table_of
 from whosin.marginals.measurements import Measurement
 from whosin.marginals.workload import Workload
 

@@ -98,10 +98,7 @@ def _residuals(workload: Workload, goal: str, rows: int) -> Spending:
         return np.asarray(precision / (precision @ spread))
 
     weights = np.array(workload.weights)
-    if goal == "mean":
-        told = best(weights)
-    else:
-        told = _levelled(workload, best, weights)
+    told = best(weights) if goal == "mean" else _levelled(workload, best, weights)
     # One person moves R_A by p_A in squared L2: ρ = p_A π_A rows² / 2.
     variances = table_variances(workload, told) * rows**2 / 2
     measured = tuple(Measurement(part, part) for part in workload.residuals)

@@ -78,6 +78,11 @@ class Workload:
         """How many cells the table of some attributes has."""
         return prod(self.sizes[each] for each in attributes)
 
+    @property
+    def shown(self) -> int:
+        """How many cells all tables have together."""
+        return sum(map(self.cells, self.sets))
+
     def shape(self, attributes: Attributes) -> tuple[int, ...]:
         """The shape of that table."""
         return tuple(self.sizes[each] for each in attributes)

@@ -15,7 +15,6 @@ from whosin.notebook_display import Displayed
 from whosin.release.cells import free
 from whosin.release.what_counts import statement
 
-
 SEVERAL = (
     "Each cell is between low and high with 95% probability, and all cells of a table between "
     "all_low and all_high with 95% probability. The tables agree with each other; whole is the "

@@ -49,8 +49,8 @@ class NoisyTable:
     def draw(self, shape: tuple[int, ...]) -> Array:
         """Exact noise."""
         if self.kind == "gaussian":
-            return discrete_gaussian(variance=self.width, size=math.prod(shape)).reshape(shape)
-        return discrete_laplace(self.width, math.prod(shape)).reshape(shape)
+            return discrete_gaussian(None, shape, variance=self.width)
+        return discrete_laplace(self.width, shape)
 
     @property
     def variance(self) -> float:

@@ -8,6 +8,7 @@ from whosin.release import Answer
 from whosin.report.charts import COLOURS
 
 MOST_CELLS = 40
+NUMBERS = ("value", "low", "high", "all_low", "all_high", "whole")
 
 
 def answer_chart(answer: Answer) -> Any | None:
@@ -16,7 +17,7 @@ def answer_chart(answer: Answer) -> Any | None:
         return None
     import altair
 
-    keys = [name for name in answer.columns if name not in ("value", "low", "high")]
+    keys = [name for name in answer.columns if name not in NUMBERS]
     rows = []
     for row in answer.rows:
         data = dict(zip(answer.columns, row, strict=True))

@@ -63,8 +63,8 @@ def release(
         if json:
             data = [releases.offer_data(offer) for offer in offers]
             tables = [each for offer in offers for each in offer.tables]
-            shown = {"title": found.title, "remaining_epsilon": left, "offers": data}
-            print_json(shown | {"tables": tables} if tables else shown)
+            said: dict[str, object] = {"tables": tables} if tables else {}
+            print_json({"title": found.title, "remaining_epsilon": left, "offers": data, **said})
         else:
             releases.print_offers(found.title, found.plan, offers, left)
         return

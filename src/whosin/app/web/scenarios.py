@@ -27,7 +27,7 @@ from whosin.ledger.budget import Budget
 from whosin.release import QUERIES, Offer, Release, Session, Table
 from whosin.release.domains import read_domain
 from whosin.release.pricing import Share
-from whosin.release.queries import Query, Synthetic, read_query
+from whosin.release.queries import Marginals, Query, Synthetic, read_query
 from whosin.release.registration import binding_of
 from whosin.release.scenario import Scenario, read_scenario
 from whosin.release.session import unnamed
@@ -126,6 +126,9 @@ def _probe(query: Query, table: Table, plan: Plan) -> None:
     known = [table.domains[name] for name in names & table.domains.keys()]
     if (count := prod(len(domain.labels) for domain in known)) > MOST_CELLS:
         raise InvalidInput("by", f"columns with at most {MOST_CELLS:,} cells in all", f"{count:,}")
+    if isinstance(query, Marginals) and (count := query.shown(table)) > MOST_CELLS:
+        accepted = f"tables with at most {MOST_CELLS:,} cells in all"
+        raise InvalidInput("columns", accepted, f"{count:,}")
     universe = getattr(query, "universe", ())
     if isinstance(universe, list | tuple) and len(universe) > MOST_CANDIDATES:
         raise InvalidInput("universe", f"at most {MOST_CANDIDATES:,} candidates here", "more")

@@ -115,6 +115,10 @@ class Marginals(Query):
             values.append(numbers + each.draw(numbers.shape))
         return _answer(scan.cells, workload, noisy, values, offer.details["errors"])
 
+    def shown(self, table: Table) -> int:
+        """How many cells the tables have in all."""
+        return self._tables(table)[1].shown
+
     def counted(self, table: Table) -> Counted:
         cells, rows = self._tables(table)[0], table.bound("rows", self.rows)
         return Counted(table.entity, rows, others=cells.columns, by_row=table.by_row)
@@ -136,8 +140,7 @@ class Marginals(Query):
                     raise InvalidInput(f"domain of {column}", accepted, "none")
             sizes = tuple(len(domain.labels) for domain in domains)
             workload = Workload(sizes, sets, self._weights(sets))
-            shown = sum(map(workload.cells, workload.sets))
-            if shown > MOST_SHOWN:
+            if (shown := workload.shown) > MOST_SHOWN:
                 raise InvalidInput("tables", f"at most {MOST_SHOWN:,} cells in all", f"{shown:,}")
         if self.goal not in GOALS:
             raise UnknownName("goal", str(self.goal), GOALS)
@@ -213,7 +216,8 @@ def _noises(noisy: Sequence[NoisyTable]) -> str:
     if noisy[0].kind == "gaussian":
         ends = [end**0.5 for end in ends]
     about = f"{ends[0]:.4g}" if ends[0] == ends[1] else f"{ends[0]:.4g} to {ends[1]:.4g}"
-    return f"{len(noisy)} measured tables, {kind} {about}"
+    count = "1 table" if len(noisy) == 1 else f"{len(noisy)} tables"
+    return f"{count} measured, {kind} {about}"
 
 
 def _answer(

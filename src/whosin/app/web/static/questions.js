@@ -70,7 +70,7 @@ function missing(query) {
       any: "the table needs another column",
     }[shape.column];
   }
-  if ((shape.needsBy || shape.columns) && !query.by.size) {
+  if ((shape.needsBy || (shape.columns && !query.kept?.sets)) && !query.by.size) {
     return declaredColumns().some(hasCells) ? "choose a column" : "declare a column in step 3, as a list of values or with bins";
   }
   return null;
@@ -82,7 +82,7 @@ export const allFinished = () => asked.length > 0 && places().length === asked.l
 export function loadQueries(given) {
   asked = given.map(({ kind, name, column, columns: several, by = several, where, weight, ...kept }) => {
     const extra = KINDS[kind]?.extra?.[0];
-    const text = extra && kept[extra] !== undefined ? String(kept[extra]) : (KINDS[kind]?.extra?.[2] ?? "");
+    const text = extra && kept[extra] !== undefined ? String(kept[extra]) : kept.sets ? "" : (KINDS[kind]?.extra?.[2] ?? "");
     if (extra) delete kept[extra];
     return {
       kind,
@@ -241,6 +241,14 @@ function caution({ about, columns: several }) {
     : `Only one row of a person counts, chosen at random. Say in step 3 how many rows of a person count${same}.`;
 }
 
+// The standard error of a cell of each table, for questions with several.
+function eachTable({ tables = [] }) {
+  if (!tables.length) return "";
+  const said = tables.slice(0, 12).map((each) => `${each.columns.join(" and ") || "total"} ± ${number(each.standard_error, 3)}`);
+  const more = tables.length > said.length ? `; ${tables.length - said.length} more tables` : "";
+  return ` Standard error of a cell: ${said.join("; ")}${more}.`;
+}
+
 export function showPrice(found) {
   const asking = places();
   for (const [place, query] of asked.entries()) {
@@ -257,7 +265,7 @@ export function showPrice(found) {
     else {
       const error = offer.error === null ? "" : `, expected error ± ${number(offer.error, 3)}`;
       const within = offer.within === null ? "" : `, 95% within ± ${number(offer.within, 3)}`;
-      shown.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.`;
+      shown.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.${eachTable(offer)}`;
     }
   }
   const open = asked.length - asking.length;

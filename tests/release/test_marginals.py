@@ -1,0 +1,408 @@
+"""Many tables at once: prices, counts before noise, answers, refusals, files."""
+
+from __future__ import annotations
+
+import json
+import random
+from fractions import Fraction
+from itertools import chain, product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import release_oracle as oracle
+import whosin as wi
+from whosin.errors import InvalidInput, WhosinError
+from whosin.ledger.units import EPSILON_UNITS
+from whosin.marginals import Measurement, Radii, Workload, cell_variances, estimate, tables_of
+from whosin.release import Marginals, Range
+from whosin.release.table_noise import NoisyTable
+
+DOMAINS = {
+    "sex": ["f", "m"],
+    "ward": ["A", "B", "C"],
+    "age": Range(0, 120, edges=(0, 18, 65, 120)),
+    "ill": [True, False],
+}
+LABELS = {
+    "sex": ["f", "m", "other"],
+    "ward": ["A", "B", "C", "other"],
+    "age": ["0..18", "18..65", "65..120", "other"],
+    "ill": [True, False, "other"],
+}
+PAIRS = Marginals(columns=["sex", "ward", "age", "ill"], order=2)
+
+
+def people(count: int, seed: int = 0, rows: int = 1) -> pa.Table:
+    """Rows with missing and undeclared values; some people have several."""
+    rng = random.Random(seed)
+    found = [
+        (
+            f"p{who}",
+            rng.choice(["f", "m", "x", None]),
+            rng.choice(["A", "B", "C", "D", None]),
+            rng.choice([3.0, 18.0, 64.9, 120.0, -1.0, float("nan"), None]),
+            rng.choice([True, False, None]),
+        )
+        for who in range(count)
+        for _ in range(rng.randint(1, rows))
+    ]
+    names = ("who", *DOMAINS)
+    columns = map(list, zip(*found, strict=True))
+    return pa.table(dict(zip(names, columns, strict=True)))
+
+
+def label(column: str, value: object) -> object:
+    """The cell that a value is in, by the declared domains."""
+    if column == "age":
+        ends = (0, 18, 65, 120)
+        if value is None or not 0 <= value <= 120:
+            return "other"
+        place = 2 if value == 120 else sum(value >= end for end in ends) - 1
+        return LABELS[column][place]
+    return value if value in LABELS[column] and value != "other" else "other"
+
+
+def truth(data: pa.Table, columns: tuple[str, ...]) -> np.ndarray:
+    """The table of counts, row by row."""
+    found = np.zeros([len(LABELS[column]) for column in columns], np.int64)
+    for row in data.to_pylist():
+        found[tuple(LABELS[c].index(label(c, row[c])) for c in columns)] += 1
+    return found
+
+
+def priced(data, query=PAIRS, relation="add-remove", rho=0):
+    return query.offer(data, oracle.share(1, rho=rho, relation=relation))
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize("rho", [0, Fraction(1, 50)])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_prices_add_up_to_the_share_exactly(relation: str, rho, rows: int) -> None:
+    data = oracle.table(people(5), DOMAINS)
+    query = Marginals(columns=PAIRS.columns, order=3, rows=rows)
+    offer = priced(data, query, relation, rho)
+    sizes, spent = tuple(map(len, LABELS.values())), Fraction(0)
+    for each in offer.measured:
+        places = [list(LABELS).index(name) for name in each["columns"]]
+        inner = tuple(list(LABELS).index(name) for name in each["differences"])
+        measured = Measurement(tuple(places), inner)
+        if rho:
+            spent += measured.squared(sizes, relation, rows) / (2 * Fraction(each["variance"]))
+        else:
+            spent += measured.sensitivity(sizes, relation, rows) / Fraction(each["scale"])
+    allowed = rho or 1
+    assert allowed * (1 - Fraction(1, 10**6)) < spent <= allowed
+    cost = offer.charge.cost(relation)
+    assert (cost.rho if rho else cost.epsilon) == -(-spent * EPSILON_UNITS // 1)
+    assert set(offer.charge.costs) == {"add-remove", "replace"}
+
+
+@pytest.mark.parametrize("rho", [0, Fraction(1, 50)])
+def test_the_dry_run_says_the_standard_error_of_dense_least_squares(rho) -> None:
+    """From what the offer says is measured, by the definitions."""
+    data = oracle.table(people(5), DOMAINS)
+    offer = priced(data, Marginals(sets=[["sex", "ward"], ["ill"], []]), rho=rho)
+    names = ["sex", "ward", "ill"]
+    sizes = [len(LABELS[name]) for name in names]
+    rows = []
+    for each in offer.measured:
+        matrix = np.ones((1, 1))
+        for name, size in zip(names, sizes, strict=True):
+            if name in each["differences"]:
+                factor = size * np.eye(size) - 1
+            else:
+                factor = np.eye(size) if name in each["columns"] else np.ones((1, size))
+            matrix = np.kron(matrix, factor)
+        variance = (
+            float(Fraction(each["variance"]))
+            if rho
+            else 1 / (2 * np.sinh(1 / (2 * float(Fraction(each["scale"])))) ** 2)
+        )
+        rows.append(matrix / variance**0.5)
+    inverse = np.linalg.pinv(np.concatenate(rows))
+    inverse = inverse @ inverse.T
+    for table in offer.tables:
+        matrix = np.ones((1, 1))
+        for name, size in zip(names, sizes, strict=True):
+            inside = name in table["columns"]
+            matrix = np.kron(matrix, np.eye(size) if inside else np.ones((1, size)))
+        spread = np.diag(matrix @ inverse @ matrix.T)
+        np.testing.assert_allclose(table["standard_error"] ** 2, spread, rtol=1e-9)
+
+
+@pytest.mark.parametrize("order", [1, 2, 4])
+@pytest.mark.parametrize("entity", ["who", "row"])
+def test_counts_before_noise_are_those_of_the_rows(order: int, entity: str) -> None:
+    source = people(200)
+    data = oracle.table(source, DOMAINS, entity=entity)
+    offer = priced(data, Marginals(columns=PAIRS.columns, order=order))
+    scan, runs = offer.details["scan"], []
+    run = data.engine.run
+    data.engine.run = lambda *args: runs.append(args) or run(*args)
+    try:
+        counts = scan.count(data, offer.expression, None)
+    finally:
+        del data.engine.run
+    assert len(runs) == 1  # one scan for all tables
+    for attributes, found in zip(scan.sets, counts, strict=True):
+        columns = tuple(PAIRS.columns[each] for each in attributes)
+        assert (found == truth(source, columns)).all()
+
+
+def test_several_blocks_count_the_same(monkeypatch) -> None:
+    monkeypatch.setattr("whosin.release.table_scan.MOST_COUNTED", 1)
+    source = people(200)
+    data = oracle.table(source, DOMAINS)
+    offer = priced(data, rho=1)
+    scan = offer.details["scan"]
+    assert len(scan.blocks) > 3
+    for attributes, found in zip(scan.sets, scan.count(data, offer.expression, None), strict=True):
+        assert (found == truth(source, tuple(PAIRS.columns[i] for i in attributes))).all()
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_people_with_many_rows_count_with_a_few(rows: int) -> None:
+    """And with the same ones in every table, so that tables agree before noise."""
+    source = people(100, rows=6)
+    data = oracle.table(source, DOMAINS)
+    offer = priced(data, Marginals(columns=PAIRS.columns, order=2, rows=rows))
+    scan = offer.details["scan"]
+    counts = scan.count(data, offer.expression, None)
+    have = {who: min(rows, n) for who, n in _sizes(source).items()}
+    assert {int(each.sum()) for each in counts} == {sum(have.values())}
+    single = {each: counts[at] for at, each in enumerate(scan.sets)}
+    for one, other in product(single, single):
+        shared = set(one) & set(other)
+        margins = [
+            single[each].sum(axis=tuple(n for n, i in enumerate(each) if i not in shared))
+            for each in (one, other)
+        ]
+        assert (margins[0] == margins[1]).all()
+
+
+def _sizes(source: pa.Table) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for who in source.column("who").to_pylist():
+        found[who] = found.get(who, 0) + 1
+    return found
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_an_answer_has_tables_that_agree(tmp_path, noise: str) -> None:
+    source = people(300)
+    data = oracle.table(source, DOMAINS)
+    plan = oracle.WITH_DELTA["add-remove"]
+    with wi.Ledger(tmp_path / "ledger.db", who="tests") as ledger:
+        session = wi.Session(data, plan, ledger, share=1)
+        answer = session.ask(PAIRS, noise=noise)
+        assert session.standing.spendable < 1e-3
+        again = wi.Session(data, plan, ledger, share=1, request=session.request)
+        assert again.ask(PAIRS, noise=noise) == answer
+    assert len(answer.tables) == 10
+    titles = [each.title for each in answer.tables]
+    assert titles[:5] == ["sex", "ward", "age", "ill", "sex, ward"]
+    pair, alone = answer.table("sex", "ward"), answer.table("ward")
+    sums: dict = {}
+    for _, ward, value, *_ in pair.rows:
+        sums[ward] = sums.get(ward, 0) + value
+    assert sums == pytest.approx({row[0]: row[1] for row in alone.rows}, abs=1e-4)
+    assert pair.columns == ("sex", "ward", "value", "low", "high", "all_low", "all_high", "whole")
+    totals = {sum(row[-1] for row in each.rows) for each in answer.tables}
+    assert len(totals) == 1 and min(row[-1] for row in answer.rows) >= 0
+    assert all(isinstance(row[-1], int) for row in answer.rows)
+    for row in answer.rows:
+        value, low, high, least, most, _ = row[2:]
+        assert least <= low < value < high <= most
+    assert "biased" in answer.statement and "all_low" in answer.statement
+    with pytest.raises(WhosinError, match=r"did you mean|one of"):
+        answer.table("sex", "wart")
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_others_can_estimate_anew_from_what_was_measured(noise: str) -> None:
+    data = oracle.table(people(300), DOMAINS)
+    offer = priced(data, rho=Fraction(1, 50) if noise == "gaussian" else 0)
+    found = json.loads(json.dumps(PAIRS.answer(data, offer)))
+    names = list(found["details"]["domains"])
+    measured, variances, values = [], [], []
+    for each in found["details"]["measured"]:
+        at = tuple(names.index(name) for name in each["columns"])
+        inner = tuple(names.index(name) for name in each["differences"])
+        measured.append(Measurement(at, inner))
+        width = Fraction(each.get("scale") or each["variance"])
+        variances.append(NoisyTable(measured[-1], each["noise"], width).variance)
+        values.append(np.array(each["values"]))
+    workload = Workload.up_to([len(each) for each in found["details"]["domains"].values()], 2)
+    tables = tables_of(workload, estimate(workload, measured, variances, values))
+    flat = np.concatenate([each.ravel() for each in tables])
+    np.testing.assert_allclose(flat, [row[2] for row in found["rows"]], atol=1e-5)
+    errors = np.sqrt(cell_variances(workload, measured, variances))
+    shown = [each["standard_error"] for each in found["details"]["tables"]]
+    np.testing.assert_allclose(errors, shown)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.soak)])
+def test_intervals_of_releases_cover(noise: str, count: int) -> None:
+    """With the noise that is really drawn, each cell and all cells of a table at once."""
+    source = people(60)
+    data = oracle.table(source, DOMAINS)
+    query = Marginals(sets=[["sex", "ill"], ["ward"]])
+    offer = priced(data, query, rho=Fraction(1, 2) if noise == "gaussian" else 0)
+    exact = [truth(source, ("sex", "ill")).ravel(), truth(source, ("ward",)).ravel()]
+    counts = offer.details["scan"].count(data, offer.expression, None)
+    offer.details["scan"].__dict__["count"] = lambda *_: counts  # the rows do not change
+    inside, together = np.zeros(2), np.zeros(2)
+    squares = np.zeros(2)
+    for _ in range(count):
+        answer = query.answer(data, offer)
+        start = 0
+        for number, cells in enumerate(exact):
+            part = np.array([row[2:7] for row in answer["rows"][start : start + cells.size]])
+            start += cells.size
+            inside[number] += ((part[:, 1] <= cells) & (cells <= part[:, 2])).mean()
+            together[number] += ((part[:, 3] <= cells) & (cells <= part[:, 4])).all()
+            squares[number] += ((part[:, 0] - cells) ** 2).mean()
+    slack = 6 * (0.05 * 0.95 / count) ** 0.5
+    assert (inside / count >= 0.95 - slack).all() and (together / count >= 0.95 - slack).all()
+    errors = np.array([each["standard_error"] for each in offer.tables])
+    assert squares / count / errors**2 == pytest.approx(1, abs=9 / count**0.5)
+
+
+def test_weights_goals_and_magnitudes_move_the_errors() -> None:
+    data = oracle.table(people(5), DOMAINS)
+    sets = [["sex"], ["ward", "age"]]
+
+    def errors(**keys) -> list[float]:
+        offer = priced(data, Marginals(sets=sets, **keys))
+        return [each["standard_error"] for each in offer.tables]
+
+    plain, first = errors(), errors(weights=[100, 1])
+    assert first[0] < plain[0] and first[1] > plain[1]
+    assert errors(magnitudes=["1/10", 1]) == pytest.approx(first)
+    assert max(errors(goal="worst")) < max(plain)
+    columns = Marginals(columns=["sex", "ward"], order=2, weights=[1, 9])
+    assert priced(data, columns).tables[2]["standard_error"] < 3 * 2**0.5
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        (Marginals(), "columns must be at least one column"),
+        (Marginals(columns=["sex", "who"]), "one with a declared domain"),
+        (Marginals(columns=["sex", "wart"]), "did you mean 'ward'"),
+        (Marginals(columns=["sex", "dose"]), "one with edges"),
+        (Marginals(columns=["sex"], order=2), "order must be at most the number of columns, 1"),
+        (Marginals(columns=["sex"], order=0), "order must be a whole number"),
+        (Marginals(columns=["sex", "sex"]), "columns must be different columns"),
+        (Marginals(columns="sex"), "columns must be a list of columns"),
+        (Marginals(sets=[["sex"], ["sex"]]), "each named once"),
+        (Marginals(sets=[["sex", "ward"], ["ward", "sex"]]), "each named once"),
+        (Marginals(sets=[]), "a list of lists"),
+        (Marginals(sets=[[]]), "at least one column"),
+        (Marginals(sets=[["sex"]], columns=["sex"]), "given alone"),
+        (Marginals(sets=[["sex"]], weights=[1, 2]), "a list of 1 numbers"),
+        (Marginals(sets=[["sex"]], weights=[0]), "above 0"),
+        (Marginals(sets=[["sex"]], magnitudes=[-1]), "above 0"),
+        (Marginals(sets=[["sex"]], goal="best"), "goal"),
+        (Marginals(columns=["long", "longer"]), "at most 10000000 cells"),
+        (Marginals(columns=["sex"], rows=0), "rows must be a whole number"),
+        (Marginals(columns=["sex"], where="nothing > 1"), "nothing"),
+    ],
+)
+def test_refusals(tmp_path, query, words: str) -> None:
+    long = list(range(5000))
+    domains = DOMAINS | {"dose": Range(0, 1), "long": long, "longer": long}
+    source = people(3)
+    for name in ("dose", "long", "longer"):
+        source = source.append_column(name, pa.array([1, 2, 3]))
+    data = oracle.table(source, domains)
+    with wi.Ledger(tmp_path / "ledger.db", who="tests") as ledger:
+        session = wi.Session(data, oracle.PLANS["add-remove"], ledger, share=1)
+        with pytest.raises(WhosinError, match=words):
+            session.ask(query)
+        assert not session.standing.debits
+
+
+def test_gaussian_noise_needs_a_delta(tmp_path) -> None:
+    data = oracle.table(people(3), DOMAINS)
+    with wi.Ledger(tmp_path / "ledger.db", who="tests") as ledger:
+        session = wi.Session(data, oracle.PLANS["add-remove"], ledger, share=1)
+        with pytest.raises(InvalidInput, match="laplace, under a plan without a delta"):
+            session.ask(PAIRS, noise="gaussian")
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_attacking_all_tables_together_shows_no_more_than_the_plan(monkeypatch, relation) -> None:
+    """One person more, or another in their place; and the same attack refutes the plan where the
+    noise is made for four times its ε. (Intervals come from fresh noise, whatever the rows are.)"""
+    monkeypatch.setattr(
+        "whosin.release.queries.marginals.radii", lambda work, *_: [Radii(1, 2)] * len(work.sets)
+    )
+    few = {"who": ["a", "b", "c", "d"], "sex": ["f", "f", "m", "m"], "ward": ["A", "B", "B", "A"]}
+    other = {name: column[:3] for name, column in few.items()}
+    if relation == "replace":
+        other = few | {"sex": ["f", "f", "m", "f"], "ward": ["A", "B", "B", "B"]}
+    query = Marginals(columns=["sex", "ward"], order=2)
+
+    def attacked(epsilon: int, confidence: float):
+        worlds = []
+        for rows in (few, other):
+            data = oracle.table(rows, {name: DOMAINS[name] for name in ("sex", "ward")})
+            offer = query.offer(data, oracle.share(epsilon, relation=relation))
+            counts = offer.details["scan"].count(data, offer.expression, None)
+            offer.details["scan"].__dict__["count"] = lambda *_, counts=counts: counts
+            worlds.append((data, offer))
+
+        def draw(world: int) -> tuple[float, ...]:
+            answer = query.answer(*worlds[world])
+            flat = [np.ravel(each["values"]).tolist() for each in answer["details"]["measured"]]
+            return (*(row[2] for row in answer["rows"]), *chain.from_iterable(flat))
+
+        return wi.audit.two_worlds(draw, 0, 1, 500, confidence)
+
+    assert attacked(1, 1 - 1e-6).epsilon <= 1
+    assert attacked(6, 0.95).refutes(1)
+
+
+SCENARIO = """
+[target]
+epsilon = 1
+
+[table]
+source = "people.parquet"
+entity = "who"
+
+[domains]
+sex = ["f", "m"]
+ward = ["A", "B", "C"]
+
+[[queries]]
+kind = "marginals"
+name = "tables"
+columns = ["sex", "ward"]
+order = 2
+"""
+
+
+def test_from_a_scenario_file(tmp_path, run, monkeypatch) -> None:
+    import pyarrow.parquet as parquet
+
+    monkeypatch.chdir(tmp_path)
+    parquet.write_table(people(50), "people.parquet")
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    code, out, _ = run("release s.toml --dry-run --json")
+    found = json.loads(out)
+    assert code == 0 and not (tmp_path / "ledger.db").exists()
+    assert [each["columns"] for each in found["tables"]] == [["sex"], ["ward"], ["sex", "ward"]]
+    assert all(each["standard_error"] > 0 for each in found["tables"])
+    assert found["offers"][0]["tables"] == found["tables"] and found["offers"][0]["measured"]
+    code, out, _ = run("release s.toml --dry-run")
+    assert code == 0 and "sex, ward" in out and "standard error" in out
+    code, out, _ = run("release s.toml --save out.csv --report out.html")
+    assert code == 0 and "sex, ward" in out
+    names = sorted(each.name for each in tmp_path.glob("out-*.csv"))
+    assert names == ["out-1-sex.csv", "out-2-ward.csv", "out-3-sex-ward.csv"]
+    assert (tmp_path / "out-3-sex-ward.csv").read_text().startswith('"sex","ward","value"')
