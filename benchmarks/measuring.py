@@ -25,6 +25,7 @@ class Row:
     peer_seconds: float | None = None
     recorded: bool = False
     memory: float | None = None
+    unit: str = "s"
 
     @property
     def ratio(self) -> float | None:
@@ -34,7 +35,9 @@ class Row:
     def peer_text(self) -> str:
         if self.peer is None or self.peer_seconds is None:
             return "nobody"
-        return f"{self.peer} {self.peer_seconds:.3g} s" + (" (recorded)" if self.recorded else "")
+        return f"{self.peer} {self.peer_seconds:.3g} {self.unit}".rstrip() + (
+            " (recorded)" if self.recorded else ""
+        )
 
 
 def best_of(work: Callable[[], object], repeats: int, each: int = 1) -> float:

@@ -27,6 +27,7 @@ import ledger
 import noise
 import planning
 import release
+import tables
 from measuring import HOME, Row
 
 GROUPS = {
@@ -39,6 +40,7 @@ GROUPS = {
     "audit": audit.rows,
     "gwas": gwas.rows,
     "release": release.rows,
+    "tables": tables.rows,
 }
 
 
@@ -51,16 +53,17 @@ def main(names: list[str]) -> int:
     for name in names or GROUPS:
         for row in GROUPS[name]():
             rows.append(row)
-            print(f"{row.work}: {row.seconds:.4g} s", file=sys.stderr)
+            print(f"{row.work}: {row.seconds:.4g} {row.unit}", file=sys.stderr)
     table = Table(box=None, pad_edge=False)
     for heading in ("work", "ours", "peer", "ratio", "goal", "met"):
         table.add_column(heading, justify="left" if heading in ("work", "goal") else "right")
     for row in rows:
         table.add_row(
             row.work,
-            f"{row.seconds:.4g} s" + (f", {row.memory:.2f} GiB" if row.memory else ""),
+            f"{row.seconds:.4g} {row.unit}".rstrip()
+            + (f", {row.memory:.2f} GiB" if row.memory else ""),
             row.peer_text,
-            f"{row.ratio:,.0f}" if row.ratio else "",
+            (f"{row.ratio:,.0f}" if row.unit else f"{row.ratio:.3g}") if row.ratio else "",
             row.goal,
             "yes" if row.met else "NO",
         )
