@@ -17,8 +17,8 @@ from whosin.release.what_counts import statement
 
 SEVERAL = (
     "Each cell is between low and high with 95% probability, and all cells of a table between "
-    "all_low and all_high with 95% probability. The tables agree with each other; whole is the "
-    "nearest table of whole numbers from 0 up, with one total in all tables, and is biased."
+    "all_low and all_high with 95% probability. The tables agree with each other; whole is a "
+    "version of whole numbers from 0 up, with one total in all tables, and is biased."
 )
 """What an answer with several tables says about them."""
 

@@ -81,7 +81,8 @@ class Marginals(Query):
         noisy = noisy_tables(spending, workload.sizes, share, rows)
         scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
         variances = [each.variance for each in noisy]
-        errors = np.sqrt(cell_variances(workload, spending.measurements, variances))
+        spread = cell_variances(workload, spending.measurements, variances)
+        errors = tuple(np.sqrt(spread).tolist())
         names = cells.columns
         costs = [float(each.cost(workload.sizes, share.relation, rows)) for each in noisy]
         return Offer(
@@ -94,7 +95,7 @@ class Marginals(Query):
             details={"noisy": noisy, "workload": workload, "scan": scan, "errors": errors},
             expression=table.check(scan.expression(table, self.where, rows)),
             tables=tuple(
-                {"columns": [names[i] for i in each], "standard_error": float(error)}
+                {"columns": [names[i] for i in each], "standard_error": error}
                 for each, error in zip(workload.sets, errors, strict=True)
             ),
             measured=tuple(
@@ -225,7 +226,7 @@ def _answer(
     workload: Workload,
     noisy: Sequence[NoisyTable],
     values: Sequence[Array],
-    errors: Array,
+    errors: Sequence[float],
 ) -> dict[str, Any]:
     """Everything from what was measured: from here on no row plays a part."""
     measurements = [each.measurement for each in noisy]
@@ -235,7 +236,7 @@ def _answer(
     reaches = radii(
         workload, measurements, variances, lambda number, shape: noisy[number].draw(shape)
     )
-    wholes = whole_tables(tables, float(residuals[()]))
+    wholes = whole_tables(tables, [error**2 for error in errors], float(residuals[()]))
     rows: list[list[Any]] = []
     described = []
     for number, attributes in enumerate(workload.sets):
@@ -249,7 +250,7 @@ def _answer(
         described.append(
             {
                 "columns": list(own.columns),
-                "standard_error": float(errors[number]),
+                "standard_error": errors[number],
                 "cells": own.count,
                 "within": reaches[number].cell,
                 "all_within": reaches[number].table,
