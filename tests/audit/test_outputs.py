@@ -291,8 +291,8 @@ class LateFailure:
     [
         (lambda v, rng: v.missing, "AttributeError"),
         (lambda v, rng: v + "x", "TypeError"),
-        (lambda v, rng: undefined, "NameError"),  # noqa: F821
-        (lambda v, rng: histogram(v), "TypeError: histogram"),
+        (lambda v, rng: undefined, "NameError"),  # type: ignore[name-defined]  # noqa: F821
+        (lambda v, rng: histogram(v), "TypeError: histogram"),  # type: ignore[call-arg]
         (lambda v, rng: [].pop(), "IndexError: pop from empty list in every draw of both worlds"),
         (LateFailure(), "ValueError: late"),
     ],

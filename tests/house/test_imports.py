@@ -170,7 +170,7 @@ def test_the_rule_can_fail():
     assert any("imports priors" in line for line in violations(stricter))
 
 
-def test_the_allowed_imports_have_no_cycle():
+def test_the_allowed_imports_have_no_cycle() -> None:
     done: set[str] = set()
     while len(done) < len(MAY_IMPORT):
         free = {room for room, needs in MAY_IMPORT.items() if room not in done and needs <= done}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def instances(seed: int, count: int, least: int = 1, most: int = 3):
 
 
 def engine(channel: dict, n: int, exact: bool = True) -> wi.Channel:
-    table = oracle.table(channel)
+    table: Any = oracle.table(channel)
     if not exact:
         table = np.array([[float(v) for v in row] for row in table])
     return wi.Channel(wi.Subsets(n), table)
