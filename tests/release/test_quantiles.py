@@ -236,14 +236,14 @@ def test_an_interval_that_is_too_narrow_is_noticed() -> None:
     values = scattered(1, 900, None)
     data = oracle.table({"who": list(range(900)), "x": values}, {"x": Range(0, 80)})
     query = Median(column="x", points=161)
-    offer = query.offer(data, oracle.share("1/2"))
+    offer = query.offer(data, oracle.share("1/20"))
     assert offer.details is not None
     offer.details["shift"] = 1  # type: ignore[index]
     data.engine = _Kept(data.engine.run(offer.expression))  # type: ignore[assignment]
     ends = quantiles(values, Fraction(1, 2))
-    found = [query.answer(data, offer)["rows"][0] for _ in range(800)]
+    found = [query.answer(data, offer)["rows"][0] for _ in range(100)]
     hits = sum(low <= ends[0] and ends[1] <= high for _, low, high in found)
-    assert stats.binom.cdf(hits, 800, 0.95) < SURE  # about 83% cover it
+    assert stats.binom.cdf(hits, 100, 0.95) < SURE  # about half cover it
 
 
 def test_nobody_there_still_answers_within_the_range() -> None:
