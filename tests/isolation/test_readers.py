@@ -93,7 +93,7 @@ def attack_verify(folder: Path, count: int, start: int = 0) -> Tally:
 
 
 def test_verify_takes_whatever_a_file_holds(tmp_path):
-    attack_verify(tmp_path, 160).require_sound()
+    attack_verify(tmp_path, 80).require_sound()
 
 
 NUMBER = re.compile(rb'"[0-9./]+"|[0-9]+(\.[0-9]+)?(e-?[0-9]+)?')

@@ -299,7 +299,7 @@ def test_a_longer_series_may_leak_less():
         assert level.value == pytest.approx(2 * (rows % 2), abs=1e-12)
 
 
-@pytest.mark.parametrize("stay", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize("stay", [0.3, 0.6, pytest.param(0.9, marks=pytest.mark.soak)])
 def test_a_thousand_rows(stay):
     """Exactly, in seconds, and no less than a short series of the same chain; the witness names
     every row outside the window."""

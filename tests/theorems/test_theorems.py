@@ -43,7 +43,7 @@ class Amount:
     cases = 1000
 
 
-@pytest.fixture(params=[250, pytest.param(1000, marks=pytest.mark.soak)], autouse=True)
+@pytest.fixture(params=[120, pytest.param(1000, marks=pytest.mark.soak)], autouse=True)
 def amount(request, monkeypatch):
     monkeypatch.setattr(Amount, "cases", request.param)
 
