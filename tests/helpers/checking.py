@@ -117,5 +117,6 @@ def family_instances(rng: random.Random, n: int) -> dict[str, list[wi.families.F
         m = rng.randint(2, n)
         known["one-of"] = [wi.families.OneOf(m), wi.families.OneOf(m, literal=True)]
     for name, kind in wi.families.FAMILIES.items():
-        known.setdefault(name, [wi.families.read_family(kind.example)])
+        if name not in known:
+            known[name] = [wi.families.read_family(kind.example)]
     return known
