@@ -175,7 +175,7 @@ def main() -> None:
     """Mutate the rooms that are named, by default all."""
     parser = argparse.ArgumentParser(description="Change modules in one place; tests must fail.")
     parser.add_argument("rooms", nargs="*", choices=[*ROOMS, []], help="by default all")
-    parser.add_argument("--sample", type=int, help="so many mutants of each room; all by default")
+    parser.add_argument("--sample", type=int, help="how many mutants of each room; all by default")
     given = parser.parse_args()
     for name in FIRST:
         importlib.import_module(name)
