@@ -229,6 +229,7 @@ def exact(query: Any, table: Table) -> Any:
     if isinstance(query, Marginals):
         plan = wi.calibrate(wi.Epsilon(1.0), wi.families.Independent())
         offer = query.offer(table, Share(plan, Fraction(1)))
+        assert offer.details is not None
         return [
             each.tolist() for each in offer.details["scan"].count(table, offer.expression, None)
         ]

@@ -73,7 +73,7 @@ def _independent(table: Array, total: int) -> Array:
         others = tuple(each for each in range(table.ndim) if each != axis)
         margin = np.maximum(_closest(table.sum(axis=others), total), LEAST)
         found = np.multiply.outer(found, margin / margin.sum())
-    return found * total
+    return np.asarray(found * total)
 
 
 def _closest(cells: Array, total: int) -> Array:
@@ -84,7 +84,7 @@ def _closest(cells: Array, total: int) -> Array:
     falling = np.sort(cells)[::-1]
     sums = (np.cumsum(falling) - total) / np.arange(1, cells.size + 1)
     kept = int(np.flatnonzero(falling > sums)[-1])
-    return np.maximum(cells - sums[kept], 0.0)
+    return np.asarray(np.maximum(cells - sums[kept], 0.0))
 
 
 def _rounded(cells: Array, total: int) -> Array:
