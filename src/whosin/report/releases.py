@@ -13,6 +13,7 @@ from whosin.calibration import Plan
 from whosin.ledger import units
 from whosin.ledger.charge import Cost
 from whosin.release import Answer, Offer, Release
+from whosin.release.checking import Finding
 from whosin.report.budget import standing_card
 from whosin.report.card import who
 from whosin.report.terminal_tables import print_table
@@ -132,3 +133,15 @@ def cell_words(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def print_findings(warning: str, findings: Sequence[Finding]) -> None:
+    """The curator's exact figures about the rows."""
+    console = Console(highlight=False)
+    console.print(f"[red]{warning}[/red]")
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(justify="right")
+    table.add_column()
+    for finding in findings:
+        table.add_row(f"{finding.rows:,}", escape(finding.what))
+    console.print(table)

@@ -42,7 +42,7 @@ from whosin.report.terminal_tables import print_table
 from whosin.theorems.map import BARRIERS, EDGES
 
 
-def print_level(level: Level, notion: Notion, *, claim: Fraction | None = None) -> None:
+def print_level(level: Level, notion: Notion, claim: Fraction | None = None) -> None:
     """A level, its witness and its reasons; and what became of a claim."""
     console = Console(highlight=False)
     console.print(f"[bold]{escape(title(notion))}[/bold]")
@@ -204,7 +204,7 @@ def print_wrapped(line: str) -> None:
 
 
 def print_standings(
-    records: Sequence[tuple[Standing, Sequence[Entry]]], *, entries: bool = False
+    records: Sequence[tuple[Standing, Sequence[Entry]]], entries: bool = False
 ) -> None:
     """Where datasets stand, with their histories if asked for."""
     console = Console(highlight=False)

@@ -1,26 +1,19 @@
-"""Reading notions from the command line.
+"""Notions as the command and the page name them: the one reader for both.
 
-Contract: numbers are read exactly as they are spelled (0.3 is 3/10), so results can be ratios.
+Contract: a notion takes its own options and no others; what it needs must be given. Numbers are
+read exactly as they are spelled (0.3 is 3/10), so results can be ratios.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from typing import Any
 
-from whosin import notions
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
 from whosin.families import read_family
-from whosin.priors import Prior
-
-_WITH_PRIOR: dict[str, Callable[[Prior], notions.Notion]] = {
-    "bayesian-differential-privacy": notions.BayesianDifferentialPrivacy,
-    "bayesian-semantic-privacy": notions.BayesianSemanticPrivacy,
-    "identifiability": notions.Identifiability,
-    "mutual-information": notions.MutualInformation,
-    "record-membership": notions.RecordMembership,
-    "mean-shift": notions.MeanShift,
-}
+from whosin.notions import NOTIONS, Notion
 
 ALIASES = {
     "membership": "positive-membership",
@@ -34,48 +27,42 @@ ALIASES = {
     "dps": "sampled-differential-privacy",
     "sampled-dp": "sampled-differential-privacy",
 }
+OPTIONS = {"m": "--candidates", "prior": "--prior-file"}
+"""Options that are not called like the attribute of a notion that they set."""
+READERS: dict[str, Callable[[Any], object]] = {
+    "family": read_family,
+    "beta": lambda spelled: rational(spelled, "--beta"),
+}
 
 
-def notion(
-    name: str,
-    *,
-    adversaries: str | None,
-    relation: str,
-    direction: str,
-    m: int | None,
-    beta: str | None,
-    prior: Prior | None = None,
-) -> notions.Notion:
-    """Read a notion with the options that it takes; others given with it are refused."""
+def takes(name: str, attribute: str) -> bool:
+    """Whether a notion of this name has such an attribute."""
+    kind = NOTIONS.get(ALIASES.get(name, name))
+    return kind is not None and attribute in {each.name for each in fields(kind)}  # type: ignore[arg-type]
+
+
+def read_notion(name: str, given: Mapping[str, object]) -> Notion:
+    """A notion by its name or a short one, with what was given for its attributes."""
     full = ALIASES.get(name, name)
-    if full not in notions.NOTIONS:
-        raise UnknownName("notion", name, [*notions.NOTIONS, *ALIASES])
-    if full in _WITH_PRIOR:
-        if prior is None:
-            raise InvalidInput("--prior-file", f"given with --notion {name}", "nothing")
-        return _WITH_PRIOR[full](prior)
-    if prior is not None:
-        raise InvalidInput("--prior-file", f"left out with --notion {name}", "a file")
-    if full == "semantic-privacy":
-        return notions.SemanticPrivacy()
-    membership = full.endswith("membership")
-    given = {"family": adversaries, "m": m, "beta": beta}
-    takes = {"differential-identifiability": {"m"}, "sampled-differential-privacy": {"beta"}}
-    for option, value in given.items():
-        allowed = {"family"} if membership else takes.get(full, set())
-        if value is not None and option not in allowed:
-            flag = "-m" if option == "m" else f"--{option}"
-            raise InvalidInput(flag, f"left out with --notion {name}", value)
-    if full == "positive-membership":
-        return notions.PositiveMembership(read_family(adversaries or "independent"))
-    if full == "negative-membership":
-        return notions.NegativeMembership(read_family(adversaries or "independent"))
-    if full == "differential-privacy":
-        return notions.DifferentialPrivacy(relation, direction)
-    if full == "differential-identifiability":
-        if m is None:
-            raise InvalidInput("-m", "given: the number of candidates", "nothing")
-        return notions.DifferentialIdentifiability(m)
-    if beta is None:
-        raise InvalidInput("--beta", "given: the sampling probability", "nothing")
-    return notions.SampledDifferentialPrivacy(rational(beta, "--beta"), direction)
+    if full not in NOTIONS:
+        raise UnknownName("notion", name, [*NOTIONS, *ALIASES])
+    known = {each.name: each for each in fields(NOTIONS[full])}  # type: ignore[arg-type]
+    said = {word: value for word, value in given.items() if value is not None}
+    for word, value in said.items():
+        if word not in known:
+            shown = "a file" if word == "prior" else value
+            raise InvalidInput(_option(word), f"left out with --notion {name}", shown)
+    if "family" in known:
+        said.setdefault("family", "independent")
+    for word, each in known.items():
+        if each.default is MISSING and word not in said:
+            raise InvalidInput(_option(word), f"given with --notion {name}", "nothing")
+    values = {
+        word: READERS[word](value) if word in READERS else value for word, value in said.items()
+    }
+    kind: Callable[..., Notion] = NOTIONS[full]
+    return kind(**values)
+
+
+def _option(word: str) -> str:
+    return OPTIONS.get(word, f"--{word}")

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from whosin.app.cli.options import Json
+from whosin.app.cli.output import print_result
+from whosin.documents import read_object
+from whosin.errors import InvalidInput, UnknownName
 
 if TYPE_CHECKING:
     from whosin.mechanisms import Mechanism
     from whosin.spaces import Space
 
+TAKES: dict[str, tuple[str, ...]] = {
+    "laplace": ("scale",),
+    "geometric": ("scale", "alpha"),
+    "gaussian": ("scale",),
+    "randomized-response": ("epsilon", "keep"),
+    "k-max": ("k",),
+    "k-max-published": ("k",),
+    "except-first": (),
+}
+"""The built-in mechanisms, with the options that each takes."""
 REFUTED, UNDECIDED = 1, 4
 """Exit codes of a claim; 2 and 3 are for wrong calls and failing environments."""
 
@@ -40,11 +56,15 @@ def verify(
         str | None,
         typer.Option(help="A claim to check: exit 0 holds, 1 refuted, 4 undecided."),
     ] = None,
-    relation: Annotated[str, typer.Option(help="For dp: add-remove or replace.")] = "add-remove",
+    relation: Annotated[
+        str | None, typer.Option(help="For dp: add-remove (default) or replace.")
+    ] = None,
     direction: Annotated[
-        str, typer.Option(help="For dp and dps: both, positive or negative.")
-    ] = "both",
-    m: Annotated[int | None, typer.Option("-m", help="For di: the number of candidates.")] = None,
+        str | None, typer.Option(help="For dp and dps: both (default), positive or negative.")
+    ] = None,
+    candidates: Annotated[
+        int | None, typer.Option("--candidates", "-m", help="For di: how many candidates.")
+    ] = None,
     beta: Annotated[str | None, typer.Option(help="For dps: the sampling probability.")] = None,
     entities: Annotated[
         int | None, typer.Option(help="How many people there are, for a built-in mechanism.")
@@ -57,7 +77,7 @@ def verify(
     alpha: Annotated[str | None, typer.Option(help="α of geometric noise, such as 1/2.")] = None,
     epsilon: Annotated[str | None, typer.Option(help="ε of randomised response.")] = None,
     keep: Annotated[str | None, typer.Option(help="Or its probability of the truth.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ) -> None:
     """Compute how much a mechanism can raise anyone's belief that someone is in the data.
 
@@ -69,10 +89,7 @@ def verify(
     A claim (--at-most) holds, is refuted by a case that is above it, or is undecided: under
     some adversaries the level is known between two numbers only, and the claim is between them.
     """
-    from whosin.app.cli import parsing
-    from whosin.app.cli.output import print_json
-    from whosin.documents import read_object
-    from whosin.errors import InvalidInput
+    from whosin.app.cli.parsing import read_notion
     from whosin.exact import rational
     from whosin.mechanisms import Channel
     from whosin.notions.files import measurement
@@ -89,23 +106,11 @@ def verify(
                 raise InvalidInput(option, "left out with a chain or block file", value)
         measured, subject, space = structured
     else:
-        measured = parsing.notion(
-            notion or "membership",
-            adversaries=family,
-            relation=relation,
-            direction=direction,
-            m=m,
-            beta=beta,
-            prior=None if prior_file is None else prior_of(read_object(prior_file, "file")),
-        )
+        said: dict[str, object] = {"family": family, "relation": relation, "direction": direction}
+        prior = None if prior_file is None else prior_of(read_object(prior_file, "file"))
+        said |= {"m": candidates, "beta": beta, "prior": prior}
+        measured = read_notion(notion or "membership", said)
     claim = None if at_most is None else rational(at_most, "--at-most")
-    options: dict[str, object] = {
-        "k": k,
-        "scale": scale,
-        "alpha": alpha,
-        "epsilon": epsilon,
-        "keep": keep,
-    }
     if (file is None) == (mechanism is None):
         raise InvalidInput("input", "a channel file or --mechanism, one of the two", "both or none")
     if structured is not None:
@@ -114,12 +119,10 @@ def verify(
         level = measured.measure(Channel.from_dict(document))
     else:
         assert mechanism is not None
+        options = {"k": k, "scale": scale, "alpha": alpha, "epsilon": epsilon, "keep": keep}
         built = _mechanism(mechanism, statistic, options)
         level = measured.measure(built, _space(entities, rows, values))
-    if json:
-        print_json(level_data(level, measured, claim=claim))
-    else:
-        text.print_level(level, measured, claim=claim)
+    print_result(json, level_data(level, measured, claim), text.print_level, level, measured, claim)
     if claim is not None:
         code = {True: 0, False: REFUTED, None: UNDECIDED}[level.holds(claim)]
         if code:
@@ -127,7 +130,6 @@ def verify(
 
 
 def _space(entities: int | None, rows: int | None, values: int | None) -> Space:
-    from whosin.errors import InvalidInput
     from whosin.spaces import Records, Subsets
 
     if entities is not None and rows is None and values is None:
@@ -137,35 +139,23 @@ def _space(entities: int | None, rows: int | None, values: int | None) -> Space:
     raise InvalidInput("--entities", "given, or --rows and --values for records", "not that")
 
 
-def _mechanism(name: str, statistic: str, options: dict[str, object]) -> Mechanism:
+def _mechanism(name: str, statistic: str, options: Mapping[str, object]) -> Mechanism:
     """A built-in mechanism from its options; each takes its own and no others."""
-    from whosin import mechanisms
-    from whosin.errors import InvalidInput, UnknownName
     from whosin.exact import rational
+    from whosin.mechanisms import MECHANISMS
 
-    takes: dict[str, tuple[str, ...]] = {
-        "laplace": ("scale",),
-        "geometric": ("scale", "alpha"),
-        "gaussian": ("scale",),
-        "randomized-response": ("epsilon", "keep"),
-        "k-max": ("k",),
-        "k-max-published": ("k",),
-        "except-first": (),
-    }
-    if name not in takes:
-        raise UnknownName("--mechanism", name, takes)
+    if name not in TAKES:
+        raise UnknownName("--mechanism", name, TAKES)
     given = {option: value for option, value in options.items() if value is not None}
     for option in given:
-        if option not in takes[name]:
+        if option not in TAKES[name]:
             raise InvalidInput(f"--{option}", f"left out with --mechanism {name}", given[option])
-    if takes[name] and not given:
-        flags = " or ".join("-k" if option == "k" else f"--{option}" for option in takes[name])
+    if TAKES[name] and not given:
+        flags = " or ".join("-k" if option == "k" else f"--{option}" for option in TAKES[name])
         raise InvalidInput(flags, f"given with --mechanism {name}", "nothing")
-    numbers = {
+    values: dict[str, Any] = {
         option: value if option == "k" else rational(value, f"--{option}")
         for option, value in given.items()
     }
-    made = mechanisms.MECHANISMS[name]
-    if name in ("laplace", "geometric", "gaussian"):
-        return made(statistic, **numbers)  # type: ignore[call-arg]
-    return made(**numbers)
+    noise = {"statistic": statistic} if "scale" in TAKES[name] else {}
+    return MECHANISMS[name](**noise, **values)

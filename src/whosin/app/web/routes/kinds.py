@@ -11,6 +11,7 @@ from whosin import vocabulary
 from whosin.app.web.bodies import BoundedRoute
 from whosin.families import spellings
 from whosin.release.queries import QUERIES, Query
+from whosin.vocabulary import Word
 
 router = APIRouter(tags=["kinds"], route_class=BoundedRoute)
 
@@ -27,19 +28,11 @@ class QueryKind(BaseModel):
     writes_file: bool
 
 
-class WordKind(BaseModel):
-    """A word of a scenario."""
-
-    name: str
-    takes: str
-    help: str
-
-
 class Kinds(BaseModel):
     """Every kind of question, every word of a scenario by its section, every family."""
 
     queries: list[QueryKind]
-    words: dict[str, list[WordKind]]
+    words: dict[str, list[Word]]
     families: list[str]
 
 
@@ -48,13 +41,7 @@ def kinds() -> Kinds:
     """What can be asked, and the words for it."""
     return Kinds(
         queries=[_query(kind) for kind in QUERIES.values()],
-        words={
-            section: [
-                WordKind(name=word.name, takes=word.takes, help=word.help)
-                for word in words.values()
-            ]
-            for section, words in vocabulary.SCENARIO.items()
-        },
+        words={section: list(words.values()) for section, words in vocabulary.SCENARIO.items()},
         families=spellings(),
     )
 

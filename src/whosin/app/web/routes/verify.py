@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from pydantic import BaseModel
 
-from whosin.app.cli import parsing
 from whosin.app.cli.output import plain
-from whosin.app.web import work
+from whosin.app.cli.parsing import read_notion, takes
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.models import VerifyBody
+from whosin.app.web.work import quick_route
 from whosin.beliefs import percent
 from whosin.documents import check_object, parse_json
 from whosin.errors import InvalidInput, at
@@ -43,22 +43,12 @@ class Measured(BaseModel):
 
 
 @router.post("/api/verify")
-def verify_channel(request: Request, body: VerifyBody) -> Measured:
+@quick_route
+def verify_channel(body: VerifyBody) -> Measured:
     """Measure a channel file under a family of adversaries; a claim is checked."""
-    return work.quick(request, verified, body)  # type: ignore[no-any-return]
-
-
-def verified(body: VerifyBody) -> Measured:
-    """The task."""
     with at("family" if "membership" in body.notion else "notion"):
-        notion = parsing.notion(
-            body.notion,
-            adversaries=body.family if body.notion in ("membership", "pmp", "nmp") else None,
-            relation="add-remove",
-            direction="both",
-            m=None,
-            beta=None,
-        )
+        given = {"family": body.family} if takes(body.notion, "family") else {}
+        notion = read_notion(body.notion, given)
     claim = None
     if body.at_most is not None:
         with at("at_most"):
@@ -67,7 +57,7 @@ def verified(body: VerifyBody) -> Measured:
         level = notion.measure(_channel(body.channel, notion))
         case = level.witness if claim is None else level.refutation(claim) or level.witness
         return Measured(
-            level=plain(level_data(level, notion, claim=claim)),
+            level=plain(level_data(level, notion, claim)),
             title=text.title(notion),
             value=short(level.value),
             lower=None if level.lower is None else short(level.lower),
