@@ -98,16 +98,12 @@ def test_a_claim_that_is_not_refuted(run):
 
 
 def test_json(run):
-    code, out, _err = run(
-        f"attacked_here:one {WORLDS} --at-most 0.5 --confidence 0.999 --json"
-    )
+    code, out, _err = run(f"attacked_here:one {WORLDS} --at-most 0.5 --confidence 0.999 --json")
     data = json.loads(out)
     assert code == 1 and data["refuted"] is True
     assert 0.7 < data["epsilon"] <= np.log(7 / 3) and data["event"]["outputs"] == ["yes"]
     assert data["seed"] == 1 and data["posterior"] > 0.67
-    granted = json.loads(
-        run(f"attacked_here:one {WORLDS} --at-most 0.5 --delta 0.3 --json")[1]
-    )
+    granted = json.loads(run(f"attacked_here:one {WORLDS} --at-most 0.5 --delta 0.3 --json")[1])
     assert granted["delta"] == 0.3 and granted["epsilon"] < data["epsilon"]
 
 

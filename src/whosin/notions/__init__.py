@@ -1,6 +1,7 @@
 """Definitions of privacy: each measures the level of a mechanism (THEORY 2, 5).
 
-`NOTIONS` is the registry: contract and documentation tests find a notion through it.
+`NOTIONS` is the registry: the command, the page, the reference and contract tests find a notion
+there.
 """
 
 from whosin.notions.base import Notion as Notion

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -35,6 +35,10 @@ class Notion(ABC):
 
     unit: ClassVar[str]
     """What the level is: γ, ε or ρ."""
+    short_names: ClassVar[tuple[str, ...]] = ()
+    """Other names for it on the command line."""
+    spelled_as: ClassVar[Mapping[str, str]] = {"m": "candidates", "prior": "prior-file"}
+    """Fields whose word in files and options is another one."""
 
     @abstractmethod
     def measure(self, mechanism: object, space: Space | None = None) -> Level:

@@ -46,6 +46,7 @@ class BayesianDifferentialPrivacy(Notion):
 
     prior: Prior | tuple[Prior, ...]
     unit: ClassVar[str] = "ε"
+    short_names: ClassVar[tuple[str, ...]] = ("bayesian-dp",)
 
     def __init__(self, prior: Prior | Iterable[Prior]) -> None:
         accepted = "a prior on records, or a list of them"

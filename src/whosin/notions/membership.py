@@ -28,6 +28,7 @@ class PositiveMembership(Notion):
 
     family: Family
     unit: ClassVar[str] = "γ"
+    short_names: ClassVar[tuple[str, ...]] = ("membership", "pmp")
     positive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -92,3 +93,4 @@ class NegativeMembership(PositiveMembership):
     """(D, γ)-NMP: Pr[¬t|S] ≤ γ Pr[¬t] and Pr[t|S] ≥ Pr[t]/γ."""
 
     positive: ClassVar[bool] = False
+    short_names: ClassVar[tuple[str, ...]] = ("nmp",)

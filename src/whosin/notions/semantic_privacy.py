@@ -43,6 +43,7 @@ class SemanticPrivacy(Notion):
 
     default: int = 0
     unit: ClassVar[str] = "level"
+    short_names: ClassVar[tuple[str, ...]] = ("semantic",)
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel, records = on_records(mechanism, space)

@@ -6,13 +6,12 @@ from fractions import Fraction
 
 from whosin.families import Explicit, Family
 from whosin.notions import NOTIONS, Level, Notion
+from whosin.notions.reading import plain_words
 
 OUTCOMES: dict[bool | None, str] = {True: "holds", False: "refuted", None: "undecided"}
 """What can become of a claim."""
 NAMES = {kind: name for name, kind in NOTIONS.items()}
 """What `--notion` calls each notion."""
-OPTIONS = {"relation": "relation", "direction": "direction", "m": "candidates", "beta": "beta"}
-"""Attributes of notions, and how the options that set them are called."""
 LONGEST_BITS = 10_000
 """About 3,000 digits; Python prints at most 4,300."""
 
@@ -24,7 +23,7 @@ def level_data(level: Level, notion: Notion, claim: Fraction | None = None) -> d
     data: dict[str, object] = {
         "notion": NAMES.get(type(notion), type(notion).__name__),
         "family": _family(notion),
-        **{key: getattr(notion, name) for name, key in OPTIONS.items() if hasattr(notion, name)},
+        **plain_words(notion),
         "unit": notion.unit,
         "value": level.value,
         "value_exact": _spelled(level.value),

@@ -67,6 +67,8 @@ def plan(
                 raise InvalidInput(option, "left out with --chain", value)
         _plan_chain(wanted, family, chain, query, save, json=json)
         return
+    if groups < 1:
+        raise InvalidInput("--groups", "at least 1", groups)
     asked = PlannedQuery(
         query or "count", rational(lower, "--lower"), rational(upper, "--upper"), rows, groups
     )

@@ -8,17 +8,17 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from whosin.app.cli.output import plain
-from whosin.app.cli.parsing import read_notion, takes
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.models import VerifyBody
 from whosin.app.web.work import quick_route
 from whosin.beliefs import percent
 from whosin.documents import check_object, parse_json
-from whosin.errors import InvalidInput, at
+from whosin.errors import InvalidInput, WhosinError, at
 from whosin.exact import rational
 from whosin.families import AtMostKnown
 from whosin.mechanisms import Channel
 from whosin.notions import Notion
+from whosin.notions.reading import read_notion
 from whosin.references import THEOREMS
 from whosin.report import text
 from whosin.report.data import level_data
@@ -46,9 +46,11 @@ class Measured(BaseModel):
 @quick_route
 def verify_channel(body: VerifyBody) -> Measured:
     """Measure a channel file under a family of adversaries; a claim is checked."""
-    with at("family" if "membership" in body.notion else "notion"):
-        given = {"family": body.family} if takes(body.notion, "family") else {}
-        notion = read_notion(body.notion, given)
+    try:
+        notion = read_notion(body.notion, body.words())
+    except WhosinError as error:
+        error.path = error.path.removeprefix("notion.") or "notion"
+        raise
     claim = None
     if body.at_most is not None:
         with at("at_most"):
