@@ -10,11 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from whosin.calibration import Plan
-from whosin.ledger import units
 from whosin.ledger.charge import Cost
 from whosin.release import Answer, Offer, Release
 from whosin.release.checking import Finding
-from whosin.report.budget import standing_card
+from whosin.report.budget import cost_words, standing_card
 from whosin.report.card import who
 from whosin.report.terminal_tables import print_table
 from whosin.report.text import print_sections
@@ -111,17 +110,6 @@ def answer_table(answer: Answer) -> Table:
     if len(answer.rows) > MOST_SHOWN:
         table.add_row(f"… {len(answer.rows) - MOST_SHOWN} more")
     return table
-
-
-def cost_words(cost: Cost) -> str:
-    """A cost in a few letters."""
-    if cost.rho >= units.INFINITE:
-        return "a promise of its own"
-    if cost.epsilon < units.INFINITE:
-        text = f"ε = {cost.epsilon / units.EPSILON_UNITS:.4g}"
-    else:
-        text = f"ρ = {cost.rho / units.EPSILON_UNITS:.4g}"
-    return text if not cost.delta else f"{text}, δ = {cost.delta / units.DELTA_UNITS:.2g}"
 
 
 def _number(value: float | None) -> str:

@@ -27,9 +27,9 @@ from whosin.ledger.halting import halted_by
 from whosin.release import Answer, Release
 from whosin.release.table import dataset_name
 from whosin.report import card
-from whosin.report.budget import standing_card
+from whosin.report.budget import cost_words, standing_card
 from whosin.report.html import release_report
-from whosin.report.releases import cost_words, offer_data
+from whosin.report.releases import offer_data
 
 router = APIRouter(tags=["release"], route_class=BoundedRoute)
 PARQUET = "application/vnd.apache.parquet"
