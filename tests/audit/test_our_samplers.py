@@ -234,13 +234,13 @@ def shifted(*steps):
 
 def top_level(offer, worlds):
     counts = [[sum(w == each for _, _, w in rows) for each in "AB"] for rows in worlds]
-    return oracle.level(*counts, 1, float(offer.details["scale"]))
+    return oracle.level(*counts, 1, float(offer.details))
 
 
 def median_level(offer, worlds):
     """The three selections of a median, by the definition of their scores: the value, and an end
     on each side, for which `shift` rows that nobody owns lie beyond the range."""
-    points, shift = (0, 5, 10), offer.details["shift"]
+    points, shift = (0, 5, 10), offer.details.shift
 
     def scores(rows, rounded, shifted, side=1):
         values = [side * rounded(x) for _, x, _ in rows]
@@ -264,12 +264,14 @@ def median_level(offer, worlds):
         ([scores(rows, down, shift) for rows in worlds], "end"),
         ([scores(rows, up, shift, -1) for rows in worlds], "end"),
     )
-    return sum(oracle.level(*pair, 1, float(offer.details[scale])) for pair, scale in parts)
+    return sum(
+        oracle.level(*pair, 1, float(getattr(offer.details, scale))) for pair, scale in parts
+    )
 
 
 def table_level(offer, worlds):
     """Every answer of every row, in rationals; only how many rows a cell has is shown."""
-    kept = offer.details["response"].kept
+    kept = offer.details.kept
     chances = []
     for rows in worlds:
         found = {}
