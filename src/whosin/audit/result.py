@@ -55,13 +55,8 @@ class AuditBounds:
 
     def to_dict(self) -> dict[str, object]:
         """The bounds for programs."""
-        return {
-            "epsilon": self.epsilon,
-            "gamma": self.gamma,
-            "posterior": self.posterior(0.5),
-            "confidence": self.confidence,
-            "delta": self.delta,
-        }
+        bounds = {"epsilon": self.epsilon, "gamma": self.gamma, "posterior": self.posterior(0.5)}
+        return {**bounds, "confidence": self.confidence, "delta": self.delta}
 
 
 @dataclass(frozen=True)
@@ -92,16 +87,9 @@ class EventCount:
 
     def to_dict(self) -> dict[str, object]:
         """The count for programs."""
-        return {
-            **self.event.data(),
-            "favours": self.event.favours,
-            "with_hits": self.with_hits,
-            "without_hits": self.without_hits,
-            "trials": self.trials,
-            "others": self.others,
-            "log_ratio": self.log_ratio,
-            "estimate": self.estimate,
-        }
+        numbers = ("with_hits", "without_hits", "trials", "others", "log_ratio", "estimate")
+        about = {**self.event.data(), "favours": self.event.favours}
+        return about | {key: getattr(self, key) for key in numbers}
 
 
 @dataclass(frozen=True)

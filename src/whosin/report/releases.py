@@ -12,6 +12,7 @@ from rich.table import Table
 from whosin.calibration import Plan
 from whosin.ledger.charge import Cost
 from whosin.release import Answer, Offer, Release
+from whosin.release.answer import cost_data
 from whosin.release.checking import Finding
 from whosin.report.budget import cost_words, standing_card
 from whosin.report.card import who
@@ -26,7 +27,7 @@ def offer_data(offer: Offer) -> dict[str, Any]:
     return {
         "title": offer.query.title,
         "question": dict(offer.charge.what),
-        "costs": {relation: vars(cost) for relation, cost in offer.charge.costs.items()},
+        "costs": {relation: cost_data(cost) for relation, cost in offer.charge.costs.items()},
         "noise": offer.noise,
         "error": offer.error,
         "within": offer.within,
