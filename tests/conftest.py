@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parent.parent
+collect_ignore = ["data"]
 
 
 @pytest.fixture

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from fractions import Fraction
+from numbers import Integral
 from typing import Any, TypeVar
 
 from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, at
 from whosin.exact import number_range, rational
-from whosin.validation import of_kind, shown, whole
+from whosin.validation import of_kind, shown
 from whosin.vocabulary import Word
 
 Said = Mapping[str, object]
 Described = TypeVar("Described")
-SMALLEST = -(10**400)
 
 
 def words_said(data: Said, words: Mapping[str, Word], section: str) -> dict[str, object]:
@@ -40,7 +40,9 @@ def value_of(word: Word, value: object) -> Any:
                     raise InvalidInput(word.name, "true or false", shown(value))
                 return value
             case "whole":
-                return whole(value, word.name, SMALLEST)
+                if isinstance(value, bool) or not isinstance(value, Integral):
+                    raise InvalidInput(word.name, "a whole number", shown(value))
+                return int(value)
             case "range":
                 return _range(value, word.name)
             case "number":

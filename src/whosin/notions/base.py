@@ -35,6 +35,8 @@ class Notion(ABC):
 
     unit: ClassVar[str]
     """What the level is: γ, ε or ρ."""
+    label: ClassVar[str] = ""
+    """What it is, for people; its name with spaces by default."""
     short_names: ClassVar[tuple[str, ...]] = ()
     """Other names for it on the command line."""
     spelled_as: ClassVar[Mapping[str, str]] = {"m": "candidates", "prior": "prior-file"}

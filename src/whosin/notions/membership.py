@@ -29,6 +29,7 @@ class PositiveMembership(Notion):
     family: Family
     unit: ClassVar[str] = "γ"
     short_names: ClassVar[tuple[str, ...]] = ("membership", "pmp")
+    label: ClassVar[str] = "belief that someone is in"
     positive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -94,3 +95,4 @@ class NegativeMembership(PositiveMembership):
 
     positive: ClassVar[bool] = False
     short_names: ClassVar[tuple[str, ...]] = ("nmp",)
+    label: ClassVar[str] = "belief that someone is out"
