@@ -66,7 +66,8 @@ def pytest_fixture_setup(
 ) -> Iterator[None]:
     """A fixture draws the same whichever test asks for it first."""
     owner = request.node.nodeid if fixturedef.scope == "function" else fixturedef.baseid
-    _begin(request._pyfuncitem, f"{owner} {fixturedef.argname} {request.param_index}")
+    index = request.param_index  # type: ignore[attr-defined]
+    _begin(request._pyfuncitem, f"{owner} {fixturedef.argname} {index}")
     return (yield)
 
 

@@ -24,7 +24,7 @@ from whosin.gwas import offer as gwas_offer
 from whosin.gwas import release as gwas_release
 from whosin.gwas import scoring
 from whosin.gwas.scoring import SCORES
-from whosin.gwas.snps import unnamed
+from whosin.gwas.snps import Snps
 from whosin.release import Range
 from whosin.release.batch_price import price
 from whosin.release.engines import DuckDB, parquet
@@ -134,7 +134,9 @@ def moved(table, relation):
 def audited_study(score, relation, samples, confidence):
     """Price a selection of SNPs as a release does, and audit it on the two neighbouring studies
     whose selections differ most, of all with three SNPs, six cases and six controls."""
-    some = gwas.Study(unnamed(3), np.full((3, 6), 2), PEOPLE, PEOPLE)
+    names, dots = ["snp1", "snp2", "snp3"], ["."] * 3
+    snps = Snps(["1"] * 3, names, np.arange(1, 4), dots, dots)
+    some = gwas.Study(snps, np.full((3, 6), 2), PEOPLE, PEOPLE)
     asked = gwas.Question(TOP, relation, score, "nothing", CUT)
     offered = gwas.price(STUDY_PLAN, asked, some)
     scale = offered.selection_scale
