@@ -1,37 +1,61 @@
-"""Sets of priors: the adversaries that a notion of privacy defends against (THEORY 1).
+"""Sets of priors: the adversaries that a notion of privacy defends against.
 
 A family describes itself: what it is called and how it is spelled, who it is in plain words, which
-beliefs and neighbours it has, and which other families it includes.
+beliefs and neighbours it has, and which other families it includes. `FAMILIES` is the registry: the
+command, scenario files, the page, the reference and the contract tests find a family there.
+Numbers such as T7, F12 or E2 are explained in docs/theory/numbers.md.
 """
 
-from whosin.families.any_prior import AnyPrior
-from whosin.families.at_most_known import AtMostKnown
-from whosin.families.base import Adversary, Family, Worst
-from whosin.families.cliques import Cliques
-from whosin.families.explicit import Explicit
-from whosin.families.fixed_probability import FixedProbability
-from whosin.families.fixed_size import FixedSize, SwapOfTwo
-from whosin.families.independent import Independent, OneOfTwo
-from whosin.families.one_of import OneOf
-from whosin.families.registry import FAMILIES, read_family, spellings
-from whosin.families.uninformed import Uninformed
+from whosin.errors import InvalidInput, UnknownName
+from whosin.families.any_prior import AnyPrior as AnyPrior
+from whosin.families.at_most_known import AtMostKnown as AtMostKnown
+from whosin.families.base import Adversary as Adversary
+from whosin.families.base import Family as Family
+from whosin.families.base import Worst as Worst
+from whosin.families.cliques import Cliques as Cliques
+from whosin.families.explicit import Explicit as Explicit
+from whosin.families.fixed_probability import FixedProbability as FixedProbability
+from whosin.families.fixed_size import FixedSize as FixedSize
+from whosin.families.fixed_size import SwapOfTwo as SwapOfTwo
+from whosin.families.independent import Independent as Independent
+from whosin.families.independent import OneOfTwo as OneOfTwo
+from whosin.families.one_of import OneOf as OneOf
+from whosin.families.uninformed import Uninformed as Uninformed
 
-__all__ = [
-    "FAMILIES",
-    "Adversary",
-    "AnyPrior",
-    "AtMostKnown",
-    "Cliques",
-    "Explicit",
-    "Family",
-    "FixedProbability",
-    "FixedSize",
-    "Independent",
-    "OneOf",
-    "OneOfTwo",
-    "SwapOfTwo",
-    "Uninformed",
-    "Worst",
-    "read_family",
-    "spellings",
-]
+FAMILIES: dict[str, type[Family]] = {
+    kind.name: kind
+    for kind in (
+        AnyPrior,
+        Independent,
+        OneOfTwo,
+        FixedSize,
+        SwapOfTwo,
+        OneOf,
+        FixedProbability,
+        Uninformed,
+        Cliques,
+        AtMostKnown,
+        Explicit,
+    )
+}
+
+
+def spellings() -> list[str]:
+    """How each family is written: independent[=0.05..0.5], one-of=m, …"""
+    return [kind.name + kind.form for kind in FAMILIES.values() if kind is not Explicit]
+
+
+def read_family(text: str) -> Family:
+    """A family from text: `independent`, `independent=0.05..0.5`, `one-of=3`, …"""
+    if not isinstance(text, str):
+        raise InvalidInput("family", "a text such as independent=0.05..0.5", text)
+    name, equals, argument = text.strip().partition("=")
+    known = {name: kind for name, kind in FAMILIES.items() if kind is not Explicit}
+    if name not in known:
+        raise UnknownName("family", name, known)
+    kind = known[name]
+    if equals and not kind.form:
+        raise InvalidInput("family", f"{name} without a parameter", repr(text))
+    if kind.form.startswith("=") and not argument:
+        raise InvalidInput("family", f"{name}{kind.form}", repr(text))
+    return kind.parse(argument)

@@ -49,11 +49,9 @@ class FixedSize(Bounded):
     @property
     def downward(self) -> bool:  # type: ignore[override]
         # Less belief in one is more in the others, so a bound at either end stands in the way.
-        return self.bounds[0] == 0 and self.bounds[1] == 1
+        return self.bounds == WHOLE
 
-    @property
-    def upward(self) -> bool:  # type: ignore[override]
-        return self.bounds[0] == 0 and self.bounds[1] == 1
+    upward = downward
 
     @property
     def tight(self) -> bool:  # type: ignore[override]
@@ -76,6 +74,10 @@ class FixedSize(Bounded):
                 sized = all(isinstance(each, FixedSizePrior) for each in listed)
                 return self.bounds == WHOLE and sized
         return False
+
+    def relatives(self) -> Iterator[Family]:
+        if nested(self.bounds, (HALF, HALF)):
+            yield SwapOfTwo(*self.swaps)
 
     def words(self) -> str:
         return (
@@ -122,9 +124,6 @@ class FixedSize(Bounded):
 @dataclass(frozen=True)
 class SwapOfTwo(FixedSize):
     """D_B²: exactly two worlds, T with one entity or T with another. Its level is that of D_B."""
-
-    low: object = 0
-    high: object = 1
 
     name: ClassVar[str] = "swap-of-two"
     key: ClassVar[str] = ""

@@ -70,9 +70,6 @@ class Independent(Bounded):
 class OneOfTwo(Independent):
     """D_I²: everyone is known to be in or out but one entity. Its level is that of D_I."""
 
-    low: object = 0
-    high: object = 1
-
     name: ClassVar[str] = "one-of-two"
     symbol: ClassVar[str] = "D_I²"
     definition: ClassVar[str] = "independent, and exactly one entity is uncertain"

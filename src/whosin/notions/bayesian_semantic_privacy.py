@@ -14,7 +14,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, quarter_tanh_up
 from whosin.mechanisms import Channel
 from whosin.notions import known_rows
-from whosin.notions.base import Notion
+from whosin.notions.base import OfOnePrior
 from whosin.notions.between import Sides, between_centres
 from whosin.notions.certain import Certain, Nearest, level_of, on_records
 from whosin.notions.level import Level
@@ -25,12 +25,11 @@ from whosin.notions.semantic_privacy import (
     semantic_witness,
     spread_of,
 )
-from whosin.priors import Prior
 from whosin.spaces import Records, Space
 
 
 @dataclass(frozen=True)
-class BayesianSemanticPrivacy(Notion):
+class BayesianSemanticPrivacy(OfOnePrior):
     """Semantic privacy when only some rows are known and the others follow a prior: the same level
     for every set of known rows, with the likelihoods of the table of known rows.
 
@@ -44,7 +43,6 @@ class BayesianSemanticPrivacy(Notion):
         default: the value that stands for "no data".
     """
 
-    prior: Prior
     default: int = 0
     unit: ClassVar[str] = "level"
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
 from whosin import beliefs
 from whosin.exact import Number, exp_up, is_exact, log_up, rational
-from whosin.notions.base import Notion, shown
+from whosin.notions.base import OfPriors, shown
 from whosin.notions.bayesian_differential_privacy import BayesianDifferentialPrivacy
 from whosin.notions.level import Level, Witness
-from whosin.priors import Prior
 from whosin.spaces import Space
 
 LARGEST = 700
 
 
-@dataclass(frozen=True)
-class RecordMembership(Notion):
+@dataclass(frozen=True, init=False)
+class RecordMembership(OfPriors):
     """(D_*, γ)-PMP: the secret of row i is one value against another, given the known rows x_K.
 
     D_* puts any mass p on (x_i, x_K) and 1 − p on (x_i', x_K), and lets the other rows follow the
@@ -31,16 +29,7 @@ class RecordMembership(Notion):
         prior: a prior on records, or a list of them: then the largest level of any.
     """
 
-    prior: Prior | tuple[Prior, ...]
     unit: ClassVar[str] = "γ"
-
-    def __init__(self, prior: Prior | Iterable[Prior]) -> None:
-        object.__setattr__(self, "prior", BayesianDifferentialPrivacy(prior).prior)
-
-    @property
-    def priors(self) -> tuple[Prior, ...]:
-        """The priors, one or several."""
-        return BayesianDifferentialPrivacy(self.prior).priors
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         found = BayesianDifferentialPrivacy(self.prior).measure(mechanism, space)

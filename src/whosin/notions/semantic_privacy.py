@@ -43,6 +43,7 @@ class SemanticPrivacy(Notion):
 
     default: int = 0
     unit: ClassVar[str] = "level"
+    about_records: ClassVar[bool] = True  # type: ignore[misc]
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel, records = on_records(mechanism, space)

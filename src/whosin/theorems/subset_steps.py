@@ -8,7 +8,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 from whosin import families as f
+from whosin.beliefs import sides
+from whosin.errors import Unsupported
 from whosin.exact import Number, rational
+from whosin.families.base import HALF, WHOLE, Range
 from whosin.notions import (
     DifferentialIdentifiability,
     DifferentialPrivacy,
@@ -34,8 +37,6 @@ SIGNED = {
     False: DifferentialPrivacy("add-remove", "negative"),
 }
 BDP = DifferentialPrivacy("replace")
-HALF = Fraction(1, 2)
-WHOLE = (Fraction(0), Fraction(1))
 MEMBERSHIP = (PositiveMembership, NegativeMembership)
 
 
@@ -43,7 +44,9 @@ def kin(notion: Notion) -> Iterator[Notion]:
     """The notions through which a chain from or to this one may pass."""
     match notion:
         case PositiveMembership(family=family):
-            for other in _relatives(family):
+            if (within := family.independent_beliefs) is not None:
+                yield type(notion)(f.Independent(*within))
+            for other in family.relatives():
                 yield type(notion)(other)
             match family:
                 case f.OneOf(m=m):
@@ -60,22 +63,6 @@ def kin(notion: Notion) -> Iterator[Notion]:
         case SampledDifferentialPrivacy(beta=beta):
             yield SampledDifferentialPrivacy(beta, "positive")
             yield PositiveMembership(f.FixedProbability(beta))
-
-
-def _relatives(family: f.Family) -> Iterator[f.Family]:
-    """Families that hold a family tightly, or that it holds."""
-    within = family.independent_beliefs
-    if within is not None:
-        yield f.Independent(*within)
-    match family:
-        case f.Uninformed():
-            yield f.FixedProbability(HALF)
-        case f.OneOf(m=m):
-            yield f.OneOf(m)
-            if m == 2:
-                yield f.SwapOfTwo(HALF, HALF)
-        case f.FixedSize(low=low, high=high) if low <= HALF <= high:  # type: ignore[operator]
-            yield f.SwapOfTwo(*family.swaps)
 
 
 def common() -> Iterator[Notion]:
@@ -138,52 +125,44 @@ def _steps(source: Notion, target: Notion) -> Iterator[Step]:
 def _between_families(source: PositiveMembership, target: PositiveMembership) -> Iterator[Step]:
     if source.family.includes(target.family):
         yield Step("subfamily", same, target.family.includes(source.family))
-    match source.family, target.family:
+    families = source.family, target.family
+    match families:
         case f.OneOf(m=m, literal=False), f.OneOf(m=n, literal=False) if m < n:
             # One against the mean of the m − 1 most different others; more are less different.
-            few, many = (_side(Fraction(1, each), source.positive) for each in (m, n))
-            yield Step(
-                "more candidates",
-                lambda g: gamma_of_ratio(ratio_of_gamma(g, few, few), many, many),
-            )
+            few, many = (sides(*family.beliefs, source.positive) for family in families)
+            yield Step("more candidates", lambda g: gamma_of_ratio(ratio_of_gamma(g, *few), *many))
 
 
 def _from_dp(source: DifferentialPrivacy, target: PositiveMembership) -> Iterator[Step]:
-    """T4, T5, T7 and T11 from ε to γ."""
-    family, positive = target.family, target.positive
-    if source == BDP:
-        if isinstance(family, f.FixedSize):
-            yield _bounded(family.bounds, positive, "T5", sum(family.bounds) == 1)
-        elif isinstance(family, f.OneOf) and not family.literal:
-            belief = Fraction(1, family.m)
-            yield _bounded((belief, belief), positive, "T5", family.m == 2)
-    elif source == SIGNED[positive]:
-        if isinstance(family, f.Independent):
-            yield _bounded(family.bounds, positive, "T4", True)
-        elif isinstance(family, f.Cliques):
-            # T7 speaks of PMP; exchanging in and out turns it into NMP and leaves D_NI^k alone.
-            yield Step("T7", lambda e: exp(family.k * e))
-
-
-def _bounded(bounds: tuple[Fraction, Fraction], positive: bool, theorem: str, tight: bool) -> Step:
-    low, high = _sides(bounds, positive)
-    whole = (low, high) == WHOLE
-    return Step(theorem if whole else "T11", lambda e: gamma_of_ratio(exp(e), low, high), tight)
+    """T4, T5, T7 and T11 from ε to γ, as the family says."""
+    known = _neighbours(target)
+    if known is not None and source == known[0]:
+        _, theorem, adversary, (low, high) = known
+        group, tight = adversary.group, adversary.equivalent
+        yield Step(theorem, lambda e: gamma_of_ratio(exp(group * e), low, high), tight)
 
 
 def _to_dp(source: PositiveMembership, target: DifferentialPrivacy) -> Iterator[Step]:
     """T4, T5 and T11 from γ to ε."""
-    family, positive = source.family, source.positive
-    if isinstance(family, f.FixedSize):
-        fits, theorem = target == BDP and sum(family.bounds) == 1, "T5"
-    elif isinstance(family, f.Independent):
-        fits, theorem = target == SIGNED[positive], "T4"
-    else:
-        return
-    if fits:
-        low, high = _sides(family.bounds, positive)
-        whole = (low, high) == WHOLE
-        yield Step(theorem if whole else "T11", lambda g: log(ratio_of_gamma(g, low, high)), True)
+    known = _neighbours(source)
+    if known is not None and target == known[0] and known[2].equivalent:
+        _, theorem, _, (low, high) = known
+        yield Step(theorem, lambda g: log(ratio_of_gamma(g, low, high)), True)
+
+
+def _neighbours(
+    notion: PositiveMembership,
+) -> tuple[DifferentialPrivacy, str, f.Adversary, Range] | None:
+    """The differential privacy that protects against a family, why, what the family says about it
+    and its beliefs; nothing where none does."""
+    try:
+        adversary = notion.family.adversary()
+    except Unsupported:
+        return None
+    private = SIGNED[notion.positive] if adversary.relation == "add-remove" else BDP
+    beliefs = sides(adversary.low, adversary.high, notion.positive)
+    theorem = adversary.theorems[0] if beliefs == WHOLE else "T11"
+    return private, theorem, adversary, beliefs
 
 
 def _sampled(source: Notion, target: SampledDifferentialPrivacy) -> Iterator[Step]:
@@ -214,15 +193,6 @@ def _negative_sample(ratio: Exact, share: Fraction) -> Number:
 
 def _identifiable(gamma: Exact, m: int) -> Number:
     return Fraction(1) if gamma == math.inf else li13.identifiability_from_one_of(gamma, m)
-
-
-def _side(belief: Fraction, positive: bool) -> Fraction:
-    return belief if positive else 1 - belief
-
-
-def _sides(bounds: tuple[Fraction, Fraction], positive: bool) -> tuple[Fraction, Fraction]:
-    """Beliefs in t, or in ¬t for negative membership (F17)."""
-    return bounds if positive else (1 - bounds[1], 1 - bounds[0])
 
 
 def _literal(notion: PositiveMembership) -> bool:
