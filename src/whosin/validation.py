@@ -94,6 +94,7 @@ def real(value: object, field: str) -> Any:
 
 RANGES: dict[str, Callable[[Any], bool]] = {
     "above 0": lambda number: number > 0,
+    "above 1": lambda number: number > 1,
     "at least 0": lambda number: number >= 0,
     "at least 1": lambda number: number >= 1,
     "between 0 and 1": lambda number: 0 <= number <= 1,

@@ -1,4 +1,4 @@
-"""Allowing a small failure probability δ (THEORY 4, F9), the route for Gaussian noise.
+"""Allowing a small failure probability δ (F9), the route for Gaussian noise.
 
 (D, γ, δ)-PMP: for every prior and person, the probability, over an output drawn given that the
 person is in, that the promise fails at that output is at most δ. If the hockey-stick divergence
@@ -23,7 +23,7 @@ import numpy as np
 
 from whosin.calibration.normal import log_normal
 from whosin.errors import InvalidInput
-from whosin.exact import BALL_BITS, Array, ball_ratio_upper
+from whosin.exact import BALL_BITS, Array, ball, ball_ratio_upper
 
 Profile = Callable[[Array], Array]
 POINTS = 400
@@ -134,11 +134,10 @@ def hockey_stick_multiplier(epsilon: Fraction, delta: Fraction) -> float:
 
 def gaussian_delta(multiplier: float, epsilon: Fraction) -> Fraction:
     """At least δ(ε) = Φ(1/2σ − εσ) − e^ε Φ(−1/2σ − εσ) of Gaussian noise of this multiplier σ."""
-    from flint import arb, ctx, fmpq
+    from flint import ctx
 
     with ctx.workprec(2 * BALL_BITS):
-        sigma, level = arb(multiplier), arb(fmpq(epsilon.numerator, epsilon.denominator))
-        half, root = 1 / (2 * sigma), arb(2).sqrt()
+        sigma, level = ball(multiplier), ball(epsilon)
+        half, root = 1 / (2 * sigma), ball(2).sqrt()
         with_it, without = ((level * sigma - side * half) / root for side in (1, -1))
-        ball = (with_it.erfc() - level.exp() * without.erfc()) / 2
-        return ball_ratio_upper(ball, arb(1))
+        return ball_ratio_upper(with_it.erfc() - level.exp() * without.erfc(), 2)

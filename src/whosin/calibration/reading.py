@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from whosin import vocabulary
-from whosin.calibration.adversary import default_family
 from whosin.calibration.plan import Plan
 from whosin.calibration.planning import calibrate
 from whosin.calibration.queries import PlannedQuery
@@ -83,7 +82,7 @@ def read_adversary(data: Words, target: Target) -> Family:
             range_words = dict.fromkeys(("low", "high", "low and high"), "prior")
             return _at_its_word(lambda: chosen[0].chosen(value, prior), {"": key, **range_words})
         if prior is None:
-            return default_family(target)
+            return target.default_family()
         with at("prior"):
             return Independent(*prior)
 

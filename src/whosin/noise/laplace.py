@@ -16,9 +16,8 @@ from typing import Any, overload
 import numpy as np
 
 from whosin.errors import Unsupported
-from whosin.exact import Array
+from whosin.exact import Array, ball_exp
 from whosin.noise.inversion import BLOCK, Inversion
-from whosin.noise.lazy import exp_ball
 from whosin.noise.parameters import Shape, Size, count_of, positive, shaped
 from whosin.noise.source import SYSTEM, Source, checked_source
 
@@ -123,9 +122,9 @@ def top_thresholds(scale: Fraction, low_bits: int, last: int, precision: int) ->
     from flint import ctx
 
     with ctx.workprec(precision + 64):
-        single = exp_ball(-1 / scale, precision + 64)
+        single = ball_exp(-1 / scale, precision + 64)
         powers = [single**0]
-        ratio = exp_ball(Fraction(-(2**low_bits)) / scale, precision + 64)
+        ratio = ball_exp(Fraction(-(2**low_bits)) / scale, precision + 64)
         for _ in range(last + 1):
             powers.append(powers[-1] * ratio)
         below = single / (1 + single)
@@ -150,7 +149,7 @@ def digit_thresholds(scale: Fraction, shift: int, bits: int, precision: int) -> 
     from flint import ctx
 
     with ctx.workprec(precision + 128):  # 1 − ρ loses up to 52 bits
-        ratio = exp_ball(Fraction(-(2**shift)) / scale, precision + 128)
+        ratio = ball_exp(Fraction(-(2**shift)) / scale, precision + 128)
         powers = [ratio]
         for _ in range((1 << bits) - 1):
             powers.append(powers[-1] * ratio)

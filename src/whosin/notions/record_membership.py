@@ -8,13 +8,11 @@ from fractions import Fraction
 from typing import ClassVar
 
 from whosin import beliefs
-from whosin.exact import Number, exp_up, is_exact, log_up, rational
+from whosin.exact import Number, exp_float, is_exact, log_up, rational
 from whosin.notions.base import OfPriors, shown
 from whosin.notions.bayesian_differential_privacy import BayesianDifferentialPrivacy
 from whosin.notions.level import Level, Witness
 from whosin.spaces import Space
-
-LARGEST = 700
 
 
 @dataclass(frozen=True, init=False)
@@ -35,7 +33,7 @@ class RecordMembership(OfPriors):
         found = BayesianDifferentialPrivacy(self.prior).measure(mechanism, space)
         most = found.witness
         if most is None:
-            return Level(_gamma(found.value), None, found.exact, found.theorems, notion=self)
+            return Level(exp_float(found.value), None, found.exact, found.theorems, notion=self)
         exact = is_exact(most.ratio)
         ratio = most.ratio if most.ratio == math.inf else max(rational(most.ratio), Fraction(1))
         worst = beliefs.worst_belief(ratio, Fraction(0), Fraction(1))
@@ -49,10 +47,9 @@ class RecordMembership(OfPriors):
                 attained=worst.attained,
             )
 
-        value, lower = _gamma(found.value), None
-        if found.lower is not None:
-            lower = _gamma(found.lower)
-        elif log_up(ratio) >= found.value:
+        value: Number = exp_float(found.value)
+        lower = None if found.lower is None else exp_float(found.lower)
+        if lower is None and log_up(ratio) >= found.value:
             value = shown(worst.gamma, exact)
         return Level(
             value,
@@ -63,7 +60,3 @@ class RecordMembership(OfPriors):
             notion=self,
             nearer=lambda claim: case_at(beliefs.closer(ratio, worst.prior, claim)),
         )
-
-
-def _gamma(epsilon: Number) -> Number:
-    return shown(exp_up(rational(epsilon)), False) if epsilon < LARGEST else math.inf

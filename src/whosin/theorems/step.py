@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from whosin import beliefs
-from whosin.exact import Number, exp_up, log_up, round_up
+from whosin.exact import LARGEST_EXPONENT, Number, exp_up, log_up, round_up
 
-LARGEST = 709
 Exact = Fraction | float
 """A fraction, or ∞."""
 
@@ -49,7 +48,7 @@ def same(level: Exact) -> Exact:
 
 def exp(epsilon: Exact) -> Exact:
     """At least e^ε."""
-    return exp_up(epsilon) if epsilon < LARGEST else math.inf
+    return exp_up(epsilon) if epsilon < LARGEST_EXPONENT else math.inf
 
 
 def log(ratio: Number) -> float:

@@ -32,12 +32,10 @@ from whosin.errors import InvalidInput
 from whosin.exact import (
     BALL_BITS,
     Number,
+    ball,
     ball_up,
-    exp_up,
-    flint_rational,
     log_up,
     rational,
-    round_up,
 )
 from whosin.validation import of_numbers, within
 
@@ -46,15 +44,9 @@ LARGEST = 300
 
 
 @of_numbers
-def membership_from_bayesian(epsilon: Number) -> float:
-    """T14: ε-Bayesian DP ⇒ (D_*, e^ε)-PMP: D_* puts mass p on (x_i, x_K), 1 − p on (x_i', x_K)
-    and lets the other rows follow the data; equivalent, since D_* is downward scalable in p."""
-    return round_up(exp_up(within(epsilon, "epsilon", "at least 0"))) if epsilon < 700 else math.inf
-
-
-@of_numbers
 def bayesian_from_membership(gamma: Number) -> float:
-    """T14, the other way: (D_*, γ)-PMP ⇒ ln γ-Bayesian DP."""
+    """T14 backwards: (D_*, γ)-PMP ⇒ ln γ-Bayesian DP. D_* puts mass p on (x_i, x_K), 1 − p on
+    (x_i', x_K) and lets the other rows follow the data; it is downward scalable in p."""
     if not gamma >= 1:
         raise InvalidInput("gamma", "at least 1", gamma)
     return log_up(gamma if gamma == math.inf else rational(gamma))
@@ -99,7 +91,7 @@ def _artanh_up(value: Number, times: int) -> float:
 
 def _ball(function: Callable[[Any], Any], value: Number) -> float:
     """A function of an exact number, rounded up."""
-    from flint import arb, ctx
+    from flint import ctx
 
     with ctx.workprec(2 * BALL_BITS):
-        return ball_up(function(arb(flint_rational(value))))
+        return ball_up(function(ball(value)))
