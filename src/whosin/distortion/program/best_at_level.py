@@ -14,7 +14,7 @@ class BestAtLevel:
     """A mechanism that keeps the level.
 
     Attributes:
-        distortion: of the mechanism, or a hair above it.
+        distortion: of the mechanism, or just above it.
         bound: no mechanism that keeps the level has less.
         form: how it was found: "E_d", "E_i", "likeliest", "constant" (closed forms that are optimal
             by a theorem), or "program".

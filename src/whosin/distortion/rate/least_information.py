@@ -33,7 +33,7 @@ def at_distortion(
     channels, distortion = _channels(letters, found, found.slope)
     step = max(1e-16, distortion / wanted - 1)
     while distortion > wanted:
-        # A hair above: the same weights at a slope a hair steeper show the truth more often.
+        # Just above: the same weights at a slightly steeper slope show the truth more often.
         channels, distortion = _channels(letters, found, found.slope * (1 + step))
         step *= 4
     information = math.fsum(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from itertools import combinations
+from itertools import accumulate, combinations
 
 import numpy as np
 
@@ -51,9 +51,6 @@ def log_factorials(most: int) -> Array:
 
 
 def multinomial(counts: list[int]) -> int:
-    """How many ways there are to arrange so many of each kind."""
-    ways, total = 1, 0
-    for count in counts:
-        total += count
-        ways *= math.comb(total, count)
-    return ways
+    """How many ways there are to arrange these numbers of each kind."""
+    totals = accumulate(counts)
+    return math.prod(math.comb(total, count) for total, count in zip(totals, counts, strict=True))
