@@ -158,9 +158,8 @@ class Store:
         """Write a dataset with its first entry; False where there is one of this name."""
         values = {**rows.entry_values(entry), **row._asdict()}
         if not self.sqlite:
-            names = [each.split()[0].removeprefix("p_") for each in CALLS["register"]]
             values |= {"dataset": row.name, "head": entry.head}
-            call = func.whosin_register(*(values[name] for name in names))
+            call = func.whosin_register(*(values[name] for name in CALLS["register"]))
             return bool(connection.execute(select(call)).scalar_one())
         if self.heads is not None:
             number, _ = self.heads.read().get(row.name, (0, ""))

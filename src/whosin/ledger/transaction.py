@@ -67,11 +67,7 @@ _STATEMENTS: dict[str, CompilerElement] = {
     .values({name: bindparam(name) for name in _CHANGED}),
     # On a server the same is done by functions that check it (see `functions`).
     **{
-        f"call {name}": select(
-            getattr(func, f"whosin_{name}")(
-                *(bindparam(each.split()[0].removeprefix("p_")) for each in arguments)
-            )
-        )
+        f"call {name}": select(getattr(func, f"whosin_{name}")(*map(bindparam, arguments)))
         for name, arguments in CALLS.items()
     },
 }

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from whosin.priors.table import WorldTable
 
 AsNumber = Callable[[Any], Any]
+TOLERANCE = Fraction(1, 10**9)
+"""By how much probabilities in floats may miss a sum of 1."""
 
 
 class Prior(ABC):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from collections.abc import Iterable
+from functools import lru_cache, reduce
 from itertools import accumulate, combinations
 
 import numpy as np
@@ -42,6 +43,11 @@ def compositions(total: int, parts: int) -> Array:
 def places(place: dict[bytes, int], rows: Array) -> Array:
     """The number of each row, by a dictionary of rows' bytes."""
     return np.array([place[row.tobytes()] for row in np.ascontiguousarray(rows)], dtype=np.int64)
+
+
+def outer(combine: np.ufunc, parts: Iterable[Array]) -> Array:
+    """One number for each combination of entries of the parts, the last part varying fastest."""
+    return reduce(lambda total, part: combine.outer(total, part).ravel(), parts)
 
 
 @lru_cache(maxsize=64)
