@@ -1,4 +1,4 @@
-"""From a prior belief and a likelihood ratio to a posterior belief, and back (THEORY 2).
+"""From a prior belief and a likelihood ratio to a posterior belief, and back.
 
 Throughout r = Pr[S|t] / Pr[S|¬t] and p = Pr[t]. Everything works in exact rationals as well as in
 floats, and r may be infinite.

@@ -12,6 +12,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from typing import Any
 
 POLL = 0.2
@@ -32,32 +33,26 @@ def run_interruptibly(
         patience: seconds to wait, after Ctrl-C, for the work to end; by default as long as it
             takes. A second Ctrl-C ends the waiting.
     """
-    found: list[Any] = []
-    failed: list[BaseException] = []
-    done = threading.Event()
+    done: Future[Any] = Future()
 
     def scan() -> None:
         try:
-            found.append(work())
+            done.set_result(work())
         except BaseException as error:
-            failed.append(error)
-        finally:
-            done.set()
+            done.set_exception(error)
 
     with _noted() as interrupted:
         thread = threading.Thread(target=scan, name="whosin-scan", daemon=True)
         thread.start()
-        while not done.wait(POLL) and not interrupted.is_set():
+        while not wait([done], POLL).done and not interrupted.is_set():
             meanwhile()
         if interrupted.is_set():
             with contextlib.suppress(Exception):
                 stop()
-            done.wait(patience)
+            wait([done], patience)
             raise KeyboardInterrupt
     thread.join()
-    if failed:
-        raise failed[0]
-    return found[0]
+    return done.result()
 
 
 @contextlib.contextmanager

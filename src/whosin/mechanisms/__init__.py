@@ -1,6 +1,7 @@
 """Mechanisms: the probability of each output in each world.
 
 `MECHANISMS` is the registry: contract and documentation tests find a mechanism through it.
+Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
 """
 
 from whosin.mechanisms.base import Mechanism as Mechanism

@@ -26,7 +26,7 @@ from whosin.spaces.width import is_narrow, widened
 class Composed(Mechanism):
     """The joint channel of mechanisms run with independent randomness; outputs are tuples.
 
-    Levels under most families do not follow from the parts' levels (THEORY 9): measure this.
+    Levels under most families do not follow from the parts' levels: measure this.
     """
 
     parts: Sequence[Mechanism]

@@ -1,6 +1,7 @@
-"""Definitions of privacy: each measures the level of a mechanism (THEORY 2, 5).
+"""Definitions of privacy: each measures the level of a mechanism.
 
 `NOTIONS` is the registry: contract and documentation tests find a notion through it.
+Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
 """
 
 from whosin.notions.base import Notion as Notion

@@ -1,4 +1,4 @@
-"""Search, certificate and witness over records: what the notions about rows share (THEORY F12).
+"""Search, certificate and witness over records: what the notions about rows share (F12).
 
 Numbers are FLINT rationals, or Arb balls where e^x enters. A search in floats hands over every case
 within `NEAR` of the best; the level is the largest of them. Where there are too many to recompute,

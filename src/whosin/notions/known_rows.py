@@ -1,4 +1,4 @@
-"""Likelihoods for every set of known rows at once (THEORY 5, Bayesian DP).
+"""Likelihoods for every set of known rows at once.
 
 Each row of a table of records is given one value more, "unknown", whose slice is the sum of the
 others: (m+1)^n entries hold Pr[y, x_i, x_S] and Pr[x_i, x_S] for every set S of known rows.
@@ -73,8 +73,5 @@ def axis(table: Array, space: Records, row: int) -> Array:
 
 def coordinates(index: int, space: Records) -> list[int | None]:
     """The value of each row at an entry of the table; None where it is unknown."""
-    found: list[int | None] = []
-    for _ in range(space.rows):
-        index, digit = divmod(index, space.values + 1)
-        found.append(None if digit == space.values else digit)
-    return found[::-1]
+    digits = np.unravel_index(index, (space.values + 1,) * space.rows)
+    return [None if digit == space.values else int(digit) for digit in digits]

@@ -1,4 +1,4 @@
-"""How far beliefs about one row move on average over outputs (THEORY T23)."""
+"""How far beliefs about one row move on average over outputs (T23)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds told apart by their largest entity only: the quotient by a maximum (THEORY F11).
+"""Worlds told apart by their largest entity only: the quotient by a maximum (F11).
 
 Class 0 is the empty set and class j holds the sets whose largest entity, in the order given, is
 the j-th. Contract: the order runs from the smallest entity to the largest.

@@ -1,6 +1,6 @@
 """Finding the largest likelihood ratio in arrays of any size, in bounded memory.
 
-Contract: 0/0 counts as 1 and x/0 as infinity (THEORY 2). Works alike on floats and on FLINT
+Contract: 0/0 counts as 1 and x/0 as infinity (F1). Works alike on floats and on FLINT
 rationals, whose results are exact. Blocks keep temporaries at `BLOCK` elements.
 """
 

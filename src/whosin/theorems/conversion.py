@@ -28,12 +28,8 @@ class MapPlace:
     records: bool
 
 
-@dataclass(frozen=True)
-class Reached:
-    """The best level found at a place, and the steps that led there."""
-
-    value: Number
-    chain: tuple[str, ...]
+Reached = tuple[Number, tuple[str, ...]]
+"""The best level found at a place, and the steps that led there."""
 
 
 def convert(level: Level, to: Notion, space: Space | None = None) -> Level:
@@ -63,8 +59,9 @@ def convert(level: Level, to: Notion, space: Space | None = None) -> Level:
         found = _walk(start, end, level.value, places, space, tight=False)
     if found is None:
         raise _none(start, end, space)
-    theorems = tuple(dict.fromkeys(name for name in found.chain if name[:1] == "T"))
-    return Level(found.value, None, exact, theorems, notion=to)
+    value, chain = found
+    theorems = tuple(dict.fromkeys(name for name in chain if name[:1] == "T"))
+    return Level(value, None, exact, theorems, notion=to)
 
 
 def _walk(
@@ -76,21 +73,21 @@ def _walk(
     tight: bool,
 ) -> Reached | None:
     """The best way to the end, by equivalences only or by all steps."""
-    best = {start: Reached(value, ())}
+    best: dict[MapPlace, Reached] = {start: (value, ())}
     fresh = [start]
     while fresh:
         better: dict[MapPlace, None] = {}
         for here in fresh:
-            at = best[here]
-            if len(at.chain) >= len(places):
+            level, chain = best[here]
+            if len(chain) >= len(places):
                 continue
             for there in places:
                 for step in _steps(here, there, space):
                     if tight and not step.tight:
                         continue
-                    carried = step(at.value)
-                    if there not in best or carried < best[there].value:
-                        best[there] = Reached(carried, (*at.chain, step.theorem))
+                    carried = step(level)
+                    if there not in best or carried < best[there][0]:
+                        best[there] = carried, (*chain, step.theorem)
                         better[there] = None
         fresh = list(better)
     return best.get(end)

@@ -1,15 +1,7 @@
 """Membership, identifiability and mutual information on records: T22, T23, T24.
 
-Rows are people, present (1) or absent (0), where a statement speaks of them.
-
-**Proof of T22.** Pr[t|y] averages Pr[t|rest, y], and ε-identifiability bounds each of these by
-q = 1/(1+e^−ε), since its odds are at most e^ε; the same for ¬t.
-
-**Proof of T23.** I(X;Y) ≥ I(X_i;Y), which is the mean of KL(posterior ‖ prior) of row i; Pinsker's
-and Jensen's inequalities, and Markov's for the tail.
-
-**Proof of T24.** With the other rows fixed a binary row sees an ε-private channel, which is a
-degraded randomised response; the chain rule adds up the rows.
+Rows are people, present (1) or absent (0), where a statement speaks of them. The proofs are in
+docs/theory/numbers.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Variables: w_t, the probability that (x, y) has type t given the counts of x. Minimise
 Σ_t P(r(t)) w_t d(t) subject to Σ_{t: r} w_t = 1 for each combination of counts r, and for each move
 (a pair of neighbours) A(y|x) · ρ ≤ e^ε A(y|x'), with ρ = 1 for differential privacy and
-ρ = p(x)/p(x') for identifiability (Wang14, PD-DP and PD-I; THEORY F14).
+ρ = p(x)/p(x') for identifiability (Wang14, PD-DP and PD-I; F14).
 
 The solver's tolerances are absolute, and 1e-10 at best: too coarse for rare types. So it is given
 the program magnified. Nothing here is trusted: what is claimed is proved in `certificate`.
