@@ -67,10 +67,11 @@ def number_range(text: str, field: str) -> tuple[Fraction, Fraction]:
 def _spelled(text: str, field: str) -> Fraction:
     """A number as people write it; beyond 1e±300 nothing else could hold it."""
     plain = text.strip()
-    exponent = plain.lower().partition("e")[2]
-    if len(plain) > 1000 or len(exponent.lstrip("+-0")) > 3:
-        raise InvalidInput(field, "a number of reasonable length and size", f"{plain[:40]}…")
-    if exponent.lstrip("+-").isdigit() and int(exponent) not in range(-300, 301):
+    exponent = plain.lower().partition("e")[2].removesuffix("%").strip().replace("_", "")
+    digits = exponent.lstrip("+-0")
+    if len(plain) > 1000:
+        raise InvalidInput(field, "a number of at most 1,000 characters", f"{plain[:40]}…")
+    if digits.isdecimal() and (len(digits) > 3 or int(digits) > 300):
         raise InvalidInput(field, "a number between 1e-300 and 1e300", plain)
     if plain.endswith("%"):
         return rational(plain[:-1], field) / 100

@@ -14,7 +14,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, short
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -24,7 +24,10 @@ SHOWN = 80
 
 def shown(value: object) -> str:
     """What came, short enough for a message."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of too many digits
+        return short(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 

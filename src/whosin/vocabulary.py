@@ -16,15 +16,17 @@ class Word:
 
     Attributes:
         name: its spelling in files; on the command line it has two dashes before it.
-        takes: "number", "whole", "range", "text", or "flag" for true and false.
+        takes: "number", "whole", "range", "text", "file", or "flag" for true and false.
         help: what it says, in a sentence.
         short: another spelling of the option, if it has one.
+        default: what holds where it is not said, if anything does.
     """
 
     name: str
     takes: str
     help: str
     short: str = ""
+    default: str = ""
 
 
 def _words(*listed: Word) -> dict[str, Word]:
@@ -86,6 +88,31 @@ BUDGET = _words(
     Word("share", "number", "The part of the plan's budget for this batch."),
 )
 """How a batch divides its budget."""
+
+NOTION = _words(
+    Word(
+        "family",
+        "text",
+        "The adversaries: independent (default), one-of=3, uninformed, …",
+        default="independent",
+    ),
+    Word("relation", "text", "For dp: add-remove (default) or replace."),
+    Word("direction", "text", "For dp and dps: both (default), positive or negative."),
+    Word("candidates", "whole", "For di: how many candidates there are.", "-m"),
+    Word("beta", "number", "For dps: the sampling probability."),
+    Word("prior-file", "file", "A prior on records (JSON), for the notions that need one."),
+)
+"""What a notion is measured with, each in the notions that have it."""
+
+MECHANISM = _words(
+    Word("statistic", "text", "What noise is added to: count (default) or max.", default="count"),
+    Word("scale", "number", "Scale of Laplace, geometric or Gaussian noise."),
+    Word("alpha", "number", "α of geometric noise, such as 1/2."),
+    Word("epsilon", "number", "ε of randomised response."),
+    Word("keep", "number", "Or its probability of the truth."),
+    Word("k", "whole", "k of k-max.", "-k"),
+)
+"""What a built-in mechanism is made of."""
 
 SCENARIO = {
     "adversary": ADVERSARY,

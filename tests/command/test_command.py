@@ -210,7 +210,7 @@ def test_bad_files(run, tmp_path, changes, words):
         (["--notion", "dp", "--family", "any"], ["--family", "left out"]),
         (["--notion", "dp", "--relation", "swap"], ["add-remove"]),
         (["--notion", "dp", "--direction", "up"], ["positive"]),
-        (["--notion", "di"], ["-m"]),
+        (["--notion", "di"], ["--candidates must be given with the notion di"]),
         (["--notion", "dps"], ["--beta"]),
         (["--notion", "dps", "--beta", "0"], ["above 0"]),
         (["--at-most", "much"], ["finite number", "'much'"]),
@@ -483,7 +483,10 @@ def test_what_nobody_foresaw_is_not_a_refuted_claim(run, monkeypatch, coin):
         ("plan --posterior 0.6 --prior 0.1 --posterior 0.7", ["--posterior", "given once"]),
         ("plan --rho 0.3 -m 5 -m 6", ["--candidates", "given once"]),
         ("gwas simulate x --seed 1 --seed=2", ["--seed", "given once"]),
-        ("verify --notion dp -m 3 --mechanism except-first --entities 3", ["-m must be left out"]),
+        (
+            "verify --notion dp -m 3 --mechanism except-first --entities 3",
+            ["--candidates must be left out"],
+        ),
     ],
 )
 def test_an_option_given_twice_is_not_lost_silently(run, line, words):

@@ -25,6 +25,7 @@ from whosin.app.cli.main import app
 from whosin.families import FAMILIES
 from whosin.mechanisms import MECHANISMS
 from whosin.notions import NOTIONS
+from whosin.release.engines import ENGINES
 from whosin.release.queries import QUERIES
 
 AUDITS = (
@@ -58,6 +59,7 @@ def markdown() -> str:
         _section("Association studies", "wi.gwas", studies),
         _section("Releases", "wi", [release.Table, release.Session, ledger.Ledger]),
         _section("Questions to a table", "wi.queries", QUERIES.values()),
+        _section("Engines", "wi.release", ENGINES.values()),
         _section("Plans", "wi", [calibration.calibrate, calibration.Plan]),
         _section("Best mechanisms", "wi.distortion", [distortion.best]),
         _section("Theorems", "wi.theorems", [theorems.convert]),

@@ -9,6 +9,7 @@ from inspect import getdoc
 from typing import Any
 
 from whosin import vocabulary
+from whosin.release.engines import ENGINES
 from whosin.release.queries import QUERIES, Query
 from whosin.vocabulary import Word
 
@@ -29,6 +30,7 @@ def schema() -> dict[str, Any]:
     """The whole schema, from the words and the kinds of queries."""
     sections = {name: _section(words) for name, words in vocabulary.SCENARIO.items()}
     sections["table"]["required"] = ["source", "entity"]
+    sections["table"]["properties"]["engine"]["enum"] = list(ENGINES)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A whosin scenario",

@@ -1,36 +1,30 @@
 """From words to a target, a family and a plan: the one reader for files, the command and the page.
 
 Contract: the words are those of `vocabulary`. An error says at which word it is (`path`), such as
-adversary.prior. What is None or false was not said.
+adversary.prior.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import fields
 from fractions import Fraction
-from typing import Any, TypeVar
 
 from whosin import vocabulary
 from whosin.calibration.plan import Plan
 from whosin.calibration.planning import calibrate
 from whosin.calibration.queries import PlannedQuery
 from whosin.calibration.targets import HIPAA, TARGETS, Target
-from whosin.errors import InvalidInput, UnknownName, WhosinError, at
-from whosin.exact import number_range, rational
+from whosin.errors import InvalidInput, WhosinError, at
 from whosin.families import FAMILIES, AtMostKnown, Family, Independent, read_family
-from whosin.validation import of_kind, shown, whole
-from whosin.vocabulary import Word
+from whosin.validation import of_kind
+from whosin.words import Said, at_its_word, value_of, words_said
 
-Words = Mapping[str, object]
-Made = TypeVar("Made")
-EVERYTHING = -(10**400)
 WORD_ORDER = list(vocabulary.TARGET)
 
 
-def read_target(data: Words) -> Target:
+def read_target(data: Said) -> Target:
     """The one target that was said."""
-    said = _said(data, vocabulary.TARGET, "target")
+    said = words_said(data, vocabulary.TARGET, "target")
     kinds = sorted(TARGETS.values(), key=lambda kind: WORD_ORDER.index(kind.words_taken[0]))
     chosen = [kind for kind in kinds if kind.words_taken[0] in said]
     named = [*(kind.words_taken[0] for kind in chosen), *(["hipaa"] if "hipaa" in said else [])]
@@ -51,16 +45,16 @@ def read_target(data: Words) -> Target:
                 with at(word):
                     meaning = vocabulary.TARGET[word].help
                     raise InvalidInput(word, f"given with {taken[0]}: {meaning}", "nothing")
-        values = [_value(vocabulary.TARGET[word], said[word]) for word in taken]
+        values = [value_of(vocabulary.TARGET[word], said[word]) for word in taken]
         attributes = [each.name for each in fields(chosen[0])]  # type: ignore[arg-type]
         words = {"": taken[0], **dict(zip(attributes, taken, strict=True))}
-        return _at_its_word(lambda: chosen[0](*values), words)
+        return at_its_word(lambda: chosen[0](*values), words)
 
 
-def read_adversary(data: Words, target: Target) -> Family:
+def read_adversary(data: Said, target: Target) -> Family:
     """The family of adversaries that was said; anyone, if nothing was."""
     of_kind(target, Target, "target")  # type: ignore[type-abstract]
-    said = _said(data, vocabulary.ADVERSARY, "adversary")
+    said = words_said(data, vocabulary.ADVERSARY, "adversary")
     with at("adversary"):
         if "family" in said:
             others = [word for word in said if word not in ("family", "people")]
@@ -70,7 +64,7 @@ def read_adversary(data: Words, target: Target) -> Family:
                         "family", f"given without {', '.join(others)}", said["family"]
                     )
                 return read_family(said["family"])  # type: ignore[arg-type]
-        prior = _value(vocabulary.ADVERSARY["prior"], said["prior"]) if "prior" in said else None
+        prior = value_of(vocabulary.ADVERSARY["prior"], said["prior"]) if "prior" in said else None
         chosen = [kind for kind in FAMILIES.values() if kind.key in said]
         if len(chosen) > 1:
             words = " and ".join(kind.key for kind in chosen)
@@ -78,23 +72,23 @@ def read_adversary(data: Words, target: Target) -> Family:
                 raise InvalidInput("adversary", "one kind of adversary", words)
         if chosen:
             key = chosen[0].key
-            value = _value(vocabulary.ADVERSARY[key], said[key])
+            value = value_of(vocabulary.ADVERSARY[key], said[key])
             range_words = dict.fromkeys(("low", "high", "low and high"), "prior")
-            return _at_its_word(lambda: chosen[0].chosen(value, prior), {"": key, **range_words})
+            return at_its_word(lambda: chosen[0].chosen(value, prior), {"": key, **range_words})
         if prior is None:
             return target.default_family()
         with at("prior"):
             return Independent(*prior)
 
 
-def read_plan(adversary: Words, target: Words, query: PlannedQuery | str | None = None) -> Plan:
+def read_plan(adversary: Said, target: Said, query: PlannedQuery | str | None = None) -> Plan:
     """The plan for an adversary and a target, and for a query if one is named."""
     wanted = read_target(target)
     family = read_adversary(adversary, wanted)
     delta = Fraction(0)
     if target.get("delta") is not None:
         with at("target"):
-            delta = _value(vocabulary.TARGET["delta"], target["delta"])
+            delta = value_of(vocabulary.TARGET["delta"], target["delta"])
             if not 0 <= delta < 1:  # before it becomes a float, which may not hold it
                 with at("delta"):
                     raise InvalidInput("delta", "at least 0 and below 1", target["delta"])
@@ -106,7 +100,7 @@ def read_plan(adversary: Words, target: Words, query: PlannedQuery | str | None 
         if people is None and rests:
             accepted = "given with known and a delta: how many could be in the data, at the least"
             raise InvalidInput("people", accepted, "nothing")
-    lead = next(word for word in _said(target, vocabulary.TARGET, "target") if word != "delta")
+    lead = next(word for word in words_said(target, vocabulary.TARGET, "target") if word != "delta")
     try:
         # Such a plan is for one count, alone; nothing else draws on what nobody knows.
         kind = query if query is not None or not rests else "count"
@@ -114,54 +108,4 @@ def read_plan(adversary: Words, target: Words, query: PlannedQuery | str | None 
     except WhosinError as error:
         named = {"delta": "target.delta", "entities": "adversary.people"}
         error.path = named.get(getattr(error, "field", ""), f"target.{lead}")
-        raise
-
-
-def _said(data: Words, words: Mapping[str, Word], section: str) -> dict[str, object]:
-    of_kind(data, Mapping, section, "an object with words")  # type: ignore[type-abstract]
-    for word in data:
-        if word not in words:
-            with at(section):
-                raise UnknownName("key", str(word), words)
-    return {word: value for word, value in data.items() if value is not None and value is not False}
-
-
-def _value(word: Word, value: object) -> Any:
-    """What was said with a word, as it is meant."""
-    with at(word.name):
-        match word.takes:
-            case "flag":
-                if not isinstance(value, bool):
-                    raise InvalidInput(word.name, "true or false", shown(value))
-                return value
-            case "whole":
-                return whole(value, word.name, EVERYTHING)
-            case "range":
-                return _range(value, word.name)
-            case "number":
-                return _number(value, word.name)
-        return value
-
-
-def _number(value: object, field: str) -> Fraction:
-    """A number; TOML's true is none, though Python would take it for 1."""
-    if isinstance(value, bool):
-        raise InvalidInput(field, "a number such as 0.5", str(value).lower())
-    return rational(value, field)
-
-
-def _range(value: object, field: str) -> tuple[Fraction, Fraction]:
-    if isinstance(value, str):
-        return number_range(value, field)
-    if isinstance(value, list | tuple) and len(value) == 2:
-        return _number(value[0], field), _number(value[1], field)
-    return _number(value, field), _number(value, field)
-
-
-def _at_its_word(make: Callable[[], Made], words: Mapping[str, str]) -> Made:
-    """A target or family, whose errors are at the word that filled the field they are about."""
-    try:
-        return make()
-    except WhosinError as error:
-        error.path = words.get(getattr(error, "field", ""), words[""])
         raise

@@ -40,17 +40,12 @@ FAMILIES: dict[str, type[Family]] = {
 }
 
 
-def spellings() -> list[str]:
-    """How each family is written: independent[=0.05..0.5], one-of=m, …"""
-    return [kind.name + kind.form for kind in FAMILIES.values() if kind is not Explicit]
-
-
 def read_family(text: str) -> Family:
     """A family from text: `independent`, `independent=0.05..0.5`, `one-of=3`, …"""
     if not isinstance(text, str):
         raise InvalidInput("family", "a text such as independent=0.05..0.5", text)
     name, equals, argument = text.strip().partition("=")
-    known = {name: kind for name, kind in FAMILIES.items() if kind is not Explicit}
+    known = {name: kind for name, kind in FAMILIES.items() if kind.example}
     if name not in known:
         raise UnknownName("family", name, known)
     kind = known[name]

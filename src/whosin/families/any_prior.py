@@ -28,6 +28,7 @@ class AnyPrior(Family):
     """
 
     name: ClassVar[str] = "any"
+    example: ClassVar[str] = "any"
     symbol: ClassVar[str] = "D_U"
     definition: ClassVar[str] = "every distribution over all subsets"
     source: ClassVar[str] = "Li13, section 3.4"

@@ -52,6 +52,7 @@ class AtMostKnown(Bounded):
 
     name: ClassVar[str] = "at-most-known"
     form: ClassVar[str] = "=k:0.1..0.9"
+    example: ClassVar[str] = "at-most-known=10:0.1..0.9"
     key: ClassVar[str] = "known"
     symbol: ClassVar[str] = "D_K^k"
     definition: ClassVar[str] = "independent and bounded, and at most k entities are known"

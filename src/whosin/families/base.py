@@ -79,6 +79,8 @@ class Family(ABC):
     """How it is called on the command line and in files."""
     form: ClassVar[str] = ""
     """How its parameters follow the name: "=m" must be given, "[=0.05..0.5]" may be."""
+    example: ClassVar[str]
+    """How one of them is spelled; empty where no text can say which."""
     key: ClassVar[str] = ""
     """The word of `vocabulary` that chooses it, if it has one."""
     relation: ClassVar[str] = "add-remove"

@@ -33,6 +33,7 @@ class Cliques(Family):
 
     name: ClassVar[str] = "cliques"
     form: ClassVar[str] = "=k"
+    example: ClassVar[str] = "cliques=4"
     key: ClassVar[str] = "linked"
     symbol: ClassVar[str] = "D_NI^k"
     definition: ClassVar[str] = "groups of at most k entities present or absent together"

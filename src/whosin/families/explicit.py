@@ -36,6 +36,7 @@ class Explicit(Family):
     priors: tuple[Prior, ...]
 
     name: ClassVar[str] = "explicit"
+    example: ClassVar[str] = ""
     symbol: ClassVar[str] = "explicit"
     definition: ClassVar[str] = "a finite list of priors"
     source: ClassVar[str] = "Li13, Definition 3.1 for any set of distributions"

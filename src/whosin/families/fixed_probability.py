@@ -45,6 +45,7 @@ class FixedProbability(Family):
 
     name: ClassVar[str] = "fixed-probability"
     form: ClassVar[str] = "=β"
+    example: ClassVar[str] = "fixed-probability=0.3"
     symbol: ClassVar[str] = "D_F^β"
     definition: ClassVar[str] = "independent, and everyone who may be in has the same probability β"
     source: ClassVar[str] = "Li13, distribution family 5.9"

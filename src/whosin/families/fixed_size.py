@@ -39,6 +39,7 @@ class FixedSize(Bounded):
     high: object = 1
 
     name: ClassVar[str] = "fixed-size"
+    example: ClassVar[str] = "fixed-size=0.05..1/3"
     key: ClassVar[str] = "size-known"
     relation: ClassVar[str] = "replace"
     symbol: ClassVar[str] = "D_B"
@@ -126,6 +127,7 @@ class SwapOfTwo(FixedSize):
     """D_B²: exactly two worlds, T with one entity or T with another. Its level is that of D_B."""
 
     name: ClassVar[str] = "swap-of-two"
+    example: ClassVar[str] = "swap-of-two=0.4..0.6"
     key: ClassVar[str] = ""
     symbol: ClassVar[str] = "D_B²"
     definition: ClassVar[str] = "fixed size, and exactly two worlds: T∪{t1} and T∪{t2}"

@@ -32,6 +32,7 @@ class Independent(Bounded):
     high: object = 1
 
     name: ClassVar[str] = "independent"
+    example: ClassVar[str] = "independent=0.05..0.5"
     symbol: ClassVar[str] = "D_I"
     definition: ClassVar[str] = "entities are present independently, each with any probability"
     source: ClassVar[str] = "Li13, distribution family 4.3; Tramèr15 for bounded beliefs"
@@ -71,6 +72,7 @@ class OneOfTwo(Independent):
     """D_I²: everyone is known to be in or out but one entity. Its level is that of D_I."""
 
     name: ClassVar[str] = "one-of-two"
+    example: ClassVar[str] = "one-of-two=0.1..0.9"
     symbol: ClassVar[str] = "D_I²"
     definition: ClassVar[str] = "independent, and exactly one entity is uncertain"
     source: ClassVar[str] = "Li13, distribution family 4.4"

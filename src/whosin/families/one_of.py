@@ -39,6 +39,7 @@ class OneOf(Family):
 
     name: ClassVar[str] = "one-of"
     form: ClassVar[str] = "=m"
+    example: ClassVar[str] = "one-of=3"
     relation: ClassVar[str] = "replace"
     symbol: ClassVar[str] = "D_C^m"
     definition: ClassVar[str] = "a known set plus one entity drawn uniformly from m candidates"

@@ -20,6 +20,7 @@ class Uninformed(Family):
     """D_N: the uniform distribution over all subsets, and no other."""
 
     name: ClassVar[str] = "uninformed"
+    example: ClassVar[str] = "uninformed"
     key: ClassVar[str] = "uninformed"
     symbol: ClassVar[str] = "D_N"
     definition: ClassVar[str] = "the one prior under which all subsets are equally likely"

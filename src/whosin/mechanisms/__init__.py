@@ -1,9 +1,11 @@
 """Mechanisms: the probability of each output in each world.
 
-`MECHANISMS` is the registry: contract and documentation tests find a mechanism through it.
+`MECHANISMS` is the registry: the command, the reference and contract tests find a mechanism there.
 Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
 """
 
+from whosin import vocabulary
+from whosin.errors import UnknownName, at
 from whosin.mechanisms.base import Mechanism as Mechanism
 from whosin.mechanisms.base import as_channel as as_channel
 from whosin.mechanisms.channel import Channel as Channel
@@ -19,6 +21,8 @@ from whosin.mechanisms.mixture import Mixture as Mixture
 from whosin.mechanisms.post_processed import PostProcessed as PostProcessed
 from whosin.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
 from whosin.mechanisms.sampled import Sampled as Sampled
+from whosin.validation import of_kind
+from whosin.words import Said, describe, takes, words_said
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     "channel": Channel,
@@ -35,3 +39,16 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "sampled": Sampled,
     "composed": Composed,
 }
+
+
+def read_mechanism(name: str, data: Said) -> Mechanism:
+    """A built-in mechanism by its name and the words of `vocabulary.MECHANISM`."""
+    of_kind(name, str, "mechanism")
+    words = vocabulary.MECHANISM
+    known = {each: kind for each, kind in MECHANISMS.items() if takes(kind, words) is not None}
+    if name not in known:
+        raise UnknownName("mechanism", name, known)
+    with at("mechanism"):
+        return describe(
+            known[name], f"the mechanism {name}", words_said(data, words, "mechanism"), words
+        )

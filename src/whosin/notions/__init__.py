@@ -1,6 +1,7 @@
 """Definitions of privacy: each measures the level of a mechanism.
 
-`NOTIONS` is the registry: contract and documentation tests find a notion through it.
+`NOTIONS` is the registry: the command, the page, the reference and contract tests find a notion
+there.
 Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -36,6 +36,12 @@ class Notion(ABC):
 
     unit: ClassVar[str]
     """What the level is: γ, ε or ρ."""
+    label: ClassVar[str] = ""
+    """What it is, for people; its name with spaces by default."""
+    short_names: ClassVar[tuple[str, ...]] = ()
+    """Other names for it on the command line."""
+    spelled_as: ClassVar[Mapping[str, str]] = {"m": "candidates", "prior": "prior-file"}
+    """Fields whose word in files and options is another one."""
     about_records: bool | None = False
     """True for notions about the values of rows, False for those about who is in, None for both."""
 

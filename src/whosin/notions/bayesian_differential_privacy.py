@@ -40,6 +40,7 @@ class BayesianDifferentialPrivacy(OfPriors):
     """
 
     unit: ClassVar[str] = "ε"
+    short_names: ClassVar[tuple[str, ...]] = ("bayesian-dp",)
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         levels = [self._measure(prior, mechanism, space) for prior in self.priors]

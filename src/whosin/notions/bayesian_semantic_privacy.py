@@ -45,6 +45,7 @@ class BayesianSemanticPrivacy(OfOnePrior):
 
     default: int = 0
     unit: ClassVar[str] = "level"
+    short_names: ClassVar[tuple[str, ...]] = ("bayesian-semantic",)
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel, records = on_records(mechanism, space)

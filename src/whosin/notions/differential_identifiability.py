@@ -24,6 +24,7 @@ class DifferentialIdentifiability(Notion):
     m: int
     literal: bool = False
     unit: ClassVar[str] = "ρ"
+    short_names: ClassVar[tuple[str, ...]] = ("di",)
 
     def __post_init__(self) -> None:
         OneOf(self.m, self.literal)

@@ -34,6 +34,7 @@ class DifferentialPrivacy(Notion):
     relation: str = "add-remove"
     direction: str = "both"
     unit: ClassVar[str] = "ε"
+    short_names: ClassVar[tuple[str, ...]] = ("dp",)
 
     def __post_init__(self) -> None:
         if self.relation not in ("add-remove", "replace"):

@@ -28,6 +28,8 @@ class PositiveMembership(Notion):
 
     family: Family
     unit: ClassVar[str] = "γ"
+    short_names: ClassVar[tuple[str, ...]] = ("membership", "pmp")
+    label: ClassVar[str] = "belief that someone is in"
     positive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -95,3 +97,5 @@ class NegativeMembership(PositiveMembership):
     """(D, γ)-NMP: Pr[¬t|S] ≤ γ Pr[¬t] and Pr[t|S] ≥ Pr[t]/γ."""
 
     positive: ClassVar[bool] = False
+    short_names: ClassVar[tuple[str, ...]] = ("nmp",)
+    label: ClassVar[str] = "belief that someone is out"

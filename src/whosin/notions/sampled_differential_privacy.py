@@ -26,6 +26,7 @@ class SampledDifferentialPrivacy(Notion):
     beta: object
     direction: str = "both"
     unit: ClassVar[str] = "ε"
+    short_names: ClassVar[tuple[str, ...]] = ("dps", "sampled-dp")
 
     def __post_init__(self) -> None:
         ranged(self.beta, "beta", "above 0 and at most 1")

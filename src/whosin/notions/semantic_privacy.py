@@ -43,6 +43,7 @@ class SemanticPrivacy(Notion):
 
     default: int = 0
     unit: ClassVar[str] = "level"
+    short_names: ClassVar[tuple[str, ...]] = ("semantic",)
     about_records: ClassVar[bool] = True  # type: ignore[misc]
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:

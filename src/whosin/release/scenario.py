@@ -17,9 +17,9 @@ from whosin.documents import read_toml
 from whosin.errors import InvalidInput, UnknownName, WhosinError, at
 from whosin.extras import needs
 from whosin.release.batch_price import price
-from whosin.release.engines import DuckDB, Engine, Spark
+from whosin.release.engines import ENGINES, DuckDB, Engine
 from whosin.release.pricing import Offer
-from whosin.release.queries import QUERIES, Query, Synthetic, read_query
+from whosin.release.queries import QUERIES, Query, read_query
 from whosin.release.session import Session
 from whosin.release.table import Table
 
@@ -27,8 +27,6 @@ KEYS = {
     "scenario": (*vocabulary.SCENARIO, "domains", "queries", "title"),
     **{section: tuple(words) for section, words in vocabulary.SCENARIO.items()},
 }
-ENGINES = {"duckdb": ("memory", "spill", "views"), "spark": ("master", "spill")}
-"""The engines, with the settings that each has."""
 
 
 @dataclass(frozen=True)
@@ -158,14 +156,14 @@ def _check(data: Mapping[str, Any], part: str) -> None:
 
 
 def _engine(data: Mapping[str, Any]) -> Engine:
-    name = data.get("engine", "duckdb")
+    name = data.get("engine", DuckDB.name)
     if name not in ENGINES:
         raise UnknownName("engine", str(name), ENGINES)
-    for key in {key for keys in ENGINES.values() for key in keys}.intersection(data):
-        if key not in ENGINES[name]:
+    kind = ENGINES[name]
+    for key in {key for each in ENGINES.values() for key in each.keys}.intersection(data):
+        if key not in kind.keys:
             raise InvalidInput(key, f"left out with the engine {name}", repr(data[key])[:80])
-    settings = {key: data[key] for key in ENGINES[name] if key in data}
-    return Spark(**settings) if name == "spark" else DuckDB(**settings)
+    return kind(**{key: data[key] for key in kind.keys if key in data})
 
 
 def _beside(folder: Path, name: str) -> str:
@@ -177,6 +175,7 @@ def _query(data: object, place: int, folder: Path) -> Query:
     """A query, whose output lies beside the scenario too."""
     with at(f"queries[{place}]"):
         query = read_query(data, QUERIES)
-    if isinstance(query, Synthetic) and isinstance(query.path, str):
-        return replace(query, path=_beside(folder, query.path))
-    return query
+    path = getattr(query, "path", None)
+    if not isinstance(path, str):
+        return query
+    return replace(query, path=_beside(folder, path))  # type: ignore[call-arg]

@@ -6,7 +6,7 @@ possible with row i's data and impossible without leaves the second posterior un
 as level 1, without which the second claim below would be false.
 
 The proof is in docs/correlated.md. Between the Bayesian pair the second claim needs a default that
-is possible beside everything that may be known; a measured level names T15 exactly where that is so.
+is possible beside everything that may be known; a measured level names T15 only where it is.
 What is returned is rounded up: no level is understated.
 """
 

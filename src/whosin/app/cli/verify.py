@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from whosin.app.cli.vocabulary_options import with_words
+
 if TYPE_CHECKING:
-    from whosin.mechanisms import Mechanism
     from whosin.spaces import Space
 
 REFUTED, UNDECIDED = 1, 4
 """Exit codes of a claim; 2 and 3 are for wrong calls and failing environments."""
 
 
+@with_words("notion_words", "mechanism_words")
 def verify(
+    notion_words: Mapping[str, Any],
+    mechanism_words: Mapping[str, Any],
     file: Annotated[
         Path | None, typer.Argument(help="A channel, chain or block file (JSON).")
     ] = None,
     mechanism: Annotated[
         str | None, typer.Option(help="A built-in mechanism instead of a file, such as k-max.")
-    ] = None,
-    family: Annotated[
-        str | None,
-        typer.Option(help="The adversaries: independent (default), one-of=3, uninformed, …"),
     ] = None,
     notion: Annotated[
         str | None,
@@ -33,30 +34,15 @@ def verify(
             "bayesian-dp, semantic, bayesian-semantic, identifiability, mutual-information."
         ),
     ] = None,
-    prior_file: Annotated[
-        Path | None, typer.Option(help="A prior on records (JSON), for the notions that need one.")
-    ] = None,
     at_most: Annotated[
         str | None,
         typer.Option(help="A claim to check: exit 0 holds, 1 refuted, 4 undecided."),
     ] = None,
-    relation: Annotated[str, typer.Option(help="For dp: add-remove or replace.")] = "add-remove",
-    direction: Annotated[
-        str, typer.Option(help="For dp and dps: both, positive or negative.")
-    ] = "both",
-    m: Annotated[int | None, typer.Option("-m", help="For di: the number of candidates.")] = None,
-    beta: Annotated[str | None, typer.Option(help="For dps: the sampling probability.")] = None,
     entities: Annotated[
         int | None, typer.Option(help="How many people there are, for a built-in mechanism.")
     ] = None,
     rows: Annotated[int | None, typer.Option(help="Records instead: how many rows.")] = None,
     values: Annotated[int | None, typer.Option(help="Records: how many values a row has.")] = None,
-    k: Annotated[int | None, typer.Option("-k", help="k of k-max.")] = None,
-    statistic: Annotated[str, typer.Option(help="What noise is added to: count or max.")] = "count",
-    scale: Annotated[str | None, typer.Option(help="Scale of Laplace or geometric noise.")] = None,
-    alpha: Annotated[str | None, typer.Option(help="α of geometric noise, such as 1/2.")] = None,
-    epsilon: Annotated[str | None, typer.Option(help="ε of randomised response.")] = None,
-    keep: Annotated[str | None, typer.Option(help="Or its probability of the truth.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Compute how much a mechanism can raise anyone's belief that someone is in the data.
@@ -69,43 +55,27 @@ def verify(
     A claim (--at-most) holds, is refuted by a case that is above it, or is undecided: under
     some adversaries the level is known between two numbers only, and the claim is between them.
     """
-    from whosin.app.cli import parsing
     from whosin.app.cli.output import print_json
     from whosin.documents import read_object
     from whosin.errors import InvalidInput
     from whosin.exact import rational
-    from whosin.mechanisms import Channel
+    from whosin.mechanisms import Channel, read_mechanism
     from whosin.notions.files import measurement
-    from whosin.priors.files import prior_of
+    from whosin.notions.reading import read_notion
     from whosin.report import text
     from whosin.report.data import level_data
 
     document = None if file is None else read_object(file, "file")
     structured = None if document is None else measurement(document)
     if structured is not None:
-        given = {"--mechanism": mechanism, "--family": family, "--notion": notion}
-        for option, value in given.items():
+        named = {"mechanism": mechanism, "notion": notion, **notion_words, **mechanism_words}
+        for option, value in named.items():
             if value is not None:
-                raise InvalidInput(option, "left out with a chain or block file", value)
+                raise InvalidInput(f"--{option}", "left out with a chain or block file", value)
         measured, subject, space = structured
     else:
-        measured = parsing.notion(
-            notion or "membership",
-            adversaries=family,
-            relation=relation,
-            direction=direction,
-            m=m,
-            beta=beta,
-            prior=None if prior_file is None else prior_of(read_object(prior_file, "file")),
-        )
+        measured = read_notion(notion or "membership", notion_words)
     claim = None if at_most is None else rational(at_most, "--at-most")
-    options: dict[str, object] = {
-        "k": k,
-        "scale": scale,
-        "alpha": alpha,
-        "epsilon": epsilon,
-        "keep": keep,
-    }
     if (file is None) == (mechanism is None):
         raise InvalidInput("input", "a channel file or --mechanism, one of the two", "both or none")
     if structured is not None:
@@ -114,7 +84,7 @@ def verify(
         level = measured.measure(Channel.from_dict(document))
     else:
         assert mechanism is not None
-        built = _mechanism(mechanism, statistic, options)
+        built = read_mechanism(mechanism, mechanism_words)
         level = measured.measure(built, _space(entities, rows, values))
     if json:
         print_json(level_data(level, measured, claim=claim))
@@ -135,37 +105,3 @@ def _space(entities: int | None, rows: int | None, values: int | None) -> Space:
     if entities is None and rows is not None and values is not None:
         return Records(rows, values)
     raise InvalidInput("--entities", "given, or --rows and --values for records", "not that")
-
-
-def _mechanism(name: str, statistic: str, options: dict[str, object]) -> Mechanism:
-    """A built-in mechanism from its options; each takes its own and no others."""
-    from whosin import mechanisms
-    from whosin.errors import InvalidInput, UnknownName
-    from whosin.exact import rational
-
-    takes: dict[str, tuple[str, ...]] = {
-        "laplace": ("scale",),
-        "geometric": ("scale", "alpha"),
-        "gaussian": ("scale",),
-        "randomized-response": ("epsilon", "keep"),
-        "k-max": ("k",),
-        "k-max-published": ("k",),
-        "except-first": (),
-    }
-    if name not in takes:
-        raise UnknownName("--mechanism", name, takes)
-    given = {option: value for option, value in options.items() if value is not None}
-    for option in given:
-        if option not in takes[name]:
-            raise InvalidInput(f"--{option}", f"left out with --mechanism {name}", given[option])
-    if takes[name] and not given:
-        flags = " or ".join("-k" if option == "k" else f"--{option}" for option in takes[name])
-        raise InvalidInput(flags, f"given with --mechanism {name}", "nothing")
-    numbers = {
-        option: value if option == "k" else rational(value, f"--{option}")
-        for option, value in given.items()
-    }
-    made = mechanisms.MECHANISMS[name]
-    if name in ("laplace", "geometric", "gaussian"):
-        return made(statistic, **numbers)  # type: ignore[call-arg]
-    return made(**numbers)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -16,8 +17,13 @@ import typer
 from whosin import vocabulary
 from whosin.vocabulary import Word
 
-SECTIONS = {"target": vocabulary.TARGET, "adversary": vocabulary.ADVERSARY}
-TYPES = {"whole": int | None, "flag": bool}
+SECTIONS = {
+    "target": vocabulary.TARGET,
+    "adversary": vocabulary.ADVERSARY,
+    "notion_words": vocabulary.NOTION,
+    "mechanism_words": vocabulary.MECHANISM,
+}
+TYPES = {"whole": int | None, "flag": bool, "file": Path | None}
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -54,7 +60,7 @@ def with_words(*sections: str, without: tuple[str, ...] = ()) -> Callable[[Comma
 def as_option(path: str, options: Mapping[str, str]) -> str:
     """The option of a path such as adversary.prior, where a command has one; else the path."""
     section, _, word = path.partition(".")
-    return options.get(word, path) if section in SECTIONS else path
+    return options.get(word, path) if {section, f"{section}_words"} & set(SECTIONS) else path
 
 
 def _said(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -118,13 +118,24 @@ class TextBody(Body):
     text: str = Field(max_length=1_000_000)
 
 
-class VerifyBody(Body):
+# Files are read by the command alone.
+NotionWords = _section(
+    "NotionWords",
+    {name: word for name, word in vocabulary.NOTION.items() if word.takes != "file"},
+    "What a notion is measured with.",
+)
+
+
+class VerifyBody(NotionWords):  # type: ignore[misc, valid-type]
     """A channel file's text, and what to measure."""
 
     channel: str = Field(max_length=1_500_000, description="A channel file (JSON), as text")
-    family: str = Field(default="independent", max_length=100)
     notion: str = Field(default="membership", max_length=100)
     at_most: Spelled | None = Field(default=None, description="A claim to check")
+
+    def words(self) -> dict[str, Any]:
+        """The words of the notion that were said."""
+        return dict(self.model_dump(by_alias=True, include=set(NotionWords.model_fields)))
 
 
 class TradeoffBody(Body):

@@ -6,7 +6,7 @@ import glob
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 from whosin.errors import InvalidInput, SourceChanged
 from whosin.exact import Array
@@ -79,7 +79,10 @@ class Schema:
 class Engine(Protocol):
     """Opens tables and runs expressions."""
 
-    name: str
+    name: ClassVar[str]
+    """What a scenario calls it."""
+    keys: ClassVar[tuple[str, ...]] = ()
+    """The keys of a scenario's [table] that it takes as arguments."""
 
     def open(self, source: object) -> Any:
         """The source as an Ibis table. Text files have text columns only: types that are guessed

@@ -50,6 +50,7 @@ class DuckDB(Engine):
     """
 
     name = "duckdb"
+    keys = ("memory", "spill", "views")
 
     def __init__(
         self,

@@ -70,6 +70,7 @@ class Spark(Engine):
     """
 
     name = "spark"
+    keys = ("master", "spill")
 
     def __init__(
         self,

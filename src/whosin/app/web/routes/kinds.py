@@ -9,9 +9,14 @@ from pydantic import BaseModel
 
 from whosin import vocabulary
 from whosin.app.web.bodies import BoundedRoute
-from whosin.families import spellings
+from whosin.calibration import TARGETS
+from whosin.families import FAMILIES
+from whosin.notions import NOTIONS
 from whosin.release.queries import QUERIES, Query
+from whosin.words import takes
 
+ON_A_PAGE = {"family": vocabulary.NOTION["family"]}
+"""What a page asks for beside the notion."""
 router = APIRouter(tags=["kinds"], route_class=BoundedRoute)
 
 
@@ -35,12 +40,30 @@ class WordKind(BaseModel):
     help: str
 
 
+class FamilyKind(BaseModel):
+    """A family of adversaries: how it is written, and one of them."""
+
+    form: str
+    example: str
+
+
+class NotionKind(BaseModel):
+    """A notion that a channel can be measured by, and the words that it takes."""
+
+    name: str
+    label: str
+    words: list[str]
+
+
 class Kinds(BaseModel):
-    """Every kind of question, every word of a scenario by its section, every family."""
+    """Every kind of question, of target (its words), of family and of notion, and every word of a
+    scenario by its section."""
 
     queries: list[QueryKind]
+    targets: list[list[str]]
     words: dict[str, list[WordKind]]
-    families: list[str]
+    families: list[FamilyKind]
+    notions: list[NotionKind]
 
 
 @router.get("/api/kinds")
@@ -55,7 +78,17 @@ def kinds() -> Kinds:
             ]
             for section, words in vocabulary.SCENARIO.items()
         },
-        families=spellings(),
+        targets=[*(list(kind.words_taken) for kind in TARGETS.values()), ["hipaa"]],
+        families=[
+            FamilyKind(form=kind.name + kind.form, example=kind.example)
+            for kind in FAMILIES.values()
+            if kind.example
+        ],
+        notions=[
+            NotionKind(name=name, label=kind.label or name.replace("-", " "), words=list(words))
+            for name, kind in NOTIONS.items()
+            if (words := takes(kind, ON_A_PAGE)) is not None
+        ],
     )
 
 

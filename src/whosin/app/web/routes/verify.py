@@ -7,18 +7,18 @@ from typing import Any
 from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
-from whosin.app.cli import parsing
 from whosin.app.cli.output import plain
 from whosin.app.web import work
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.models import VerifyBody
 from whosin.beliefs import percent
 from whosin.documents import check_object, parse_json
-from whosin.errors import InvalidInput, at
+from whosin.errors import InvalidInput, WhosinError, at
 from whosin.exact import rational
 from whosin.families import AtMostKnown
 from whosin.mechanisms import Channel
 from whosin.notions import Notion
+from whosin.notions.reading import read_notion
 from whosin.references import THEOREMS
 from whosin.report import text
 from whosin.report.data import level_data
@@ -50,15 +50,11 @@ def verify_channel(request: Request, body: VerifyBody) -> Measured:
 
 def verified(body: VerifyBody) -> Measured:
     """The task."""
-    with at("family" if "membership" in body.notion else "notion"):
-        notion = parsing.notion(
-            body.notion,
-            adversaries=body.family if body.notion in ("membership", "pmp", "nmp") else None,
-            relation="add-remove",
-            direction="both",
-            m=None,
-            beta=None,
-        )
+    try:
+        notion = read_notion(body.notion, body.words())
+    except WhosinError as error:
+        error.path = error.path.removeprefix("notion.") or "notion"
+        raise
     claim = None
     if body.at_most is not None:
         with at("at_most"):

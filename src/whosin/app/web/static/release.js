@@ -1,12 +1,12 @@
 // The round: who is looking, how sure they may become, the data, the questions, the release.
 
-import { ApiError, download, get, latest, lost, post } from "./api.js";
+import { download, get, latest, lost, post } from "./api.js";
 import { answers } from "./answers.js";
 import { beliefChart } from "./charts.js";
 import { columns, domains, entityChosen, loadDomains, loadTable, problemOfTable, tableKeys, useTable } from "./data.js";
 import { $, clearErrors, debounce, h, number, reasons, sections, showError } from "./dom.js";
 import { allFinished, loadQueries, places, queries, renderQueries, showPrice } from "./questions.js";
-import { inPageWords } from "./words.js";
+import { capital, inPageWords } from "./words.js";
 
 const PENDING = "whosin-pending";
 const plan = latest();
@@ -19,7 +19,7 @@ const linked = () => chosen("linked") === "yes";
 const candidates = () => chosen("target") === "rho"; // who is looking is part of that target
 const uninformed = () => chosen("knows") === "nothing";
 const asked = () => !candidates() && !linked() && !uninformed(); // the beliefs are asked for
-const TARGETS = ["posterior", "gamma", "gain", "rho", "epsilon"];
+const targets = () => [...document.querySelectorAll('input[name="target"]')].map((radio) => radio.value);
 const SLIDERS = ["posterior", "gamma", "gain"];
 const PERCENT = ["posterior", "gain", "rho"];
 
@@ -50,11 +50,19 @@ function adversary() {
   return chosen("size") === "yes" ? { prior, "size-known": true } : { prior };
 }
 
+function spelled(word, field) {
+  const text = field.value.trim();
+  if (PERCENT.includes(word)) return `${text}%`;
+  return word === "candidates" && /^\d+$/.test(text) ? Number(text) : text;
+}
+
 function target() {
   const kind = chosen("target");
-  const text = (SLIDERS.includes(kind) ? $(`${kind}-text`) : $(kind)).value.trim();
-  const found = { [kind]: PERCENT.includes(kind) ? `${text}%` : text };
-  if (kind === "rho") found.candidates = whole("candidates");
+  const own = [...$(`target-${kind}`).querySelectorAll("[data-word]")];
+  const found = {};
+  if (SLIDERS.includes(kind)) found[kind] = spelled(kind, $(`${kind}-text`));
+  else if (own.length) for (const field of own) found[field.dataset.word] = spelled(field.dataset.word, field);
+  else found[kind] = true;
   if ($("delta").value.trim()) found.delta = $("delta").value.trim();
   return found;
 }
@@ -72,66 +80,6 @@ function scenario() {
   if ($("noise").value !== "laplace") split.noise = $("noise").value;
   if ($("share").value.trim() !== "100") split.share = `${$("share").value.trim()}%`;
   return Object.keys(split).length ? { ...found, budget: split } : found;
-}
-
-// What a person typed wrongly is said at once, without asking the server.
-function problem() {
-  const value = (id) => Number($(id).value.trim() === "" ? NaN : $(id).value);
-  const wrong = (field, message) => new ApiError(422, field, message);
-  const counted = (id, least) => Number.isInteger(value(id)) && value(id) >= least;
-  const few = chosen("knows") === "few" && asked();
-  if (asked()) {
-    for (const id of ["low-text", "high-text"]) {
-      if (!(value(id) >= 0 && value(id) <= 100)) {
-        return wrong("adversary.prior", "Beliefs must be numbers from 0 to 100, in per cent.");
-      }
-    }
-    if (value("low-text") > value("high-text")) {
-      return wrong("adversary.prior", "“at least” must not be above “at most”.");
-    }
-    if (few && (value("low-text") === 0 || value("high-text") === 100)) {
-      return wrong("adversary.prior", "Who knows only a few people is certain of nobody else: stay between 0 and 100.");
-    }
-  } else if (linked() && !candidates() && !counted("group-size", 1)) {
-    return wrong("adversary.linked", "The size of a group must be a whole number of at least 1.");
-  }
-  if (few && !counted("known", 0)) {
-    return wrong("adversary.known", "How many they know must be a whole number of at least 0.");
-  }
-  const kind = chosen("target");
-  if (kind === "posterior") {
-    const most = value("posterior-text");
-    if (!(most > 0 && most < 100)) {
-      return wrong("target.posterior", "It must be a number between 0 and 100, in per cent.");
-    }
-    if (linked()) return wrong("target.posterior", "For linked people choose a factor instead.");
-    const before = uninformed() ? 50 : value("high-text");
-    if (most <= before) {
-      return wrong(
-        "target.posterior",
-        `It must be above ${before}%: someone that sure already cannot be held to less.`,
-      );
-    }
-  }
-  if (kind === "gain" && !(value("gain-text") > 0 && value("gain-text") < 100)) {
-    return wrong("target.gain", "It must be a number between 0 and 100, in percentage points.");
-  }
-  if (kind === "rho") {
-    if (!counted("candidates", 2)) {
-      return wrong("target.candidates", "There must be a whole number of candidates, at least 2.");
-    }
-    const before = 100 / value("candidates");
-    if (!(value("rho") > before && value("rho") < 100)) {
-      return wrong("target.rho", `It must be between ${number(before)} and 100: each of them is that likely already.`);
-    }
-  }
-  if (kind === "gamma" && !(value("gamma-text") > 1)) {
-    return wrong("target.gamma", "The factor must be a number above 1.");
-  }
-  if (kind === "epsilon" && !(value("epsilon") > 0)) {
-    return wrong("target.epsilon", "ε must be a number above 0.");
-  }
-  return null;
 }
 
 // Steps 1 and 2
@@ -157,8 +105,8 @@ function words() {
     gain: `A belief of ${most}% may become ${number(Math.min(100, most + Number($("gain-text").value)), 4)}%, and not more.`,
     rho: `Each of them is ${number(100 / Number($("candidates").value))}% likely before.`,
     epsilon: "The strength of plain differential privacy, given directly.",
-  }[kind];
-  for (const name of TARGETS) $(`target-${name}`).hidden = kind !== name;
+  }[kind] ?? "";
+  for (const name of targets()) $(`target-${name}`).hidden = kind !== name;
   const [alone, few] = [linked() && !candidates(), chosen("knows") === "few"];
   $("group").hidden = $("linked-note").hidden = !alone;
   $("few").hidden = $("few-note").hidden = !(few && !linked() && !candidates());
@@ -194,15 +142,7 @@ async function needs() {
   words();
   clearErrors("adversary");
   clearErrors("target");
-  const wrong = problem();
   const panel = document.querySelector(".needs");
-  panel.classList.toggle("stale", Boolean(wrong));
-  if (wrong) {
-    planned = null;
-    $("needs-words").textContent = "Something above needs another look.";
-    showError(wrong, "target");
-    return;
-  }
   try {
     planned = await plan("/api/plan", { adversary: adversary(), target: target() });
   } catch (error) {
@@ -229,7 +169,7 @@ async function cost() {
   clearErrors("queries");
   for (const place of ["budget", "noise", "share", "release"]) clearErrors(place);
   if (problemOfTable()) showError(problemOfTable(), "table.source");
-  const ready = columns().length > 0 && entityChosen() && places().length > 0 && !problem();
+  const ready = columns().length > 0 && entityChosen() && places().length > 0 && planned !== null;
   $("go").disabled = true;
   $("save-scenario").disabled = !ready;
   if (!ready) {
@@ -343,11 +283,11 @@ async function load(view) {
   both("low", asPercent(low));
   both("high", asPercent(high ?? low));
   choose("target", kind);
-  const spelled = PERCENT.includes(kind) ? asPercent(value) : String(value);
-  if (SLIDERS.includes(kind)) both(kind, spelled);
-  else $(kind).value = spelled;
+  const text = PERCENT.includes(kind) ? asPercent(value) : String(value);
+  if (SLIDERS.includes(kind)) both(kind, text);
+  else if ($(kind)) $(kind).value = text;
   if (several !== undefined) $("candidates").value = several;
-  $("target-rho").closest("details").open = ["rho", "epsilon"].includes(kind) || Boolean(delta);
+  $("target-rho").closest("details").open = !SLIDERS.includes(kind) || Boolean(delta);
   $("delta").value = delta ?? "";
   $("title").value = found.title ?? "Release";
   const { noise, share, ...rest } = found.budget ?? {};
@@ -360,7 +300,7 @@ async function load(view) {
     loadQueries(found.queries);
   }
   $("scenario-notes").textContent = ["Loaded.", ...view.notes].join(" ");
-  needs();
+  await needs();
   await cost();
 }
 
@@ -374,7 +314,25 @@ async function loading(reading) {
   }
 }
 
+// Targets that this page has no slider for, as /api/kinds lists them.
+async function offerTargets() {
+  const kinds = await get("/api/kinds");
+  const help = Object.fromEntries(kinds.words.target.map((word) => [word.name, word]));
+  const label = (word) => capital(help[word].help.replace(/^Or (the )?|\.$/g, ""));
+  for (const words of kinds.targets) {
+    const [kind] = words;
+    if (targets().includes(kind)) continue;
+    const radio = h("input", { type: "radio", name: "target", value: kind });
+    $("more-targets").append(h("label", {}, radio, label(kind)));
+    const fields = words.filter((word) => help[word].takes !== "flag").map((word) =>
+      h("div", { class: "inline" }, h("label", { for: word }, label(word)),
+        h("input", { id: word, class: "short", "data-word": word, "data-field": `target.${word}`, oninput: changedPlan })));
+    $("target-epsilon").after(h("div", { id: `target-${kind}`, hidden: true }, fields));
+  }
+}
+
 export async function start() {
+  await offerTargets();
   for (const id of ["low", "high", ...SLIDERS]) {
     $(id).addEventListener("input", () => {
       $(`${id}-text`).value = $(id).value;
@@ -424,9 +382,9 @@ export async function start() {
     const file = $("scenario-file").files[0];
     if (file) loading(async () => post("/api/scenario/read", { text: await file.text() }));
   });
-  window.addEventListener("whosin-back", () => {
-    needs();
-    cost();
+  window.addEventListener("whosin-back", async () => {
+    await needs();
+    await cost();
   });
   $("pending").hidden = pending() === null;
   renderQueries();

@@ -32,10 +32,18 @@ function verdict(found) {
   );
 }
 
-function startVerify() {
+async function offerKinds() {
+  const kinds = await get("/api/kinds");
+  const against = new Set(kinds.notions.filter((notion) => notion.words.includes("family")).map((notion) => notion.name));
+  $("verify-notion").replaceChildren(...kinds.notions.map((notion) => h("option", { value: notion.name }, notion.label)));
+  $("families").replaceChildren(...kinds.families.map((family) => h("option", { value: family.example })));
   $("verify-notion").addEventListener("change", () => {
-    $("verify-family").disabled = $("verify-notion").value === "dp";
+    $("verify-family").disabled = !against.has($("verify-notion").value);
   });
+}
+
+function startVerify() {
+  offerKinds();
   $("channel-file").addEventListener("change", async () => {
     const file = $("channel-file").files[0];
     if (file) $("channel").value = await file.text();
@@ -46,7 +54,8 @@ function startVerify() {
   $("verify").addEventListener("submit", async (event) => {
     event.preventDefault();
     for (const place of ["family", "at_most", "channel", "verify"]) clearErrors(place);
-    const body = { channel: $("channel").value, notion: $("verify-notion").value, family: $("verify-family").value };
+    const body = { channel: $("channel").value, notion: $("verify-notion").value };
+    if (!$("verify-family").disabled) body.family = $("verify-family").value;
     if ($("verify-claim").value.trim()) body.at_most = $("verify-claim").value.trim();
     $("verdict").replaceChildren(h("p", { class: "note" }, "Measuring …"));
     try {

@@ -1,6 +1,15 @@
 // Refusals in the words of this page: routes speak those of scenario files.
 
 const LABELS = {
+  "adversary.prior": "What they believe already",
+  "adversary.known": "How many they know",
+  "adversary.people": "How many could be in",
+  "adversary.linked": "How many come and go together",
+  "target.posterior": "How sure they may become",
+  "target.gamma": "The factor",
+  "target.gain": "How much surer they may become",
+  "target.rho": "How sure they may become of one",
+  "target.candidates": "The number of candidates",
   "table.entity": "Whose row it is",
   "table.rows": "Rows of a person that count",
   "table.groups": "Cells a person may be in",
@@ -55,7 +64,15 @@ function label(field, before) {
   return before;
 }
 
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+// Shares of one, which this page shows in per cent.
+const IN_PERCENT = ["adversary.prior", "target.posterior", "target.gain", "target.rho"];
+const percent = (text) =>
+  text.replace(/(?<![\w./])(-?\d+(?:\.\d+)?)(?:\/(\d+))?(?![\w/]|\.\d)/g, (spelled, top, bottom) => {
+    const share = Number(top) / Number(bottom ?? 1);
+    return bottom === undefined && share > 1 ? spelled : `${Number((100 * share).toPrecision(12))}%`;
+  });
 
 // `asking`: where the questions of the request stand on the page.
 export function inPageWords(error, asking = []) {
@@ -66,7 +83,7 @@ export function inPageWords(error, asking = []) {
   let message = error.message;
   if (sentence) {
     const said = PHRASES.reduce((text, [from, to]) => text.replace(from, to), sentence[2]);
-    message = `${capital(label(field, sentence[1]))} must be ${said}`;
+    message = `${capital(label(field, sentence[1]))} must be ${IN_PERCENT.includes(field) ? percent(said) : said}`;
   }
   return { field, message: /[.?!)]$/.test(message) ? message : `${message}.` };
 }

@@ -1,0 +1,47 @@
+"""A notion from its name and words, for the command and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from whosin import vocabulary
+from whosin.documents import read_object
+from whosin.errors import UnknownName, at
+from whosin.families import read_family
+from whosin.notions import NOTIONS
+from whosin.notions.base import Notion
+from whosin.priors.files import prior_of
+from whosin.validation import of_kind
+from whosin.words import describe, takes, words_said
+
+READERS: dict[str, Callable[[Any], object]] = {
+    "family": read_family,
+    "prior-file": lambda file: prior_of(read_object(Path(file), "file")),
+}
+"""Words whose value is an object of its own."""
+
+
+def notion_names() -> dict[str, type[Notion]]:
+    """Every notion by its name, and by its short names."""
+    short = {each: kind for kind in NOTIONS.values() for each in kind.short_names}
+    return {**NOTIONS, **short}
+
+
+def read_notion(name: str, data: Mapping[str, object]) -> Notion:
+    """A notion with the words that it takes; others said with it are refused."""
+    of_kind(name, str, "notion")
+    words = vocabulary.NOTION
+    if name not in notion_names():
+        raise UnknownName("notion", name, notion_names())
+    kind = notion_names()[name]
+    said = words_said(data, words, "notion")
+    with at("notion"):
+        for word, read in READERS.items():
+            if word in (takes(kind, words) or ()):
+                value = said.get(word, words[word].default)
+                if value:
+                    with at(word):
+                        said[word] = read(value)
+        return describe(kind, f"the notion {name}", said, words)
