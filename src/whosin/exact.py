@@ -26,7 +26,7 @@ Number: TypeAlias = int | float | Fraction
 LARGEST_BITS = 997
 """Of the whole part of a number that somebody spells: 1e300 has as many."""
 LARGEST_EXPONENT = 709
-"""e to more than that is no float."""
+"""e to a larger power does not fit into a float."""
 BALL_BITS = 160
 SHORT_BITS = 64
 SNAP = 2.0**-120

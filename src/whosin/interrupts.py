@@ -1,8 +1,8 @@
 """Waiting for a scan, or another library's long work, so that Ctrl-C always stops it.
 
 DuckDB looks for Ctrl-C by itself while it runs in the main thread, and misses about every third;
-PySpark cannot cancel a job from the thread that is talking to Spark, nor HiGHS a program. So such
-work runs in a thread of its own. Ctrl-C is taken note of rather than raised where it comes: an
+PySpark cannot cancel a job from the thread that is talking to Spark, and HiGHS cannot cancel a
+program. So this work runs in a thread of its own. Ctrl-C is noted, not raised where it comes: an
 exception in the middle of Python's garbage collection is lost.
 """
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from whosin.release.engines.base import Engine
-
 import where_oracle
+from whosin.release.engines.base import Engine
 from whosin.release.predicate import condition
 
 

@@ -149,7 +149,7 @@ def calibrate_process(
     """The least noise multiplier for which a process keeps a target.
 
     Args:
-        target: an `Advantage` needs no δ; all others hold but for a failure probability δ.
+        target: an `Advantage` needs no δ; all others may fail with probability δ.
         family: who may be looking, by default anyone with independent beliefs.
 
     Raises:

@@ -30,7 +30,7 @@ def calibrate(
     query: PlannedQuery | str | None = None,
     entities: int | None = None,
 ) -> Plan:
-    """The largest ε, hence the least noise, that keeps the target against the family.
+    """The largest ε, and so the least noise, that keeps the target against the family.
 
     Args:
         target: how sure an adversary may become.
@@ -56,7 +56,7 @@ def calibrate(
         family = target.default_family()
     failing = ranged(delta, "delta", "at least 0 and below 1")
     if failing and target.stated_advantage is not None:
-        # r ≤ g but for a probability δ does not bound TPR − FPR, an average over all outputs.
+        # r ≤ g except with probability δ does not bound TPR − FPR, an average over all outputs.
         raise InvalidInput("delta", "0 for an advantage, which never fails", delta)
     if entities is not None:
         entities = whole(entities, "entities", 1)

@@ -102,7 +102,7 @@ def read_plan(adversary: Said, target: Said, query: PlannedQuery | str | None = 
             raise InvalidInput("people", accepted, "nothing")
     lead = next(word for word in words_said(target, vocabulary.TARGET, "target") if word != "delta")
     try:
-        # Such a plan is for one count, alone; nothing else draws on what nobody knows.
+        # This plan is for one count, alone; nothing else draws on what nobody knows.
         kind = query if query is not None or not rests else "count"
         return calibrate(wanted, family, float(delta), kind, people)  # type: ignore[arg-type]
     except WhosinError as error:

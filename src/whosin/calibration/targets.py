@@ -21,7 +21,7 @@ from whosin.families.base import WHOLE
 from whosin.validation import MOST_PEOPLE, whole
 
 LARGEST_EPSILON = 700
-"""Beyond it e^ε is no float, and no promise."""
+"""Beyond it e^ε does not fit into a float, and promises nothing."""
 
 
 class Target(ABC):

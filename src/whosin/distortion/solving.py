@@ -8,8 +8,7 @@ from fractions import Fraction
 from whosin.distortion.closed.bounds import distortion_bounds, epsilon_bounds
 from whosin.distortion.closed.costs import best_constant, check_cost, is_hamming
 from whosin.distortion.mechanisms.per_row import constant, identity
-from whosin.distortion.optimum import NOTIONS, Optimum
-from whosin.distortion.program.best_at_level import BestAtLevel
+from whosin.distortion.optimum import NOTIONS, BestAtLevel, Optimum
 from whosin.distortion.program.independent_parts import PriorProblem
 from whosin.distortion.program.least_epsilon import smallest_epsilon
 from whosin.distortion.rate.information import information_of, rate_optimum
@@ -23,7 +22,7 @@ from whosin.priors import Prior
 from whosin.spaces import Space
 
 LARGEST = 700.0
-"""ε beyond which e^ε is no float, and every mechanism is as good as the data themselves."""
+"""Beyond this ε, e^ε does not fit into a float, and a mechanism may as well show the data."""
 
 
 FORMS = {

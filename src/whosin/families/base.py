@@ -58,7 +58,7 @@ class Worst:
         ratio: Pr[o|t]/Pr[o|¬t], or its inverse when searching for negative membership, as found.
         entity, output: where, by position.
         low, high: the beliefs Pr[t] at which the family has a prior with these conditionals.
-        prior: the family's prior at such a belief.
+        prior: the family's prior at a belief between them.
         present, absent: (class, weight) given t and given ¬t, where few; otherwise ask the prior.
     """
 

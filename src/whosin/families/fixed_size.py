@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
-
 from whosin.errors import InvalidInput
 from whosin.exact import Array, rational
 from whosin.families.base import HALF, WHOLE, Bounded, Family, Range, Worst, columns, nested
@@ -195,10 +193,9 @@ def worst_swap(
         return
     ratio, base, output = found
     ways = lattice.neighbours(base)
-    gains = max(ways, key=lambda way: _key(array[way[1], output]))
-    loses = min(
-        (way for way in ways if way[0] != gains[0]), key=lambda way: _key(array[way[1], output])
-    )
+    gains = max(ways, key=lambda way: array[way[1], output])
+    others = [way for way in ways if way[0] != gains[0]]
+    loses = min(others, key=lambda way: array[way[1], output])
     named, other = (gains, loses) if positive else (loses, gains)
     yield Worst(
         ratio=ratio,
@@ -239,7 +236,3 @@ def swap_of_two(lattice: Lattice, base: int, named: int, other: int) -> Callable
         return FixedSizePrior(odds, len(known) + 1)
 
     return prior
-
-
-def _key(value: Any) -> Any:
-    return float(value) if isinstance(value, np.floating) else value

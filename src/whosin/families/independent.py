@@ -24,7 +24,7 @@ BOTH = (True, False)
 class Independent(Bounded):
     """D_I, or D_I^[low, high] when uncertain entities have beliefs in [low, high] only.
 
-    The worst ratio is between two neighbouring worlds, T with and without one entity: mixing such
+    The worst ratio is between two neighbouring worlds, T with and without one entity: mixing
     pairs cannot raise it (Li13 Theorem 4.5). One pass over the likelihoods for each entity.
     """
 

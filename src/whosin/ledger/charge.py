@@ -123,5 +123,5 @@ class Charge:
 def promise_of(plan: Plan) -> dict[str, Any]:
     """Whom a plan protects from whom, as data: what a release of its own answers for."""
     data = plan.to_dict()
-    own = () if plan.composes else ("query", "entities")  # such a promise is for one release
+    own = () if plan.composes else ("query", "entities")  # a promise for one release
     return {key: data[key] for key in ("target", "family", "delta", *own)}

@@ -253,7 +253,7 @@ def statements(place: str) -> list[str]:
 
 
 def withdrawals() -> list[str]:
-    """What takes back every right to write directly that format 1 gave: but for the owner's."""
+    """What takes back every right to write directly that format 1 gave, except the owner's."""
     tables = ", ".join(f"'{name}'" for name in sorted(schema.metadata.tables))
     return [
         f"""DO $whosin$ DECLARE given record; BEGIN

@@ -88,7 +88,7 @@ class Transaction:
         time: of this turn: the server's where there is one, since machines' clocks differ.
         after: the dataset's row after a commit.
         settles: whether a file has to be whole without its log before this turn ends: where answers
-            were found or stored, and after whatever has no answer. A debit has one, later.
+            were found or stored, and after entries that have no answer. A debit has one, later.
     """
 
     def __init__(self, driver: Any, *, server: bool) -> None:

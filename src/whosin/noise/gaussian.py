@@ -26,7 +26,7 @@ from whosin.noise.source import SYSTEM, Source, checked_source
 
 TOP_WIDTH = 128
 TAIL_WIDTHS = 5
-"""The table ends after so many σ, where about 2^-21 of the mass is left."""
+"""The table ends after this many σ, where about 2^-21 of the mass is left."""
 
 
 @overload

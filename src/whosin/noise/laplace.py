@@ -24,7 +24,7 @@ from whosin.noise.source import SYSTEM, Source, checked_source
 TOP_SCALE = 128
 DIGIT_BITS = 11
 TAIL_SCALES = 17
-"""The table of q ends after so many scales, where about 2^-24 of the mass is left."""
+"""The table of q ends after this many scales, where about 2^-24 of the mass is left."""
 
 
 @overload

@@ -156,7 +156,7 @@ def _left_out(mass: Array, space: Records, default: int) -> str:
         raise InvalidInput(
             "default",
             "a value that the prior allows beside others: Bayesian semantic privacy compares with "
-            "it. Choose such a value, give this one a small probability, or measure "
+            "it. Choose a possible value, give this one a small probability, or measure "
             "BayesianDifferentialPrivacy, which compares the possible values with each other",
             f"{default}, which has probability 0",
         )

@@ -122,7 +122,7 @@ def _ball_product(one: tuple[Any, Any], two: tuple[Any, Any]) -> tuple[Any, Any,
 
 
 def _ball_roots(a: Any, b: Any, c: Any, fall: Any) -> list[Any]:
-    """Balls around the real roots of a w² + 2 b w + c, but for those surely beyond 1/fall; None
+    """Balls around the real roots of a w² + 2 b w + c, without those surely beyond 1/fall; None
     where one could not be enclosed."""
     inside = b * b - a * c
     if inside.upper() < 0:

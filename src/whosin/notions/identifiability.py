@@ -28,7 +28,7 @@ from whosin.spaces.width import products
 class Identifiability(OfOnePrior):
     """Pr[x|y] ≤ e^ε Pr[x'|y] for tables x, x' that differ in one row: who it is stays open.
 
-    Pairs of which neither is possible with y are passed over. Unlike the other notions it can be
+    A pair where neither table is possible with y is passed over. Unlike the other notions it can be
     violated by the prior alone: no mechanism is below ε_X.
 
     Args:

@@ -79,12 +79,12 @@ def _spread(
 
 
 def check_default(default: int, space: Records) -> None:
-    """Refuse a default that is no value of a row."""
+    """Refuse a default that is not a value of a row."""
     whole(default, "default", 0, space.values - 1)
 
 
 def ratios(values: Array, default: Array) -> Array:
-    """r, with 0/0 passed over (NaN): such a world has no weight in either posterior."""
+    """r, with 0/0 passed over (NaN): that world has no weight in either posterior."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.asarray(values / default)
 

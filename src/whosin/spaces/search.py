@@ -81,8 +81,8 @@ def largest_ratio(top: Array, bottom: Array) -> Any:
 
 
 def first_at_least(top: Array, bottom: Array, value: Any) -> tuple[int, ...]:
-    """Where the ratio is the value that `largest_ratio` returned: the first such element, up to
-    rounding when the value came from the inverse."""
+    """Where the ratio is the value that `largest_ratio` returned: the first element that has it,
+    up to rounding when the value came from the inverse."""
     for piece in blocks(top.shape):
         above, below = top[piece], bottom[piece]
         if above.dtype == object:

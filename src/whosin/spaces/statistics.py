@@ -180,11 +180,10 @@ def as_statistic(value: object) -> Statistic:
     """Read what users write for a statistic: an object, "count", "max", or a function of a set."""
     if isinstance(value, Statistic):
         return value
-    if value == "count":
-        return Count()
-    named: dict[object, Statistic] = {"max": Max(), "sum": Sum(), "histogram": Histogram()}
+    named: dict[str, Callable[[], Statistic]] = {"count": Count, "max": Max}
+    named |= {"sum": Sum, "histogram": Histogram}
     if isinstance(value, str) and value in named:
-        return named[value]
+        return named[value]()
     if callable(value):
         return Count() if value is len else WorldFunction(value)
     raise InvalidInput(

@@ -25,7 +25,7 @@ def coupling(prior: Prior, space: Subsets, entity: int) -> dict[tuple[World, Wor
 
     Raises:
         InvalidInput: the entity is certain under the prior, so there is nothing to couple.
-        WhosinError: no such coupling exists; the lemma is about independent priors of known size,
+        WhosinError: there is no coupling; the lemma is about independent priors of known size,
             and others need not have one.
     """
     if not isinstance(prior, Prior):

@@ -41,7 +41,7 @@ def identifiability_from_one_of(gamma: Number, m: int) -> Number:
 def bounded_from_identifiability(rho: Number) -> float:
     """T9, Li13 Theorem 5.7 for two candidates: (ρ, 2)-DI ⇔ ln(ρ/(1−ρ))-BDP.
 
-    For m > 2 there is no such map: `mechanisms.ExceptFirst` is the counterexample.
+    For m > 2 there is no map: `mechanisms.ExceptFirst` is the counterexample.
     """
     if not Fraction(1, 2) <= rho <= 1:
         raise InvalidInput("rho", "between 1/2 and 1", rho)

@@ -75,20 +75,16 @@ def steps(source: Notion, target: Notion, space: Space | None) -> Iterator[Step]
             if ratio is not None:
                 extra = log_up(ratio)
                 yield Step("T19", lambda e: wang14.dp_from_identifiability(e, extra))
-        case Identifiability(prior=prior), PositiveMembership(family=f.Explicit(priors=(people,))):
-            beliefs = record_priors.beliefs_in_people(prior, people, space)
-            if beliefs is not None and all(0 < p < 1 for p in beliefs):
-                yield _t22(beliefs, target.positive)
-        case Identifiability(prior=prior), PositiveMembership(family=f.Uninformed()):
-            beliefs = record_priors.beliefs_in_people(prior, Uniform(), space)
-            if beliefs is not None:
-                yield _t22(beliefs, target.positive)
+        case Identifiability(prior=prior), PositiveMembership(
+            family=f.Explicit() | f.Uninformed() as family
+        ):
+            one = (Uniform(),) if isinstance(family, f.Uninformed) else family.priors
+            beliefs = record_priors.beliefs_in_people(prior, one[0], space)
+            if len(one) == 1 and beliefs is not None and all(0 < p < 1 for p in beliefs):
+                carry = information.membership_from_identifiability
+                yield Step("T22", lambda e: carry(e, beliefs, target.positive))
         case MutualInformation(prior=prior), MeanShift(prior=other) if prior == other:
             yield Step("T23", information.shift_from_information)
-
-
-def _t22(beliefs: list, positive: bool) -> Step:  # type: ignore[type-arg]
-    return Step("T22", lambda e: information.membership_from_identifiability(e, beliefs, positive))
 
 
 def _from_dp(target: Notion, space: Space | None) -> Iterator[Step]:

@@ -8,9 +8,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 from whosin import families as f
-from whosin.beliefs import sides
+from whosin.beliefs import ratio_for_gamma, sides
 from whosin.errors import Unsupported
-from whosin.exact import Number, rational
+from whosin.exact import Number, log_up, rational
 from whosin.families.base import HALF, WHOLE, Range
 from whosin.notions import (
     DifferentialIdentifiability,
@@ -21,15 +21,7 @@ from whosin.notions import (
     SampledDifferentialPrivacy,
 )
 from whosin.theorems import li13
-from whosin.theorems.step import (
-    Exact,
-    Step,
-    exp,
-    gamma_of_ratio,
-    log,
-    ratio_of_gamma,
-    same,
-)
+from whosin.theorems.step import Exact, Step, exp, gamma_of_ratio, same
 
 UDP = DifferentialPrivacy("add-remove")
 SIGNED = {
@@ -98,7 +90,7 @@ def _steps(source: Notion, target: Notion) -> Iterator[Step]:
                 yield Step("T8", lambda rho: li13.one_of_from_identifiability(rho, m), True)
         case PositiveMembership(family=f.OneOf(m=n)), DifferentialIdentifiability(m=m) if m == n:
             if target.literal == _literal(source) and source.positive:
-                yield Step("T8", lambda g: _identifiable(g, m), True)
+                yield Step("T8", lambda g: li13.identifiability_from_one_of(g, m), True)
         case DifferentialIdentifiability(m=m), DifferentialIdentifiability(m=n) if m == n:
             if target.literal and not source.literal:
                 yield Step("subfamily", same)
@@ -119,7 +111,7 @@ def _steps(source: Notion, target: Notion) -> Iterator[Step]:
             beta=c, direction="positive"
         ) if b == c and source.positive:
             beta = rational(b)
-            yield Step("T10", lambda g: log(li13.sampling_from_sampled(g, beta)), True)
+            yield Step("T10", lambda g: log_up(li13.sampling_from_sampled(g, beta)), True)
 
 
 def _between_families(source: PositiveMembership, target: PositiveMembership) -> Iterator[Step]:
@@ -130,7 +122,7 @@ def _between_families(source: PositiveMembership, target: PositiveMembership) ->
         case f.OneOf(m=m, literal=False), f.OneOf(m=n, literal=False) if m < n:
             # One against the mean of the m − 1 most different others; more are less different.
             few, many = (sides(*family.beliefs, source.positive) for family in families)
-            yield Step("more candidates", lambda g: gamma_of_ratio(ratio_of_gamma(g, *few), *many))
+            yield Step("more candidates", lambda g: gamma_of_ratio(ratio_for_gamma(g, *few), *many))
 
 
 def _from_dp(source: DifferentialPrivacy, target: PositiveMembership) -> Iterator[Step]:
@@ -147,7 +139,7 @@ def _to_dp(source: PositiveMembership, target: DifferentialPrivacy) -> Iterator[
     known = _neighbours(source)
     if known is not None and target == known[0] and known[2].equivalent:
         _, theorem, _, (low, high) = known
-        yield Step(theorem, lambda g: log(ratio_of_gamma(g, low, high)), True)
+        yield Step(theorem, lambda g: log_up(ratio_for_gamma(g, low, high)), True)
 
 
 def _neighbours(
@@ -182,17 +174,13 @@ def _sampled(source: Notion, target: SampledDifferentialPrivacy) -> Iterator[Ste
     if share == 1:
         yield Step("definition", same)
     elif target.direction == "negative":
-        yield Step("amplification", lambda e: log(_negative_sample(exp(e), share)))
+        yield Step("amplification", lambda e: log_up(_negative_sample(exp(e), share)))
     else:
-        yield Step("amplification", lambda e: log(1 + share * (exp(e) - 1)))
+        yield Step("amplification", lambda e: log_up(1 + share * (exp(e) - 1)))
 
 
 def _negative_sample(ratio: Exact, share: Fraction) -> Number:
     return 1 / (1 - share) if ratio == math.inf else 1 / (1 - share * (1 - 1 / Fraction(ratio)))
-
-
-def _identifiable(gamma: Exact, m: int) -> Number:
-    return Fraction(1) if gamma == math.inf else li13.identifiability_from_one_of(gamma, m)
 
 
 def _literal(notion: PositiveMembership) -> bool:

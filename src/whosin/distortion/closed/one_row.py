@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import accumulate
 
 from whosin.distortion.mechanisms.per_row import Matrix, PerRow
-from whosin.distortion.program.best_at_level import BestAtLevel
+from whosin.distortion.optimum import BestAtLevel
 from whosin.exact import exp_down, exp_up
 
 

@@ -22,7 +22,7 @@ from whosin.distortion.closed.optimal_forms import (
 from whosin.distortion.mechanisms.by_type import ByType
 from whosin.distortion.mechanisms.per_block import PerBlock
 from whosin.distortion.mechanisms.per_row import Matrix, PerRow
-from whosin.distortion.program.best_at_level import BestAtLevel
+from whosin.distortion.optimum import BestAtLevel
 from whosin.distortion.program.linear import CertifiedProgram
 from whosin.distortion.symmetry.detection import blocks
 from whosin.distortion.symmetry.parts import Block, Structure

@@ -13,7 +13,7 @@ from whosin.distortion.closed.costs import best_constant, exact_cost, expected_c
 from whosin.distortion.closed.optimal_forms import randomized_response
 from whosin.distortion.mechanisms.by_type import ByType
 from whosin.distortion.mechanisms.per_row import constant
-from whosin.distortion.program.best_at_level import BestAtLevel
+from whosin.distortion.optimum import BestAtLevel
 from whosin.distortion.program.certificate import ShareCertificate, shares_of
 from whosin.distortion.program.solver import Program
 from whosin.distortion.symmetry.parts import Structure
@@ -58,8 +58,8 @@ class CertifiedProgram:
 
     def __init__(self, structure: Structure, cost: Array, notion: str) -> None:
         self.structure, self.cost, self.notion = structure, cost, notion
-        need_types(structure, MOST_TYPES)
-        need_moves(structure)
+        need_types(structure.sizes, structure.space.values, MOST_TYPES)
+        need_moves(structure.sizes, structure.space.values)
         types = structure.types
         private = notion == "dp"
         odds = np.ones(len(types.moves.source)) if private else structure.odds

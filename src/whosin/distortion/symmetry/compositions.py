@@ -1,4 +1,4 @@
-"""Counting: ways to split a number of rows, and how many of them there are."""
+"""Counting: ways to split a number of rows."""
 
 from __future__ import annotations
 
@@ -10,24 +10,6 @@ from itertools import accumulate, combinations
 import numpy as np
 
 from whosin.exact import Array
-
-
-def number_of_types(sizes: tuple[int, ...], values: int) -> int:
-    """∏ C(k + m² − 1, m² − 1), without building them."""
-    cells = values * values
-    return math.prod(math.comb(size + cells - 1, cells - 1) for size in sizes)
-
-
-def number_of_moves(sizes: tuple[int, ...], values: int) -> int:
-    """How many pairs of neighbours there are by type, without building them."""
-    total, cells = number_of_types(sizes, values), values * values
-    # A move needs a row in its cell: the other rows have any type.
-    return sum(
-        total
-        // number_of_types((size,), values)
-        * (cells * (values - 1) * number_of_types((size - 1,), values))
-        for size in sizes
-    )
 
 
 def compositions(total: int, parts: int) -> Array:
