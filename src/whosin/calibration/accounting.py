@@ -223,9 +223,9 @@ def _least(
     grids: tuple[float, ...],
 ) -> tuple[float, float, float]:
     """(multiplier, bound, grid): the least multiplier, found on ever finer grids."""
-    multiplier = smallest_multiplier(
-        lambda m: bound(m, grids[0]), goal, start=_start(process), accuracy=5e-2, floor=FLOOR
-    )
+    # A first guess: the noise that composes like √steps, thinned by sampling.
+    start = max(0.3, math.sqrt(process.steps) * float(process.sample_rate))
+    multiplier = smallest_multiplier(lambda m: bound(m, grids[0]), goal, start, 5e-2, FLOOR)
     if multiplier < 2 * FLOOR and bound(multiplier / 1.1, grids[0]) <= goal:
         # The target is met with hardly any noise: look no further.
         return multiplier, bound(multiplier, grids[0]), grids[0]
@@ -238,11 +238,6 @@ def _least(
             slope,
         )
     return multiplier, value, grids[-1]
-
-
-def _start(process: Process) -> float:
-    """A first guess: the noise that composes like √steps, thinned by sampling."""
-    return max(0.3, math.sqrt(process.steps) * float(process.sample_rate))
 
 
 def _carry(

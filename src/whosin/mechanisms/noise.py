@@ -95,17 +95,6 @@ class Axis:
         return ball_exp(-distance / self.scale)
 
 
-def axes_of(
-    centres: Sequence[Centre],
-    *,
-    scale: Fraction | None = None,
-    alpha: Fraction | None = None,
-    whole: bool = False,
-) -> tuple[Axis, ...]:
-    """The coordinates of noise of one scale around these centres."""
-    return tuple(Axis(column, scale, alpha, whole) for column in zip(*centres, strict=True))
-
-
 def noise_channel(
     statistic: Statistic, space: Space, scale: Fraction, *, whole: bool = False
 ) -> Channel:
@@ -129,7 +118,7 @@ def noise_channel(
         densities,
         labels(points),
         Exponents(exponent),
-        axes=axes_of(centres, scale=scale, whole=whole),
+        axes=[Axis(column, scale, None, whole) for column in zip(*centres, strict=True)],
     )
 
 

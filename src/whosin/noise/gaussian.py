@@ -171,6 +171,4 @@ def _weights(variance: Fraction, last: int, precision: int) -> tuple[list[Any], 
     return weights, arb(rest, rest)
 
 
-@lru_cache(maxsize=32)
-def _sampler(variance: Fraction) -> DiscreteGaussian:
-    return DiscreteGaussian(variance)
+_sampler = lru_cache(maxsize=32)(DiscreteGaussian)

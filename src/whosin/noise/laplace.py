@@ -80,13 +80,9 @@ class DiscreteLaplace:
             first_bits,
             word_bits,
         )
-        self.digits = [
-            (
-                shift,
-                _digit(scale, shift, min(DIGIT_BITS, self.low_bits - shift), first_bits, word_bits),
-            )
-            for shift in range(0, self.low_bits, DIGIT_BITS)
-        ]
+        shifts = range(0, self.low_bits, DIGIT_BITS)
+        widths = [(shift, min(DIGIT_BITS, self.low_bits - shift)) for shift in shifts]
+        self.digits = [(w[0], _digit(scale, *w, first_bits, word_bits)) for w in widths]
 
     def draw(self, source: Source, count: int) -> Array:
         signed = self._top(source, count)
@@ -157,6 +153,4 @@ def digit_thresholds(scale: Fraction, shift: int, bits: int, precision: int) -> 
         return [(1 - power) / whole for power in powers[:-1]]
 
 
-@lru_cache(maxsize=32)
-def _sampler(scale: Fraction) -> DiscreteLaplace:
-    return DiscreteLaplace(scale)
+_sampler = lru_cache(maxsize=32)(DiscreteLaplace)

@@ -71,7 +71,7 @@ def _by_table(notion: Notion, prior: Prior, channel: Channel, space: Records) ->
     """Search the table over all sets of known rows, then recompute the winners exactly."""
     mass = prior.on_records(space, flint_rational)
     near = Nearest()
-    for start, table in known_rows.likelihoods(channel, mass):
+    for start, table in known_rows.conditioned(channel.wide, mass, space):
         for row in range(space.rows):
             view = known_rows.axis(table, space, row)[:, : space.values]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

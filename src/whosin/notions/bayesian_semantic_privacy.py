@@ -19,13 +19,13 @@ from whosin.notions.between import Sides, between_centres
 from whosin.notions.certain import Certain, Nearest, level_of, on_records
 from whosin.notions.level import Level
 from whosin.notions.semantic_privacy import (
-    check_default,
     exact_spread,
     ratios,
     semantic_witness,
     spread_of,
 )
 from whosin.spaces import Records, Space
+from whosin.validation import whole
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class BayesianSemanticPrivacy(OfOnePrior):
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel, records = on_records(mechanism, space)
-        check_default(self.default, records)
+        whole(self.default, "default", 0, records.values - 1)
         mass = self.prior.on_records(records, flint_rational)
         note = _left_out(mass, records, self.default)
         near, sides = _search(channel, mass, self.default)
@@ -77,7 +77,7 @@ def _search(channel: Channel, mass: Array, default: int) -> tuple[Nearest, list[
     assert isinstance(space, Records)
     near = Nearest()
     parts: list[list[Sides]] = [[] for _ in range(space.rows)]
-    for start, table in known_rows.likelihoods(channel, mass):
+    for start, table in known_rows.conditioned(channel.wide, mass, space):
         for row in range(space.rows):
             view = known_rows.axis(table, space, row)
             found = ratios(view[:, : space.values], view[:, default : default + 1])

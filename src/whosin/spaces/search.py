@@ -50,8 +50,8 @@ def largest_ratios(top: Array, bottom: Array) -> tuple[Any, Any]:
     if top.dtype == object:
         return largest_ratio(top, bottom), largest_ratio(bottom, top)
     most = least = top.dtype.type(1)
-    pieces = ((top, bottom),) if top.size <= BLOCK else _pieces(top, bottom)
-    for above, below in pieces:
+    cut = ((top[piece], bottom[piece]) for piece in blocks(top.shape))
+    for above, below in ((top, bottom),) if top.size <= BLOCK else cut:
         quotient = above / below
         most = max(most, np.fmax.reduce(quotient, axis=None))
         least = min(least, np.fmin.reduce(quotient, axis=None))
@@ -61,11 +61,6 @@ def largest_ratios(top: Array, bottom: Array) -> tuple[Any, Any]:
 def quiet() -> np.errstate:
     """Divisions by zero are results here, not accidents."""
     return np.errstate(divide="ignore", invalid="ignore", over="ignore")
-
-
-def _pieces(top: Array, bottom: Array) -> Iterator[tuple[Array, Array]]:
-    for piece in blocks(top.shape):
-        yield top[piece], bottom[piece]
 
 
 def largest_ratio(top: Array, bottom: Array) -> Any:

@@ -85,11 +85,11 @@ def _steps(source: Notion, target: Notion) -> Iterator[Step]:
             yield from _from_dp(source, target)
         case PositiveMembership(), DifferentialPrivacy():
             yield from _to_dp(source, target)
-        case DifferentialIdentifiability(m=m), PositiveMembership(family=f.OneOf(m=n)) if m == n:
-            if source.literal == _literal(target) and target.positive:
+        case DifferentialIdentifiability(m=m), PositiveMembership(family=f.OneOf() as family):
+            if (m, source.literal) == (family.m, family.literal) and target.positive:
                 yield Step("T8", lambda rho: li13.one_of_from_identifiability(rho, m), True)
-        case PositiveMembership(family=f.OneOf(m=n)), DifferentialIdentifiability(m=m) if m == n:
-            if target.literal == _literal(source) and source.positive:
+        case PositiveMembership(family=f.OneOf() as family), DifferentialIdentifiability(m=m):
+            if (m, target.literal) == (family.m, family.literal) and source.positive:
                 yield Step("T8", lambda g: li13.identifiability_from_one_of(g, m), True)
         case DifferentialIdentifiability(m=m), DifferentialIdentifiability(m=n) if m == n:
             if target.literal and not source.literal:
@@ -181,7 +181,3 @@ def _sampled(source: Notion, target: SampledDifferentialPrivacy) -> Iterator[Ste
 
 def _negative_sample(ratio: Exact, share: Fraction) -> Number:
     return 1 / (1 - share) if ratio == math.inf else 1 / (1 - share * (1 - 1 / Fraction(ratio)))
-
-
-def _literal(notion: PositiveMembership) -> bool:
-    return isinstance(notion.family, f.OneOf) and notion.family.literal

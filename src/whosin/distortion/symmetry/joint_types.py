@@ -159,12 +159,6 @@ class Types:
         return TypeMoves(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-@lru_cache(maxsize=32)
-def group(rows: int, values: int) -> Group:
-    return Group(rows, values)
-
-
-@lru_cache(maxsize=16)
-def types(sizes: tuple[int, ...], values: int) -> Types:
-    """The types of a partition of the rows, kept for the next call."""
-    return Types(sizes, values)
+group = lru_cache(maxsize=32)(Group)
+types = lru_cache(maxsize=16)(Types)
+"""The types of a partition of the rows, kept for the next call."""
