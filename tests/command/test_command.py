@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -272,7 +273,7 @@ def test_the_installed_script_answers():
     assert done.returncode == 0 and done.stdout.startswith("whosin ")
 
 
-CHAIN = {
+CHAIN: dict[str, Any] = {
     "chain": {"initial": [0.5, 0.5], "transition": [[0.9, 0.1], [0.1, 0.9]]},
     "rows": 6,
     "query": "sum",

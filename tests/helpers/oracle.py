@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain, combinations, product
+from typing import Any
 
-World = frozenset
+World = frozenset[int]
+Prior = Mapping[World, Fraction]
+Channel = Mapping[World, list[Fraction]]
+Pair = tuple[World, World]
 INFINITY = math.inf
 
 
@@ -34,15 +38,17 @@ def random_distribution(rng: random.Random, size: int, zeros: float = 0.2) -> li
             return [Fraction(part, sum(parts)) for part in parts]
 
 
-def random_channel(rng: random.Random, n: int, outputs: int, zeros: float = 0.2) -> dict:
+def random_channel(
+    rng: random.Random, n: int, outputs: int, zeros: float = 0.2
+) -> dict[World, list[Fraction]]:
     return {world: random_distribution(rng, outputs, zeros) for world in worlds(n)}
 
 
-def table(channel: dict) -> list[list[Fraction]]:
+def table(channel: Channel) -> list[list[Fraction]]:
     return list(channel.values())
 
 
-def probability(channel: dict, world: World, event: tuple[int, ...]) -> Fraction:
+def probability(channel: Channel, world: World, event: tuple[int, ...]) -> Fraction:
     return sum((channel[world][output] for output in event), Fraction(0))
 
 
@@ -53,7 +59,9 @@ def ratio(top: Fraction, bottom: Fraction) -> Fraction | float:
     return top / bottom
 
 
-def beliefs(prior: dict, channel: dict, t: int, event: tuple[int, ...]):
+def beliefs(
+    prior: Prior, channel: Channel, t: int, event: tuple[int, ...]
+) -> tuple[Fraction, Fraction | None]:
     """(Pr[t], Pr[t | event]); the posterior is None when the event is impossible."""
     before = sum((mass for world, mass in prior.items() if t in world), Fraction(0))
     joint = {w: mass * probability(channel, w, event) for w, mass in prior.items()}
@@ -63,7 +71,7 @@ def beliefs(prior: dict, channel: dict, t: int, event: tuple[int, ...]):
     return before, sum((mass for w, mass in joint.items() if t in w), Fraction(0)) / total
 
 
-def positive(prior: dict, channel: dict, n: int) -> Fraction | float:
+def positive(prior: Prior, channel: Channel, n: int) -> Fraction | float:
     """The smallest γ of Li13 Definition 3.1 for one prior."""
     outputs = len(next(iter(channel.values())))
     worst: Fraction | float = Fraction(1)
@@ -75,7 +83,7 @@ def positive(prior: dict, channel: dict, n: int) -> Fraction | float:
     return worst
 
 
-def negative(prior: dict, channel: dict, n: int) -> Fraction | float:
+def negative(prior: Prior, channel: Channel, n: int) -> Fraction | float:
     """The smallest γ of Li13 Definition 3.8 for one prior."""
     outputs = len(next(iter(channel.values())))
     worst: Fraction | float = Fraction(1)
@@ -87,32 +95,32 @@ def negative(prior: dict, channel: dict, n: int) -> Fraction | float:
     return worst
 
 
-def independent(p: list[Fraction]) -> dict:
+def independent(p: Sequence[Fraction]) -> dict[World, Fraction]:
     return {
-        world: math.prod(p[i] if i in world else 1 - p[i] for i in range(len(p)))
+        world: math.prod([q if i in world else 1 - q for i, q in enumerate(p)], start=Fraction(1))
         for world in worlds(len(p))
     }
 
 
-def fixed_size(p: list[Fraction], size: int) -> dict | None:
+def fixed_size(p: Sequence[Fraction], size: int) -> dict[World, Fraction] | None:
     """Independent(p) given |T| = size; None when that is impossible."""
     kept = {world: mass for world, mass in independent(p).items() if len(world) == size and mass}
     total = sum(kept.values())
     return {world: mass / total for world, mass in kept.items()} if total else None
 
 
-def one_of(known: World, candidates: tuple[int, ...]) -> dict:
+def one_of(known: World, candidates: tuple[int, ...]) -> dict[World, Fraction]:
     return {known | {c}: Fraction(1, len(candidates)) for c in candidates}
 
 
-def two(first: World, second: World, p: Fraction) -> dict:
+def two(first: World, second: World, p: Fraction) -> dict[World, Fraction]:
     return {first: p, second: 1 - p}
 
 
 # Ratios Pr[S|·]/Pr[S|·] between worlds, over all events: what the scalable families come down to.
 
 
-def largest(channel: dict, pairs) -> Fraction | float:
+def largest(channel: Channel, pairs: Iterable[Pair]) -> Fraction | float:
     outputs = len(next(iter(channel.values())))
     worst: Fraction | float = Fraction(1)
     for first, second in pairs:
@@ -122,12 +130,12 @@ def largest(channel: dict, pairs) -> Fraction | float:
     return worst
 
 
-def added(n: int):
+def added(n: int) -> list[Pair]:
     """(T ∪ t, T)."""
     return [(w | {t}, w) for w in worlds(n) for t in range(n) if t not in w]
 
 
-def swapped(n: int):
+def swapped(n: int) -> list[Pair]:
     """(T ∪ t1, T ∪ t2)."""
     return [
         (w | {a}, w | {b})
@@ -138,12 +146,12 @@ def swapped(n: int):
     ]
 
 
-def separated(n: int):
+def separated(n: int) -> list[Pair]:
     """(T1, T2) with some entity in T1 and not in T2."""
     return [(a, b) for a in worlds(n) for b in worlds(n) if a - b]
 
 
-def grouped(n: int, k: int):
+def grouped(n: int, k: int) -> list[Pair]:
     """(T ∪ G, T) for groups of one to k entities outside T."""
     return [
         (w | World(group), w)
@@ -153,11 +161,11 @@ def grouped(n: int, k: int):
     ]
 
 
-def reverse(pairs):
+def reverse(pairs: Iterable[Pair]) -> list[Pair]:
     return [(b, a) for a, b in pairs]
 
 
-def family_priors(name: str, n: int, parameter=None) -> list[dict]:
+def family_priors(name: str, n: int, parameter: Any = None) -> list[dict[World, Fraction]]:
     """All priors of the finite families."""
     if name == "uninformed":
         return [independent([Fraction(1, 2)] * n)]
@@ -175,7 +183,7 @@ def family_priors(name: str, n: int, parameter=None) -> list[dict]:
     raise ValueError(name)
 
 
-def sample(channel: dict, n: int, beta: Fraction) -> dict:
+def sample(channel: Channel, n: int, beta: Fraction) -> dict[World, list[Fraction]]:
     """The channel after keeping each present entity with probability β."""
     outputs = len(next(iter(channel.values())))
     mixed = {}

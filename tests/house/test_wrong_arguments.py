@@ -22,7 +22,9 @@ ROOMS = (
     *("spaces", "priors", "families", "mechanisms", "notions", "theorems", "calibration"),
     *("distortion", "noise", "beliefs"),
 )
-WRONG = (None, 3, "x", [], object(), -1.5, {"a": 1}, [3], [[3]], (), True, b"x", float("nan"), ...)
+WRONG: tuple[object, ...] = (
+    *(None, 3, "x", [], object(), -1.5, {"a": 1}, [3], [[3]], (), True, b"x", float("nan"), ...),
+)
 
 SUBSETS, RECORDS = wi.Subsets(3), wi.Records(2, 2)
 COUNT, HALF = wi.statistics.Count(), priors.Independent(["1/2"] * 3)

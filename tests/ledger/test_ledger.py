@@ -268,13 +268,13 @@ def test_a_hair_too_much_is_refused_with_all_its_digits(ledger):
         lambda: Cost.gaussian(None),
         lambda: Cost.gaussian(-0.1),
         lambda: Cost(-5, 0),
-        lambda: Cost(0.5, 0),
-        lambda: Charge("count", {}),
+        lambda: Cost(0.5, 0),  # type: ignore[arg-type]
+        lambda: Charge("count", {}),  # type: ignore[arg-type]
         lambda: Charge({"x": float("nan")}, {}),
         lambda: Charge({"x": object()}, {}),
         lambda: Charge({}, {"neighbours": Cost(1, 1)}),
-        lambda: Charge({}, {"replace": 3}),
-        lambda: Charge({}, {}, guarantee=None),
+        lambda: Charge({}, {"replace": 3}),  # type: ignore[dict-item]
+        lambda: Charge({}, {}, guarantee=None),  # type: ignore[arg-type]
     ],
 )
 def test_costs_that_are_none(make):
@@ -693,7 +693,8 @@ def seeded(path: Path) -> str:
         ledger.register("d", FAILING)
         ledger.register("other", UNCERTAIN)
         for number in range(4):
-            ledger.answer("d", pure("0.001", "1e-10"), lambda n=number: {"n": n}, f"r{number}")
+            made = {"n": number}
+            ledger.answer("d", pure("0.001", "1e-10"), made.copy, f"r{number}")
         ledger.debit("d", "unanswered", gaussian("1e-6"))
         ledger.answer("other", pure("0.01"), lambda: "x", "only")
         ledger.close("other")
@@ -913,7 +914,7 @@ def test_requests_are_found_by_how_they_begin(ledger):
     assert ledger.requests("d", "a/%") == ledger.requests("d", "zzz") == set()
 
 
-def test_looking_up_a_request_does_not_read_the_history(ledger):
+def test_looking_up_a_request_does_not_read_the_history(ledger) -> None:
     """Whatever the number of entries: every statement of a question goes through an index."""
     ledger.register("d", PLAIN)
     seen: list[str] = []

@@ -96,7 +96,7 @@ def test_eight_processes_and_kill_9(url, tmp_path):
 
 
 @pytest.mark.soak
-def test_two_thousand_kills(url, tmp_path, capsys):
+def test_two_thousand_kills(url, tmp_path, capsys) -> None:
     total: dict[str, int] = {}
     for seed in range(1000):
         folder = Path(tmp_path, f"round {seed}")

@@ -30,7 +30,9 @@ def epsilon(mechanism, space=None, relation="add-remove"):
 
 
 def exact_rows(channel: wi.Channel) -> list[list[Fraction]]:
-    return [[wi.exact.rational(entry) for entry in row] for row in channel.on_worlds().exact]
+    exact = channel.on_worlds().exact
+    assert exact is not None
+    return [[wi.exact.rational(entry) for entry in row] for row in exact]
 
 
 def random_channel(rng: random.Random, n: int, outputs: int = 3) -> tuple[dict, wi.Channel]:
@@ -74,8 +76,8 @@ def test_laplace_is_decided_on_the_product_grid(statistic):
         unsure = [t for t in range(3) if 0 < prior.belief(space, t) < 1]
         level = gamma(mechanisms.Laplace(statistic, scale), families.Explicit(prior), space)
 
-        def worst(points, prior=prior, unsure=unsure) -> float:
-            found = [1.0]
+        def worst(points, prior=prior, unsure=unsure) -> Fraction | float:
+            found: list[Fraction | float] = [1.0]
             for t, point in product(unsure, points):
                 ratio = density_ratio(prior, space, centres, t, point, scale)
                 found.append(wi.beliefs.gamma(ratio, float(prior.belief(space, t))))
@@ -520,7 +522,7 @@ def test_records_rows_are_named_by_their_values():
     [
         (lambda: mechanisms.KMax(1), "k must be a whole number of at least 2; got 1"),
         (lambda: mechanisms.KMax(True), "k must be"),
-        (lambda: mechanisms.KMax(2.0), "k must be"),
+        (lambda: mechanisms.KMax(2.0), "k must be"),  # type: ignore[arg-type]
         (lambda: mechanisms.KMax(3).channel(wi.Subsets(2)), "k must be at most .* 2; got 3"),
         (lambda: mechanisms.Laplace("count", 0), "scale must be above 0; got 0"),
         (lambda: mechanisms.Laplace("count", math.inf), "scale must be a finite number"),

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ noise = wi.noise
 # ---- laws, written from their definitions, sharing no code with the samplers
 
 
-def decimal(number: object) -> Decimal:
+def decimal(number: Any) -> Decimal:
     ratio = Fraction(number)
     return Decimal(ratio.numerator) / Decimal(ratio.denominator)
 
@@ -54,8 +55,8 @@ def gaussian_cdf(sigma: object, first: int, last: int) -> list[Decimal]:
     width = decimal(sigma)
     reach = int(width * 20) + 5
     weights = {k: (-decimal(k * k) / (2 * width**2)).exp() for k in range(-reach, reach + 1)}
-    norm, total, found = sum(weights.values()), Decimal(0), []
-    total = sum(weight for k, weight in weights.items() if k < first)
+    norm, found = sum(weights.values()), []
+    total = sum((weight for k, weight in weights.items() if k < first), Decimal(0))
     for j in range(first, last + 1):
         total += weights[j]
         found.append(total / norm)
@@ -666,7 +667,7 @@ def test_bad_sizes(size):
     [
         (lambda: noise.uniform(0), "n"),
         (lambda: noise.uniform(2**63 + 1), "n"),
-        (lambda: noise.uniform(1.5), "n"),
+        (lambda: noise.uniform(1.5), "n"),  # type: ignore[call-overload]
         (lambda: noise.bernoulli(1.5), "probability"),
         (lambda: noise.bernoulli("x"), "probability"),
         (lambda: noise.bernoulli(lambda precision: 0.5), "probability"),
@@ -697,7 +698,7 @@ def test_bad_sizes(size):
         (lambda: noise.Grid(1).units(["a"]), "values"),
         (lambda: noise.Grid(1).sensitivity(0), "sensitivity"),
         (lambda: noise.Grid(1).add_laplace([1.5], 1, 1), "units"),
-        (lambda: noise.Grid(1).add_laplace([1], 0.5, 1), "sensitivity"),
+        (lambda: noise.Grid(1).add_laplace([1], 0.5, 1), "sensitivity"),  # type: ignore[arg-type]
         (lambda: noise.Grid(1).add_laplace([1], 1, 0), "epsilon"),
         (lambda: noise.Grid(1).add_laplace([1], 1, 1e-30), "epsilon"),
         (lambda: noise.Grid(1).add_gaussian([1], 1, 1e-40), "rho"),

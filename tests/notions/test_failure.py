@@ -368,7 +368,7 @@ def test_the_accounted_direction_of_continuous_noise(noise):
         (lambda: Process(sample_rate=0), InvalidInput, "sample rate"),
         (lambda: Process(sample_rate=1.5), InvalidInput, "sample rate"),
         (lambda: Process(steps=0), InvalidInput, "steps"),
-        (lambda: Process(steps=2.5), InvalidInput, "steps"),
+        (lambda: Process(steps=2.5), InvalidInput, "steps"),  # type: ignore[arg-type]
     ],
 )
 def test_processes_that_are_refused(call, error, word):

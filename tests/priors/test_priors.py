@@ -6,6 +6,7 @@ import math
 import random
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def cases(rng: random.Random, n: int) -> list[tuple[priors.Prior, dict]]:
     table = oracle.random_distribution(rng, 2**n)
     by_set = {w: m for w, m in zip(oracle.worlds(n), table, strict=True) if m}
     everywhere = {w: math.comb(n, len(w)) for w in oracle.worlds(n)}
-    listed = [
+    listed: list[tuple[priors.Prior, Any]] = [
         (priors.Independent(p), oracle.independent(p)),
         (priors.Independent(one), oracle.independent([one] * n)),
         (priors.Uniform(), {w: Fraction(1, 2**n) for w in everywhere}),
@@ -140,7 +141,7 @@ def test_large_priors_stay_cheap():
         (lambda: priors.Independent("half"), "p must be a finite number; got 'half'"),
         (lambda: priors.Independent([HALF]).check(wi.Subsets(2)), "one probability or 2; got 1"),
         (lambda: priors.FixedSize(HALF, -1), "size must be a whole number"),
-        (lambda: priors.FixedSize(HALF, 1.0), "size must be a whole number"),
+        (lambda: priors.FixedSize(HALF, 1.0), "size must be a whole number"),  # type: ignore[arg-type]
         (lambda: priors.FixedSize(HALF, True), "size must be a whole number"),
         (lambda: priors.FixedSize(2, 1), "p must be between"),
         (lambda: priors.FixedSize(HALF, 3).check(wi.Subsets(2)), "possible under p; got 3"),
@@ -172,7 +173,7 @@ def test_wrong_priors(make, message):
             lambda: families.OneOf(1),
             "m must be a whole number of at least 2 and at most 10,000,000,000; got 1",
         ),
-        (lambda: families.OneOf(2.0), "m must be a whole number"),
+        (lambda: families.OneOf(2.0), "m must be a whole number"),  # type: ignore[arg-type]
         (lambda: families.OneOf(3).check(wi.Subsets(2)), "at most the number of entities, 2"),
         (lambda: families.FixedProbability(0), "beta must be strictly between 0 and 1"),
         (lambda: families.FixedProbability(1), "beta must be strictly between 0 and 1"),
@@ -185,7 +186,7 @@ def test_wrong_priors(make, message):
         (lambda: families.AtMostKnown(-1, THIRD, HALF), "k must be a whole number"),
         (lambda: families.AtMostKnown(1), "low and high must be strictly between 0 and 1"),
         (lambda: families.Explicit([]), "at least one prior"),
-        (lambda: families.Explicit([HALF]), "at least one prior"),
+        (lambda: families.Explicit([HALF]), "at least one prior"),  # type: ignore[list-item]
         (lambda: families.Explicit(priors.Table([1, 0])).check(wi.Subsets(2)), "4 numbers"),
     ],
 )
@@ -244,18 +245,21 @@ def member(rng: random.Random, family: families.Family, n: int) -> priors.Prior:
         case families.SwapOfTwo():
             order = rng.sample(range(n), n)
             known = rng.randint(0, n - 2)
-            p = {e: Fraction(1) for e in order[2 : 2 + known]}
-            p |= {order[0]: HALF, order[1]: HALF}
-            return priors.FixedSize([p.get(e, Fraction(0)) for e in range(n)], known + 1)
+            sure = {e: Fraction(1) for e in order[2 : 2 + known]}
+            sure |= {order[0]: HALF, order[1]: HALF}
+            return priors.FixedSize([sure.get(e, Fraction(0)) for e in range(n)], known + 1)
         case families.FixedSize():
             odds = [rng.choice([Fraction(0), HALF, HALF, Fraction(1)]) for _ in range(n)]
-            return priors.FixedSize(odds, odds.count(1) + rng.randint(0, odds.count(HALF)))
+            return priors.FixedSize(
+                odds, odds.count(Fraction(1)) + rng.randint(0, odds.count(HALF))
+            )
         case families.OneOf():
             order = rng.sample(range(n), n)
-            p = dict.fromkeys(order[: family.m], HALF)
-            p |= {e: Fraction(1) for e in order[family.m :] if family.literal or rng.random() < 0.5}
-            odds = [p.get(e, Fraction(0)) for e in range(n)]
-            return priors.FixedSize(odds, 1 + odds.count(1))
+            one = dict.fromkeys(order[: family.m], HALF)
+            others = [e for e in order[family.m :] if family.literal or rng.random() < 0.5]
+            one |= dict.fromkeys(others, Fraction(1))
+            odds = [one.get(e, Fraction(0)) for e in range(n)]
+            return priors.FixedSize(odds, 1 + odds.count(Fraction(1)))
         case families.FixedProbability():
             return priors.Independent([rng.choice([family.beta, 0]) for _ in range(n)])
         case families.Uninformed():

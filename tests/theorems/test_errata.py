@@ -58,8 +58,7 @@ def k_max_by_hand(n: int, k: int, repaired: bool) -> dict:
         j = max(world) + 1 if world else None
         if repaired:
             j = max(j or 0, k)
-        last = j is None or j + k - 1 > n
-        start = n - k + 1 if last else j
+        start = n - k + 1 if j is None or j + k - 1 > n else j
         channel[world] = [Fraction(start <= o < start + k, k) for o in range(1, n + 1)]
     return channel
 
@@ -163,7 +162,7 @@ def test_e2_literally_two_candidates_do_not_give_bounded_dp(n):
     assert DifferentialPrivacy("replace").measure(finite).value == math.inf
 
 
-@cases(250, 1000)
+@cases(120, 1000)
 def test_e2_the_other_reading_equals_bounded_dp_and_the_literal_one_falls_short(count):
     """On random channels ρ/(1−ρ) is the BDP ratio; literally it is often less, never more."""
     rng, short = random.Random(2), 0
@@ -223,8 +222,9 @@ def probability(prior: dict, channel: dict, event: tuple[int, ...]) -> Fraction:
 def averages(prior: dict, parts: tuple[dict, dict], p: Fraction, t: int, event: tuple[int, ...]):
     """(posterior under the mixture, average with the paper's weights, average with the right ones),
     or nothing where a part cannot give the event."""
-    after = [oracle.beliefs(prior, part, t, event)[1] for part in parts]
-    if None in after:
+    known = [oracle.beliefs(prior, part, t, event)[1] for part in parts]
+    after = [each for each in known if each is not None]
+    if len(after) < len(known):
         return None
     weights = [p, 1 - p]
     right = [w * probability(prior, part, event) for w, part in zip(weights, parts, strict=True)]
@@ -244,7 +244,7 @@ def test_e7_the_printed_weights_are_wrong():
     assert found > printed  # so the printed identity would even understate the belief
 
 
-@cases(250, 1000)
+@cases(120, 1000)
 def test_e7_the_right_weights_are_p_times_the_chance_of_the_output(count):
     """On random priors and mechanisms the posterior is the average with weights p Pr[A1∈S] and
     (1−p) Pr[A2∈S]; with p and 1−p it mostly is not. The theorem's conclusion always holds."""
