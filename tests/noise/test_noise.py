@@ -575,11 +575,12 @@ def test_noise_on_a_grid():
 
 def sourced_calls(code: str) -> list[str]:
     """Calls of samplers, by whatever way to their name, that pass a source or hide keywords."""
+    names = {sampler.__name__ for sampler in (*noise.SAMPLERS, *noise.SELECTIONS)}
     return [
         ast.unparse(node)
         for node in ast.walk(ast.parse(code))
         if isinstance(node, ast.Call)
-        and ast.unparse(node.func).rpartition(".")[2] in noise.__all__
+        and ast.unparse(node.func).rpartition(".")[2] in names
         and {keyword.arg for keyword in node.keywords} & {"source", None}
     ]
 

@@ -23,6 +23,7 @@ import oracle
 import whosin as wi
 from whosin import beliefs, theorems
 from whosin.errors import InvalidInput, WhosinError
+from whosin.exact import Number
 from whosin.notions import (
     NOTIONS,
     DifferentialIdentifiability,
@@ -57,7 +58,7 @@ def instances(seed: int, count: int | None = None, least: int = 1):
         yield rng, n, oracle.random_channel(rng, n, rng.randint(1, 3), rng.choice([0, 0.25]))
 
 
-def carried(value: object, source: Notion, target: Notion) -> object:
+def carried(value: Number, source: Notion, target: Notion) -> Number:
     """The level of another notion that the map makes of one."""
     return theorems.convert(wi.notions.Level(value, None, True, (), notion=source), target).value
 
