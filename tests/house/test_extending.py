@@ -251,7 +251,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     beside = shutil.ignore_patterns("__pycache__", "*.egg-info", "extending")
     for name in ("src", "tests", "docs", "schema"):
         shutil.copytree(ROOT / name, copy / name, ignore=beside)
-    for name in ("pyproject.toml", "README.md"):
+    for name in ("pyproject.toml", "README.md", "ARCHITECTURE.md"):
         shutil.copy(ROOT / name, copy / name)
     for kind in ADDED:
         add(copy, kind)
