@@ -18,6 +18,7 @@ import gwas_oracle
 import release_oracle
 import selection_oracle as oracle
 import whosin as wi
+from amounts import cases
 from whosin import gwas, noise, release
 from whosin.exact import log_up
 from whosin.gwas import offer as gwas_offer
@@ -312,7 +313,7 @@ QUERIES = {
 }
 
 
-def audited_query(kind, epsilon, confidence, written):
+def audited_query(kind, epsilon, confidence, written, samples=500):
     query, family, with_, without, exact = QUERIES[kind]
     plan = wi.calibrate(wi.Epsilon(epsilon), family, delta="0.001" if kind == "keys" else 0)
     worlds = [answering(query, plan, rows) for rows in (with_, without)]
@@ -321,7 +322,7 @@ def audited_query(kind, epsilon, confidence, written):
         rows = worlds[world][1]()
         return tuple(written) if kind == "synthetic" else tuple(v for row in rows for v in row)
 
-    found = wi.audit.two_worlds(draw, 0, 1, 500, confidence)
+    found = wi.audit.two_worlds(draw, 0, 1, samples, confidence)
     return found, exact(worlds[0][0], (with_, without)), plan.epsilon
 
 
@@ -338,12 +339,13 @@ def written(monkeypatch):
     return rows
 
 
+@cases(250, 2000)
 @pytest.mark.parametrize("kind", QUERIES)
-def test_queries_of_a_release(kind, written):
+def test_queries_of_a_release(kind, count, written):
     """Answers as a session gives them, with a person more or less, or with another in their place;
     and the same under a plan of many times the ε, which the attack refutes. (A selection's noise
     is for scores that move against each other; these move one way, and show half of it.)"""
-    found, exact, promised = audited_query(kind, 1, SURE, written)
+    found, exact, promised = audited_query(kind, 1, SURE, written, count)
     shown(f"{kind} of a release", found.epsilon, exact, promised)
     assert found.epsilon <= exact <= promised
     loose, more, _ = audited_query(kind, 8 if kind == "quantile" else 4, "0.95", written)

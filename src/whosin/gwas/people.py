@@ -20,7 +20,7 @@ from whosin.validation import path_of, whole
 
 CASE, CONTROL = 2, 1
 SMALLEST = 2
-"""Groups of fewer are refused: the sensitivities of THEORY 11 hold from two on."""
+"""Groups of fewer are refused: the sensitivities hold from two on."""
 
 
 def read_groups(
