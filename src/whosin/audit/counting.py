@@ -3,7 +3,7 @@
 Contract: the error is shared by the events that are counted, which are picked before any count. If
 the event that promises most favours the world *with* the person, all of the error is spent on it;
 otherwise half is, and half on the best event that favours "with", which alone speaks of γ and
-posteriors (THEORY 10).
+posteriors.
 """
 
 from __future__ import annotations

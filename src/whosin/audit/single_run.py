@@ -25,7 +25,7 @@ it smaller. So some guess of m is right beyond its coin with probability at most
 Theorem 5.2 says, 2mδ · max over i of (g(i) − g(0))/i.
 
 The rest of the error goes in halves to guesses on both sides and to "in" guesses alone, which bound
-r and so γ and posteriors (THEORY 10); ε is the better of the two. All bounds hold together.
+r and so γ and posteriors; ε is the better of the two. All bounds hold together.
 """
 
 from __future__ import annotations

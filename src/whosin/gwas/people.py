@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CASE, CONTROL = 2, 1
 SMALLEST = 2
-"""Groups of fewer are refused: the sensitivities of THEORY 11 hold from two on."""
+"""Groups of fewer are refused: the sensitivities hold from two on."""
 
 
 def read_groups(

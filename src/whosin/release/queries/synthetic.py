@@ -1,4 +1,4 @@
-"""A synthetic table: one randomised row for each entity (THEORY 8).
+"""A synthetic table: one randomised row for each entity.
 
 Its length is the number of entities, so it exists only where that is known: between neighbours that
 replace one entity. Each row is answered on its own: E_d keeps a cell with probability g/(g+m−1),
