@@ -313,7 +313,7 @@ def test_choices_follow_the_same_law(
     assert stats.chisquare(skewed).pvalue < 1e-9
 
 
-@cases(50, 400)
+@cases(80, 400)
 def test_conditions_mean_what_the_documentation_says(spark: Spark, count: int) -> None:
     check_where(spark, where_oracle.Drawn(101), count)
 
