@@ -148,7 +148,7 @@ class Audit(AuditBounds):
 
 
 def most_that_can_show(trials: int, error: float) -> float:
-    """About the largest ε that so many counted draws of each world could ever show: all hits in
+    """About the largest ε that this many counted draws of each world could ever show: all hits in
     one world and none in the other give ln(trials / ln(1/error))."""
     return max(0.0, math.log(trials / -math.log(error)))
 

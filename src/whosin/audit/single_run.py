@@ -7,7 +7,7 @@ are within e^{±ε} of p : (1 − p). So, given the output, "in" guesses are rig
 coins of probability q_in = p e^ε / (p e^ε + 1 − p) at most, and "out" guesses with 1 − p in place
 of p: the whole sequence, from the surest guess on.
 
-*How many to guess.* Each number of guesses implies an ε at which so many right ones would be as
+*How many to guess.* Each number of guesses implies an ε at which this many right ones would be as
 unlikely as `LOOK` of the error; the statistic is the largest of these. The p-value at an ε is the
 probability that a sequence of coins reaches it at *any* of the numbers tried, which is exact, and
 grows with ε and with the coins, because the statistic depends on neither.

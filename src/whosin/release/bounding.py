@@ -26,7 +26,7 @@ MOST_SUM = 2**62
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much of an entity counts: so many rows in each of so many cells."""
+    """How much of an entity counts: at most `rows` rows in each of at most `groups` cells."""
 
     rows: int
     groups: int

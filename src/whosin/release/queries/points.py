@@ -35,7 +35,7 @@ class Points:
 
     @classmethod
     def of(cls, domain: Range, whole: bool, count: int | None) -> Points:
-        """So many points over the range; by default multiples of a round step.
+        """`count` points over the range; by default multiples of a round step.
 
         Args:
             whole: whether the column holds whole numbers, by its type.
