@@ -425,7 +425,7 @@ def test_priors_are_asked_for_and_refused(run, write):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("plan --gamma 1e9999999", ["--gamma", "reasonable"]),
+        ("plan --gamma 1e9999999", ["--gamma", "1e300"]),
         ("plan --epsilon 1e-400", ["--epsilon", "1e-300"]),
         ("explain --epsilon 1e400", ["--epsilon", "1e300"]),
         ("explain --epsilon 1 --delta 0.5", ["delta", "nothing is promised"]),
