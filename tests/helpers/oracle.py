@@ -10,7 +10,7 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import chain, combinations, product
+from itertools import chain, combinations
 from typing import Any
 
 World = frozenset[int]
@@ -63,34 +63,41 @@ def beliefs(
     prior: Prior, channel: Channel, t: int, event: tuple[int, ...]
 ) -> tuple[Fraction, Fraction | None]:
     """(Pr[t], Pr[t | event]); the posterior is None when the event is impossible."""
-    before = sum((mass for world, mass in prior.items() if t in world), Fraction(0))
+    before = marginal(prior, t)
     joint = {w: mass * probability(channel, w, event) for w, mass in prior.items()}
     total = sum(joint.values())
-    if total == 0:
-        return before, None
-    return before, sum((mass for w, mass in joint.items() if t in w), Fraction(0)) / total
+    return before, marginal(joint, t) / total if total else None
+
+
+def marginal(masses: Prior, t: int) -> Fraction:
+    return sum((mass for world, mass in masses.items() if t in world), Fraction(0))
+
+
+def each_belief(prior: Prior, channel: Channel, n: int) -> Iterator[tuple[Fraction, Fraction]]:
+    """`beliefs` for every entity and every event, where the event is possible and the prior
+    belief is neither 0 nor 1."""
+    outputs = len(next(iter(channel.values())))
+    unsure = [(t, p) for t in range(n) if 0 < (p := marginal(prior, t)) < 1]
+    columns = [{w: mass * channel[w][o] for w, mass in prior.items()} for o in range(outputs)]
+    for event in events(outputs):
+        joint = {w: sum((columns[o][w] for o in event), Fraction(0)) for w in prior}
+        total = sum(joint.values())
+        if total:
+            yield from ((before, marginal(joint, t) / total) for t, before in unsure)
 
 
 def positive(prior: Prior, channel: Channel, n: int) -> Fraction | float:
     """The smallest γ of Li13 Definition 3.1 for one prior."""
-    outputs = len(next(iter(channel.values())))
     worst: Fraction | float = Fraction(1)
-    for t, event in product(range(n), events(outputs)):
-        before, after = beliefs(prior, channel, t, event)
-        if after is None or before in (0, 1):
-            continue
+    for before, after in each_belief(prior, channel, n):
         worst = max(worst, after / before, ratio(1 - before, 1 - after))
     return worst
 
 
 def negative(prior: Prior, channel: Channel, n: int) -> Fraction | float:
     """The smallest γ of Li13 Definition 3.8 for one prior."""
-    outputs = len(next(iter(channel.values())))
     worst: Fraction | float = Fraction(1)
-    for t, event in product(range(n), events(outputs)):
-        before, after = beliefs(prior, channel, t, event)
-        if after is None or before in (0, 1):
-            continue
+    for before, after in each_belief(prior, channel, n):
         worst = max(worst, (1 - after) / (1 - before), ratio(before, after))
     return worst
 
@@ -123,10 +130,11 @@ def two(first: World, second: World, p: Fraction) -> dict[World, Fraction]:
 def largest(channel: Channel, pairs: Iterable[Pair]) -> Fraction | float:
     outputs = len(next(iter(channel.values())))
     worst: Fraction | float = Fraction(1)
-    for first, second in pairs:
-        for event in events(outputs):
-            top, bottom = probability(channel, first, event), probability(channel, second, event)
-            worst = max(worst, ratio(top, bottom))
+    listed = list(pairs)
+    for event in events(outputs):
+        chance = {world: probability(channel, world, event) for world in channel}
+        for first, second in listed:
+            worst = max(worst, ratio(chance[first], chance[second]))
     return worst
 
 

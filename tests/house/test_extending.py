@@ -49,10 +49,9 @@ ADDED = {
         {
             "src/whosin/families/__init__.py": [
                 (
-                    "from whosin.families.cliques import Cliques\n",
-                    "from whosin.families.even_odds import EvenOdds\n",
+                    "from whosin.families.cliques import Cliques as Cliques\n",
+                    "from whosin.families.even_odds import EvenOdds as EvenOdds\n",
                 ),
-                ('    "Cliques",\n', '    "EvenOdds",\n'),
                 ("        AtMostKnown,\n", "        EvenOdds,\n"),
             ],
             "README.md": [
@@ -85,8 +84,10 @@ ADDED = {
                 ("Rho, Gain, Advantage", ", Odds"),
             ],
             "src/whosin/calibration/__init__.py": [
-                ("    Gamma,\n", "    Odds,\n"),
-                ('    "Gamma",\n', '    "Odds",\n'),
+                (
+                    "^from whosin.calibration.targets import Posterior ",
+                    "from whosin.calibration.targets import Odds as Odds\n",
+                ),
             ],
             "src/whosin/__init__.pyi": [
                 ("^from .calibration import Plan ", "from .calibration import Odds as Odds\n")

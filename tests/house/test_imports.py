@@ -53,7 +53,7 @@ def test_the_table_of_rooms_says_what_is_imported():
     assert stated() == imports() | {"app": {"everything"}}
 
 
-def test_rooms_import_only_rooms_above_them():
+def test_rooms_import_only_rooms_above_them() -> None:
     above: set[str] = set()
     for room, names in stated().items():
         assert room == "app" or names <= above, f"{room} imports {sorted(names - above)}"

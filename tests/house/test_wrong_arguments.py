@@ -65,7 +65,6 @@ GOOD: dict[Callable[..., Any], dict[str, Any]] = {
     notions.SampledDifferentialPrivacy: {"beta": "1/2", "direction": "both"},
     theorems.convert: {"level": DP.measure(NOISY, SUBSETS), "to": DP},
     theorems.coupling: {"prior": priors.FixedSize(["1/2"] * 3, 2), "space": SUBSETS, "entity": 0},
-    theorems.cliques_from_unbounded: {"epsilon": 1.0, "k": 2},
     theorems.fallback: {"epsilon": 1.0, "relation": "replace"},
     calibration.Rho: {"rho": "1/2", "m": 5},
     calibration.Process: {"noise": "gaussian", "sample_rate": 0.1, "steps": 10},

@@ -91,7 +91,7 @@ def scan_unchecked(path: str) -> int:
 
 @pytest.fixture(scope="module")
 def nursery():
-    found = Nursery(["test_foreign_files", "pyarrow.dataset", "ibis.backends.duckdb"])
+    found = Nursery(["pyarrow.dataset", "ibis.backends.duckdb"])
     yield found
     found.close()
 

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 import whosin as wi
 from whosin import ledger as books
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, UnknownName
-from whosin.ledger import Charge, Cost, clock, composition, units, verify
+from whosin.ledger import Charge, Cost, composition, units, verify
 from whosin.ledger.budget import Budget, reading
 from whosin.ledger.charge import promise_of
+from whosin.ledger.store import now
 from whosin.report import budget as words
 
 ONE = units.EPSILON_UNITS
@@ -887,7 +888,7 @@ def test_entries_say_who_when_what_and_how_much(ledger):
     registered, debit, answer = ledger.history("d")
     assert registered.body["plan"]["epsilon"] == 1 and registered.kind == "registered"
     assert (debit.body["who"], debit.body["guarantee"]) == ("tester", "pure")
-    assert clock.now()[:4] == debit.body["when"][:4]
+    assert now()[:4] == debit.body["when"][:4]
     assert debit.body["costs"]["replace"]["epsilon"] == ONE // 5
     assert debit.body["costs"]["add-remove"]["delta"] == 0
     assert answer.body["digest"] == books.ledger.chain.digest("41")

@@ -13,6 +13,7 @@ import pytest
 
 import oracle
 import whosin as wi
+from amounts import cases
 from checking import random_priors
 from whosin import families, mechanisms, statistics
 from whosin.errors import InvalidInput, NoPureLevel, Unsupported, WhosinError
@@ -65,14 +66,15 @@ def density_ratio(prior, space, centres, entity: int, point, scale: float) -> fl
     ],
     ids=repr,
 )
-def test_laplace_is_decided_on_the_product_grid(statistic):
+@cases(2, 8)
+def test_laplace_is_decided_on_the_product_grid(statistic, count):
     """F10: on a fine grid of outputs no mixture exceeds the level, and a deciding point has it."""
     rng, space, scale = random.Random(1), wi.Subsets(3), 1.5
     labels, by_class = statistic.lattice(space).labels(), statistic.centres(space)
     centres = [by_class[label] for label in labels]
     axes = [sorted({float(c[i]) for c in centres}) for i in range(len(centres[0]))]
     fine = [np.arange(axis[0] - 1, axis[-1] + 1.01, 0.25) for axis in axes]
-    for prior in [prior for _ in range(4) for prior in random_priors(rng, 3)]:
+    for prior in [prior for _ in range(count) for prior in random_priors(rng, 3)]:
         unsure = [t for t in range(3) if 0 < prior.belief(space, t) < 1]
         level = gamma(mechanisms.Laplace(statistic, scale), families.Explicit(prior), space)
 

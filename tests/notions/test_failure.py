@@ -20,8 +20,12 @@ import oracle
 import whosin as wi
 from whosin.calibration import PlannedQuery, Process, calibrate, calibrate_process, counts
 from whosin.calibration.accounting import _losses
-from whosin.calibration.failure import failure_bound, gaussian_plan, gaussian_profile
-from whosin.calibration.normal import log_normal
+from whosin.calibration.failure import (
+    failure_bound,
+    gaussian_plan,
+    gaussian_profile,
+    log_normal,
+)
 from whosin.errors import InvalidInput, Unsupported, WhosinError
 from whosin.families import AtMostKnown, Cliques, FixedSize, Independent, OneOf
 

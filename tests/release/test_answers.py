@@ -300,7 +300,6 @@ def test_a_synthetic_table_has_a_row_for_each_entity_in_no_telling_order(tmp_pat
     written = pq.read_table(tmp_path / "o.parquet").column("ward").to_pylist()
     assert answer[:2] == ["o.parquet", 3000] and len(written) == 3000
     assert written == sorted(written), "the order of rows would show who is where"
-    assert offer.details is not None
-    kept = float(offer.details["response"].kept)
+    kept = float(offer.details.kept)
     truth = 2000 * kept + 1000 * (1 - kept) / 2
     assert abs(written.count("A") - truth) < 6 * math.sqrt(3000 / 4)

@@ -270,8 +270,7 @@ def test_keys_are_charged_their_delta(data) -> None:
     for relation in RELATIONS:
         query = release.Keys(column="ward", groups=2)
         offer = query.offer(data, oracle.share("1/2", delta=Fraction(1, 10**6), relation=relation))
-        assert offer.details is not None
-        scale, threshold = offer.parts[0].scale, offer.details["threshold"]
+        scale, threshold = offer.parts[0].scale, offer.details
         assert scale == (8 if relation == "replace" else 4)
         failing = 2 * math.exp(-(threshold - 1) / scale) / (1 + math.exp(-1 / scale))
         for each in RELATIONS:

@@ -388,9 +388,7 @@ def test_workers_write_the_synthetic_table(spark: Spark, tmp_path: Path) -> None
         assert (name, rows, len(digest)) == ("out.parquet", people, 64)
         assert found.num_rows == people
         counts = {row["values"]: row["counts"] for row in found["ward"].value_counts().to_pylist()}
-        details = query.offer(table, _share(plan)).details
-        assert details is not None
-        kept = float(details["response"].kept)
+        kept = float(query.offer(table, _share(plan)).details.kept)
         for ward, true in (("a", people // 4), ("b", people * 3 // 4), ("other", 0)):
             expected = true * kept + (people - true) * (1 - kept) / 2
             assert abs(counts[ward] - expected) < 6 * people**0.5

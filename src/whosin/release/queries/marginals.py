@@ -33,7 +33,7 @@ from whosin.release.queries.base import Query
 from whosin.release.table import Table
 from whosin.release.table_noise import NoisyTable, noisy_tables, table_costs
 from whosin.release.table_scan import TableScan
-from whosin.release.what_counts import Caution, Counted, may_vary
+from whosin.release.what_counts import Caution, Counted
 from whosin.validation import whole
 
 MOST_SHOWN = 2 * 10**6
@@ -90,8 +90,6 @@ class Marginals(Query):
             share,
             Charge(self.asked(table), table_costs(noisy, workload.sizes, rows)),
             _noises(noisy),
-            None,
-            None,
             details={"noisy": noisy, "workload": workload, "scan": scan, "errors": errors},
             expression=table.check(scan.expression(table, self.where, rows)),
             tables=tuple(
@@ -105,7 +103,6 @@ class Marginals(Query):
         )
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
-        assert offer.details is not None
         noisy: tuple[NoisyTable, ...] = offer.details["noisy"]
         workload: Workload = offer.details["workload"]
         scan: TableScan = offer.details["scan"]
@@ -125,10 +122,7 @@ class Marginals(Query):
         return Counted(table.entity, rows, others=cells.columns, by_row=table.by_row)
 
     def cautions(self, table: Table) -> tuple[Caution, ...]:
-        varying = may_vary(table.domains, self._tables(table)[0].columns)
-        if varying and table.at_default("rows", self.rows):
-            return (Caution("rows", varying),)
-        return ()
+        return self.caution(table, "rows", self._tables(table)[0].columns)
 
     def _tables(self, table: Table) -> tuple[Cells, Workload]:
         """The columns with their domains, and the tables over them."""
