@@ -262,3 +262,20 @@ def test_racing_for_one_name(server, hospital):
     assert sorted(answer.status_code for answer in found) == [200, 409, 409, 409, 409, 409]
     with Ledger(hospital.ledger) as ledger:
         assert ledger.standing("hospital").debits == 1
+
+
+def test_many_tables_at_once(server) -> None:
+    """Asked on a page, priced table by table, released, and refused where a page cannot hold it."""
+    kind = next(
+        each for each in server.get("/api/kinds").json()["queries"] if each["kind"] == "marginals"
+    )
+    assert {"columns", "order", "sets"} <= set(kind["keys"]) and kind["extra"][0] == "order"
+    query = {"kind": "marginals", "columns": ["ward", "age"], "order": 2}
+    asked = SCENARIO | {"queries": [query]}
+    (offer,) = server.post("/api/price", json=asked).json()["offers"]
+    assert [each["columns"] for each in offer["tables"]] == [["ward"], ["age"], ["ward", "age"]]
+    made = server.post("/api/release", json={"scenario": asked, "request": "tables-at-once"}).json()
+    assert len(made["answers"][0]["rows"]) == 5 + 4 + 20
+    long = {"ward": [f"w{n}" for n in range(1900)], "age": list(range(1900))}
+    body = asked | {"domains": long}
+    assert "20,000 cells" in problem(server.post("/api/price", json=body), 422, "queries.0.columns")

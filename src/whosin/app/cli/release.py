@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -62,7 +62,7 @@ def release(
         offers = loaded.price()
         left = _left(ledger if ledger is not None else loaded.ledger, loaded)
         listed = [releases.offer_data(offer) for offer in offers]
-        data = {"title": title, "remaining_epsilon": left, "offers": listed}
+        data: dict[str, Any] = {"title": title, "remaining_epsilon": left, "offers": listed}
         if tables := [each for offer in offers for each in offer.tables]:
             data["tables"] = tables
         print_result(json, data, releases.print_offers, title, plan, offers, left)
