@@ -29,6 +29,7 @@ LONGEST_NUMBER = 1000
 LONGEST_WHOLE = 300
 """Digits of a whole number outside texts: a longer one fits into no float."""
 
+HALF_LETTER = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _LONG = re.compile(rf"\d{{{LONGEST_NUMBER + 1},}}")
 _TOML_MARK = re.compile(r'"""|\'\'\'|["\'#\[\]{}.=,\n]')
 _TOML_END = {
@@ -109,7 +110,17 @@ def parse_json(text: str, what: str, spelled: bool = False) -> Any:
         raise InvalidInput(what, "JSON that fits into memory", "more") from None
     if text.count("[") + text.count("{") > DEEPEST:
         _check_depth(value, what)
+    if HALF_LETTER.search(text):
+        _check_letters(value, what)
     return value
+
+
+def _check_letters(value: object, what: str) -> None:
+    """Half a letter (a lone surrogate) can be escaped in JSON, and no file or answer holds it."""
+    try:
+        json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidInput(what, "JSON of whole letters", "half of one") from None
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:

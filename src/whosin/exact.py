@@ -9,6 +9,7 @@ a level of leakage may be overstated by one unit in the last place, never unders
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
@@ -180,7 +181,10 @@ def round_up(value: Fraction | float) -> float:
 
 def round_down(value: Fraction) -> float:
     """The largest float that is at most the value."""
-    nearest = float(value)
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return sys.float_info.max if value > 0 else -math.inf
     return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
 
 

@@ -615,3 +615,10 @@ def test_logarithms_are_rounded_the_safe_way():
         low, high = log_down(r), log_up(r)
         assert exp_up(low) <= r * (1 + Fraction(1, 2**100)) and exp_up(high) >= r
         assert high - low <= 4 * math.ulp(high)
+
+
+@pytest.mark.parametrize("target", [wi.Posterior("0.6"), wi.Gain("0.2")])
+def test_a_prior_that_hardly_any_float_holds(target):
+    """The likelihood ratio it allows is larger than any float."""
+    plan = wi.calibrate(target, wi.families.Independent(5e-324, 5e-324), 1e-6)
+    assert 600 < plan.epsilon < 750

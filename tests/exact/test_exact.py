@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 from fractions import Fraction
 
 import flint
@@ -174,3 +175,9 @@ def test_quarter_tanh_is_the_least_float_not_below():
     assert exact.quarter_tanh_up(math.inf) == 1.0 and exact.quarter_tanh_up(F(1)) == 0.0
     assert exact.quarter_tanh_up(F(10**80 + 1)) == 1.0
     assert exact.quarter_tanh_up(F(4)) == exact.round_up(F(1, 3))
+
+
+def test_what_no_float_holds_is_rounded_to_the_safe_side():
+    huge = Fraction(10) ** 400
+    assert exact.round_down(huge) == sys.float_info.max and exact.round_up(huge) == math.inf
+    assert exact.round_down(-huge) == -math.inf

@@ -140,3 +140,14 @@ def test_files(tmp_path):
         read_rows(file)
     with pytest.raises(IsADirectoryError):
         read_text(tmp_path, "file")
+
+
+@pytest.mark.parametrize("text", [r'["\ud800"]', r'{"\uDBFF": 1}', r'{"a": {"b": ["x\udc00"]}}'])
+def test_half_a_letter_is_refused(text):
+    """JSON can escape it, and no file or answer can hold it."""
+    with pytest.raises(InvalidInput, match="JSON of whole letters"):
+        parse_json(text, "file")
+
+
+def test_a_letter_in_two_escapes_is_whole():
+    assert parse_json(r'["\ud83d\ude00"]', "file") == ["\U0001f600"]
