@@ -66,9 +66,9 @@ DOMAINS: dict[str, Any] = {
     "ward": Values((*WARDS, "näive", "")),
     "age": Range(0, 120, edges=(0, 18, 40, 65.5, 90, 120)),
     "cost": Range(-50, "99.5", "0.25"),
-    "written": Range(0, 100),
+    "written": Range(0, 100, edges=(0, 7, 50, 100), outside="clamp"),
     "ill": Values((True, False)),
-    "level": Values(tuple(range(-3, 40))),
+    "level": Values(tuple(range(-3, 40)), outside="drop"),
 }
 ROWS = """
     SELECT i // 2 AS person,
@@ -258,6 +258,7 @@ BY_ROW: list[Query] = [
     Count(),
     Count(by=("ward", "ill"), where="age >= 18"),
     Sum(column="written", by="ill"),
+    Count(by=("written", "level")),
     Mean(column="age"),
     Keys(column="ward"),
     Median(column="age", points=50),

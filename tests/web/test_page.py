@@ -617,12 +617,17 @@ def test_defaults_that_nobody_chose_are_warned_of(
     expect(cautions).not_to_contain_text("one cell only")
     page.get_by_label("Rows of a person that count").fill("1")
     expect(cautions).to_be_empty()
+    page.get_by_label("Other values in ward").select_option("do not count")
     found = kept(page, tmp_path)
     assert found["domains"]["ward"]["constant"] is True
+    assert found["domains"]["ward"]["outside"] == "drop"
     assert found["table"]["rows"] == 1 and "groups" not in found["table"]
     page.get_by_role("button", name="Release").click()
     said = "at most 1 row of a person count; a person is in at most 1 cell"
     expect(page.locator("#answers")).to_contain_text(said)
+    expect(page.locator("#answers")).to_contain_text(
+        "rows whose ward was not declared do not count"
+    )
     expect(page.locator("#answers")).to_contain_text("does not cover what this leaves out")
     shoot(page, album, f"statement-{size}-{theme}")
 

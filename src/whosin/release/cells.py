@@ -22,7 +22,7 @@ import numpy as np
 
 from whosin.errors import InvalidInput, at
 from whosin.exact import Array, rational
-from whosin.release.domains import MOST_CELLS, Domain, Range, Values
+from whosin.release.domains import CLAMP, MOST_CELLS, Domain, Range, Values
 from whosin.release.row_values import number
 from whosin.release.table import Table
 
@@ -65,6 +65,12 @@ class Cells:
         return prod(len(domain.labels) for domain in self.domains)
 
     @property
+    def most(self) -> int:
+        """How many cells someone is in at most if what was declared constant is: no column that is
+        the same in all their rows spreads them. Bounding keeps to it whatever the rows say."""
+        return prod(len(domain.labels) for domain in self.domains if not domain.constant)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the key columns inside an expression."""
         return tuple(f"key_{place}" for place in range(len(self.columns)))
@@ -91,7 +97,15 @@ class Cells:
 
     def coded(self, rows: Any, /, **columns: Any) -> Any:
         """Rows with some columns of theirs and the key columns: the place of each value among the
-        labels of its domain, the last one being "other"."""
+        labels of its domain. Rows that a closed domain drops are left out."""
+        found = self.placed(rows, **columns)
+        for name, domain in zip(self.names, self.domains, strict=True):
+            if domain.drops:
+                found = found.filter(found[name] >= 0)
+        return found
+
+    def placed(self, rows: Any, /, **columns: Any) -> Any:
+        """The same with all rows: a place is -1 where a closed domain has none."""
         keys = {
             name: rows[column] if isinstance(domain, Values) else _bin(rows[column], domain)
             for name, column, domain in zip(self.names, self.columns, self.domains, strict=True)
@@ -134,7 +148,7 @@ def _placed(rows: Any, name: str, domain: Values) -> Any:
     kind = next((kind for kind, fits in kinds.items() if fits), "int64")
     known = _lookup(domain.values, kind).view()  # two columns may have the same list
     joined = rows.left_join(known, rows[name] == known[VALUE])
-    place = joined[PLACE].fill_null(len(domain.values))
+    place = joined[PLACE].fill_null(domain.beyond)
     return joined.select(**{each: joined[each] for each in rows.columns} | {name: place})
 
 
@@ -157,9 +171,11 @@ def _bin(value: Any, domain: Range) -> Any:
     """The place of a number among the bins of a range."""
     import ibis
 
-    last = len(domain.labels) - 1
+    last, beyond = len(domain.edges) - 2, domain.beyond
+    below, above = (0, last) if domain.outside == CLAMP else (beyond, beyond)
     edges = [float(rational(edge)) for edge in domain.edges]
     reading = number(value)
     branches = [(reading < edge, place - 1) for place, edge in enumerate(edges) if place]
-    inside = ibis.cases(*branches, (reading == edges[-1], last - 1), else_=last)
-    return ibis.cases((reading < edges[0], last), else_=inside).fill_null(last).cast("int64")
+    inside = ibis.cases(*branches, (reading == edges[-1], last), else_=above)
+    missing = (reading.isnull(), beyond)
+    return ibis.cases(missing, (reading < edges[0], below), else_=inside).cast("int64")

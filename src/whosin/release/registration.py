@@ -95,12 +95,13 @@ def _kind(column_type: Any) -> str:
 
 def _plain(domain: Domain) -> dict[str, Any]:
     """A domain as data, equal for equal domains however they were spelled. That a column is
-    constant silences warnings and bounds nothing."""
+    constant makes bounds of questions smaller, which are compared and charged by themselves."""
     names = [each.name for each in fields(domain) if each.name != "constant"]
     data = {name: getattr(domain, name) for name in names}
     if isinstance(domain, Range):
         data |= {name: _exact(data[name]) for name in NUMBERS if name in data}
-    return {name: value for name, value in data.items() if value not in (None, (), [], False)}
+    # Not by equality: 0 and false are values that a closed domain may count others as.
+    return {name: value for name, value in data.items() if value is not None and value != ()}
 
 
 def _exact(value: Any) -> Any:

@@ -101,7 +101,8 @@ class Keys(Query):
         return (Caution("groups", varying),) if alone else ()
 
     def _bounds(self, table: Table) -> Bounds:
-        return Bounds(1, table.bound("groups", self.groups))
+        groups = table.bound("groups", self.groups)
+        return Bounds(1, groups if may_vary(table.domains, (self.column,)) else 1)
 
     def _expression(self, table: Table) -> Any:
         rows = eligible(table, self.where)

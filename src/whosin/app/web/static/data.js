@@ -6,7 +6,7 @@ import { changed } from "./release.js";
 import { renderQueries, reset } from "./questions.js";
 import { inPageWords } from "./words.js";
 
-const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false };
+const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false, outside: "" };
 const EACH = ["row", "each row"]; // how a scenario says that each row is one person
 
 let found = []; // columns of the chosen table
@@ -60,11 +60,17 @@ export function domains() {
     const constant = domain.constant ? { constant: true } : {};
     if (domain.kind === "values") {
       const whole = found.find((column) => column.name === name).numeric;
-      const values = listed(domain.values).map(whole ? numeric : String);
-      result[name] = domain.constant ? { values, ...constant } : values;
+      const spelled = whole ? numeric : String;
+      const values = listed(domain.values).map(spelled);
+      const outside = domain.outside ? { outside: domain.outside === "drop" ? "drop" : spelled(domain.outside) } : {};
+      const more = { ...constant, ...outside };
+      result[name] = Object.keys(more).length ? { values, ...more } : values;
     } else {
       const range = { lower: numeric(domain.lower), upper: numeric(domain.upper), ...constant };
-      if (domain.edges.trim()) range.edges = listed(domain.edges).map(numeric);
+      if (domain.edges.trim()) {
+        range.edges = listed(domain.edges).map(numeric);
+        if (["drop", "clamp"].includes(domain.outside)) range.outside = domain.outside;
+      }
       result[name] = range;
     }
   }
@@ -74,12 +80,13 @@ export function domains() {
 export function loadDomains(given) {
   for (const [name, domain] of Object.entries(given)) {
     const constant = domain.constant === true;
+    const outside = String(domain.outside ?? "");
     if (Array.isArray(domain)) declared.set(name, { ...EMPTY, kind: "values", values: domain.join(", ") });
     else if (typeof domain === "string") {
       const [lower, upper] = domain.split("..");
       declared.set(name, { ...EMPTY, kind: "numbers", lower, upper });
     } else if (domain.values) {
-      declared.set(name, { ...EMPTY, kind: "values", values: domain.values.join(", "), constant });
+      declared.set(name, { ...EMPTY, kind: "values", values: domain.values.join(", "), constant, outside });
     } else {
       const edges = domain.edges ?? [];
       declared.set(name, {
@@ -89,6 +96,7 @@ export function loadDomains(given) {
         upper: String(domain.upper ?? edges.at(-1) ?? ""),
         edges: edges.join(", "),
         constant,
+        outside,
       });
     }
   }
@@ -115,6 +123,7 @@ function field(name, key, label, placeholder, more = {}) {
       const before = unfinished(name);
       declared.get(name)[key] = event.target.value;
       if (key === "edges" || before !== unfinished(name)) renderQueries();
+      renderOutside(name);
       changed();
     },
     ...more,
@@ -131,6 +140,42 @@ function bounds(name, domain) {
     ];
   }
   return [h("span", { class: "note" }, "may be used in conditions only")];
+}
+
+// Where values outside a closed domain go; nothing to choose where there are no cells.
+function outside(name, domain) {
+  if (!hasCells(name)) return null;
+  const others =
+    domain.kind === "values"
+      ? listed(domain.values).map((value) => [value, `count as ${value}`])
+      : [["clamp", "are in the first or last bin"]];
+  const choices = [["", "are in “other”"], ["drop", "do not count"], ...others];
+  return h(
+    "label",
+    { class: "same" },
+    "other values ",
+    h(
+      "select",
+      {
+        "aria-label": `Other values in ${name}`,
+        onchange: (event) => {
+          domain.outside = event.target.value;
+          changed();
+        },
+      },
+      choices.map(([value, text]) => h("option", { value, selected: value === domain.outside }, text)),
+    ),
+  );
+}
+
+// The choices follow what is typed; one that is gone is no longer chosen.
+function renderOutside(name) {
+  const domain = declared.get(name);
+  const fixed = domain.kind === "values" ? ["", "drop", ...listed(domain.values)] : ["", "drop", "clamp"];
+  if (!fixed.includes(domain.outside)) domain.outside = "";
+  $("columns")
+    .querySelector(`[data-outside-of="${CSS.escape(name)}"]`)
+    .replaceChildren(...[outside(name, domain)].filter(Boolean));
 }
 
 function same(name, domain) {
@@ -168,6 +213,7 @@ export function renderColumns() {
             "aria-label": `What ${column.name} may hold`,
             onchange: (event) => {
               domain.kind = event.target.value;
+              domain.outside = "";
               renderColumns();
               renderQueries();
               changed();
@@ -179,6 +225,7 @@ export function renderColumns() {
         ),
         h("div", { class: "bounds" }, bounds(column.name, domain)),
         same(column.name, domain),
+        h("div", { "data-outside-of": column.name }, outside(column.name, domain)),
         h("p", { class: "error", "data-error": `domains.${column.name}` }),
       );
     }),
