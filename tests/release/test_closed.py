@@ -178,7 +178,6 @@ def test_a_synthetic_table_would_show_that_a_row_was_dropped(tmp_path, column: s
         ({"values": ["f", "m"], "outside": "clamp"}, "outside must be 'drop', or one"),
         ({"values": ["drop", "m"], "outside": "drop"}, "where drop is a declared value"),
         ({"values": ["f"], "outside": "drop"}, "left out where there is one value or bin only"),
-        ({"lower": 0, "upper": 9, "outside": "clamp"}, "left out where there are no edges"),
         ({"edges": [0, 9], "outside": "drop"}, "left out where there is one value or bin only"),
         ({"edges": [0, 5, 9], "outside": "0..5"}, "outside must be 'drop' or 'clamp', for a range"),
         ({"edges": [0, 5, 9], "outside": 0}, "outside must be 'drop' or 'clamp', for a range"),
@@ -196,7 +195,7 @@ def test_answers_say_what_became_of_values_outside(tmp_path) -> None:
     answer = session.ask(Count(by=("sex", "age"), groups=1), share="1/4")
     assert answer.statement == (
         "A person is one who; a person is in at most 1 cell; age beyond the bins is in the first "
-        "or the last one, and rows without a number there do not count; values of sex that were "
+        "or the last one, and rows without a value there do not count; values of sex that were "
         'not declared count as "m". The interval is for the noise: it does not cover what this '
         "leaves out."
     )

@@ -28,6 +28,7 @@ from where_checks import check_where
 from whosin.errors import InvalidInput, ScanFailed, UnknownName
 from whosin.release import (
     Count,
+    Dates,
     DuckDB,
     Histogram,
     Keys,
@@ -69,6 +70,8 @@ DOMAINS: dict[str, Any] = {
     "written": Range(0, 100, edges=(0, 7, 50, 100), outside="clamp"),
     "ill": Values((True, False)),
     "level": Values(tuple(range(-3, 40)), outside="drop"),
+    "day": Dates("2020-02-10", "2021-12-31", "isoweek"),
+    "seen": Dates("2021-03-15", "2021-04-20", "day", outside="clamp"),
 }
 ROWS = """
     SELECT i // 2 AS person,
@@ -185,6 +188,9 @@ CONDITIONS = [
     "year(day) = 2021",
     "month(seen) = 4 and day(seen) <= 3",
     "extract(year from seen) = 2021",
+    "isoweek(day) in (1, 53)",
+    "quarter(seen) = 2 and decade(day) = 2020",
+    "decade(age) = 60 or decade(cost) = -20",
     "seen >= '2021-03-02 00:00:00'",
     "seen < '2021-03-02T06:15'",
     "seen > day",
@@ -259,6 +265,8 @@ BY_ROW: list[Query] = [
     Count(by=("ward", "ill"), where="age >= 18"),
     Sum(column="written", by="ill"),
     Count(by=("written", "level")),
+    Count(by=("day", "isoweek(seen)")),
+    Rows(by=("seen", "month(day)", "decade(age)")),
     Mean(column="age"),
     Keys(column="ward"),
     Median(column="age", points=50),

@@ -577,6 +577,30 @@ def test_whose_row_it_is_must_be_chosen(hospital, opened, serving, album, tmp_pa
     assert kept(page, tmp_path) == found
 
 
+def test_dates_and_what_is_derived_from_them(hospital, opened, serving, tmp_path):
+    (hospital / "seen.csv").write_text("who,seen\n" + "a,2024-05-01\nb,2025-02-03\n")
+    page = opened(serving(hospital))
+    choose(page, "seen.csv", "who")
+    page.get_by_label("What seen may hold").select_option("dates in a range")
+    page.get_by_label("first day of seen").fill("2024-01-01")
+    page.get_by_label("last day of seen").fill("2025-12-31")
+    page.get_by_label("Other values in seen").select_option("do not count")
+    page.get_by_label("seen is the same in all rows of a person").check()
+    page.get_by_role("button", name="Add").click()
+    page.get_by_label("question 1", exact=True).get_by_label("year(seen)").check()
+    expect(page.locator("#total")).to_contain_text("In all ε")
+    found = kept(page, tmp_path)
+    wanted = {"lower": "2024-01-01", "upper": "2025-12-31", "constant": True, "outside": "drop"}
+    assert found["domains"]["seen"] == wanted and found["queries"][0]["by"] == ["year(seen)"]
+    page.get_by_role("button", name="Release").click()
+    expect(page.locator("#answers")).to_contain_text("rows whose year(seen) was not declared")
+    page.reload()
+    page.get_by_text("Load a scenario").click()
+    page.get_by_label("Or a file of yours").set_input_files(tmp_path / "scenario.toml")
+    expect(page.get_by_label("first day of seen")).to_have_value("2024-01-01")
+    assert kept(page, tmp_path) == found
+
+
 def test_a_column_called_row_is_a_column(hospital, opened, serving, tmp_path):
     (hospital.folder / "odd.csv").write_text("row,x\na,1\na,2\nb,3\n", encoding="utf-8")
     page = opened(serving(hospital), quiet=False)

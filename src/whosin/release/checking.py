@@ -12,9 +12,11 @@ from typing import Any
 
 from whosin.exact import rational
 from whosin.release.cells import Cells
-from whosin.release.domains import DROP, Domain, Values
+from whosin.release.dates import Dates, code_of
+from whosin.release.domains import Domain, Values
 from whosin.release.engines.base import files_of, kind_of
 from whosin.release.engines.lines import broken
+from whosin.release.outside import DROP
 from whosin.release.predicate import condition
 from whosin.release.row_values import number
 from whosin.release.table import Table
@@ -51,11 +53,17 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
     for column, domain in table.domains.items():
         if isinstance(domain, Values):
             marks[f"{column}: not a declared value, {_becomes(domain)}"] = keys[column]
+        elif isinstance(domain, Dates):
+            day, ends = replace(domain, outside=None).code(data[column]), map(code_of, domain.ends)
+            low, high = ends
+            marks[f"{column}: no date there"] = day.isnull()
+            span = f"{domain.lower}..{domain.upper}"
+            marks[f"{column}: outside {span}"] = (day < low) | (day > high)
         else:
             value, (low, high) = number(data[column]), map(float, domain.bounds)
             marks[f"{column}: no number there"] = value.isnull()
             marks[f"{column}: outside {low:g}..{high:g}, clamped"] = (value < low) | (value > high)
-            if domain.outside == DROP:
+            if domain.outside == DROP and domain.edges:
                 first, last = (float(rational(domain.edges[at])) for at in (0, -1))
                 outside = (value < first) | (value > last)
                 marks[f"{column}: outside the bins {first:g}..{last:g}, dropped there"] = outside

@@ -17,10 +17,9 @@ from typing import Any, TypeAlias
 from whosin.documents import check_keys
 from whosin.errors import InvalidInput
 from whosin.exact import ranged, rational
+from whosin.release.dates import Dates, is_day
+from whosin.release.outside import DROP, OTHER, check_closed, check_constant, check_outside
 
-OTHER = "other"
-DROP, CLAMP = "drop", "clamp"
-"""What a closed domain may do with a value outside, beside counting it as a declared one."""
 MOST_CELLS = 10**7
 MOST_VALUES = 10_000
 FINEST = 10**6
@@ -61,13 +60,13 @@ class Values:
             raise InvalidInput("values", "texts that UTF-8 can hold", repr(self.values[:5]))
         if len(set(self.values)) != len(self.values):
             raise InvalidInput("values", "different from each other", repr(self.values[:5]))
-        _check_constant(self.constant)
+        check_constant(self.constant)
         self._check_outside()
 
     def _check_outside(self) -> None:
         if self.outside is None:
             return
-        _check_closed(len(self.values))
+        check_closed(len(self.values))
         if self.outside == DROP and DROP in self.values:
             accepted = "another value, or left out, where drop is a declared value"
             raise InvalidInput("outside", accepted, repr(DROP))
@@ -112,9 +111,9 @@ class Range:
             that gives up to a million steps.
         edges: where bins end, for histograms and group-by: bins are [a, b), the last one [a, b].
         constant: whether all rows of an entity have the same number; see `Values`.
-        outside: closes the bins: "drop", and rows with a number in none of them do not count in
-            cells, or "clamp", and it is in the first or the last one. In both cases rows without a
-            number do not count.
+        outside: closes the bins, and decades: "drop", and rows with a number in none of them do not
+            count in cells, or "clamp", and it is in the first or the last one. In both cases rows
+            without a number do not count.
     """
 
     lower: object
@@ -125,7 +124,7 @@ class Range:
     outside: str | None = None
 
     def __post_init__(self) -> None:
-        _check_constant(self.constant)
+        check_constant(self.constant)
         low, high = self.bounds
         if low >= high:
             raise InvalidInput("lower", f"below upper ({self.upper})", self.lower)
@@ -144,12 +143,9 @@ class Range:
             raise InvalidInput("edges", f"at most {MOST_VALUES}", len(edges))
         self._check_step()
         if self.outside is not None:
-            if self.outside not in (DROP, CLAMP):
-                accepted = f"{DROP!r} or {CLAMP!r}, for a range"
-                raise InvalidInput("outside", accepted, repr(self.outside)[:80])
-            if not edges:
-                raise InvalidInput("outside", "left out where there are no edges", self.outside)
-            _check_closed(len(edges) - 1)
+            check_outside(self.outside)
+            if edges:
+                check_closed(len(edges) - 1)
 
     def _check_step(self) -> None:
         if self.step is not None:
@@ -205,18 +201,19 @@ class Range:
         return bins if self.outside is not None else (*bins, OTHER)
 
 
-Domain: TypeAlias = Values | Range
+Domain: TypeAlias = Values | Range | Dates
 
 
 def read_domain(column: str, data: object) -> Domain:
-    """A domain as people write it: a list of values, (lower, upper), "0..120", or keys."""
-    if isinstance(data, Values | Range):
+    """A domain as people write it: a list of values, (lower, upper), "0..120", or keys; days such
+    as 2024-01-31 make a domain of dates."""
+    if isinstance(data, Values | Range | Dates):
         return data
     if isinstance(data, str) and ".." in data:
         low, _, high = data.partition("..")
-        return Range(low, high)
+        return Dates(low, high) if is_day(low) else Range(low, high)
     if isinstance(data, tuple) and len(data) == 2 and not any(isinstance(x, str) for x in data):
-        return Range(data[0], data[1])
+        return (Dates if is_day(data[0]) else Range)(data[0], data[1])
     if isinstance(data, list | tuple | range):
         return Values(data)  # type: ignore[arg-type]
     if isinstance(data, Mapping):
@@ -233,23 +230,19 @@ def _from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
         if not data.keys() <= {"values", "constant", "outside"}:
             raise InvalidInput(f"domain of {column}", "values, or a range, not both", "both")
         return Values(_listed(data["values"], f"values of {column}"), constant, outside)
-    edges = _listed(data.get("edges", ()), f"edges of {column}")
-    if edges:
+    edges = data.get("edges", ())
+    if not isinstance(edges, str):
+        edges = _listed(edges, f"edges of {column}")
+    if edges and not isinstance(edges, str):
         data = {"lower": edges[0], "upper": edges[-1], **data}
     for key in ("lower", "upper"):
         if key not in data:
             raise InvalidInput(f"domain of {column}", f"an object with {key!r}", "none")
+    if is_day(data["lower"]):
+        if data.get("step") is not None:
+            raise InvalidInput(f"domain of {column}", "without a step, for dates", "one")
+        return Dates(data["lower"], data["upper"], edges, constant, outside)
     return Range(data["lower"], data["upper"], data.get("step"), edges, constant, outside)
-
-
-def _check_constant(given: object) -> None:
-    if not isinstance(given, bool):
-        raise InvalidInput("constant", "true or false", repr(given)[:80])
-
-
-def _check_closed(cells: int) -> None:
-    if cells < 2:
-        raise InvalidInput("outside", "left out where there is one value or bin only", "given")
 
 
 def _halved(text: object) -> bool:

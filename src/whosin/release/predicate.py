@@ -18,9 +18,11 @@ from whosin.release import letter_case
 from whosin.release.casts import cast, usable
 from whosin.release.row_values import (
     alike,
+    decade,
     describe,
     double,
     ibis_module,
+    isoweek,
     number,
     refused,
     short,
@@ -124,6 +126,7 @@ def _reads() -> dict[type, set[str]]:
         exp.Cast: {"this", "to"},
         exp.TryCast: {"this", "to"},
         exp.Trim: {"this"},
+        exp.Anonymous: {"this", "expressions"},
     }
 
 
@@ -165,6 +168,8 @@ def _rules() -> dict[type, Callable[[Any, Any], Any]]:
         exp.Year: lambda node, table: _date(node.this, table).year(),
         exp.Month: lambda node, table: _date(node.this, table).month(),
         exp.Day: lambda node, table: _date(node.this, table).day(),
+        exp.Quarter: lambda node, table: _date(node.this, table).quarter(),
+        exp.Anonymous: _named,
         exp.Extract: _extract,
     }
 
@@ -397,6 +402,23 @@ def _whole(node: Any, value: Any) -> Any:
         raise refused(f"of at most {MOST_DIVISIONS} casts in a cast", describe(node))
     fits = (value > -(2.0**62)) & (value < 2.0**62)
     return ibis_module().cases((fits, value + 0.5), else_=ibis_module().null("float64")).floor()
+
+
+def _named(node: Any, table: Any) -> Any:
+    """A function that SQL does not have."""
+    from sqlglot import exp
+
+    name, given = str(node.this).lower(), node.expressions
+    if name not in ("isoweek", "decade") or len(given) != 1:
+        words = "a row expression: comparisons, and/or/not, in, between, like, arithmetic"
+        raise refused(words, describe(node))
+    if name == "isoweek":
+        return isoweek(_date(given[0], table))
+    if given[0].find(exp.Anonymous):  # its expression is named three times
+        raise refused("decade of something simpler", describe(node))
+    value = _translate(given[0], table)
+    dated = value.type().is_date() or value.type().is_timestamp()
+    return decade(double(timestamp(value).year() if dated else value))
 
 
 def _extract(node: Any, table: Any) -> Any:

@@ -11,6 +11,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import rational
 from whosin.ledger import chain
 from whosin.ledger.binding import Binding
+from whosin.release.derived import column_of
 from whosin.release.domains import Domain, Range
 from whosin.release.fingerprint import fingerprint
 from whosin.release.queries import Maximum, Query
@@ -69,7 +70,7 @@ def columns_of(query: Query) -> frozenset[str]:
         found |= {named} if isinstance(named, str) else {str(name) for name in named or ()}
     for named in getattr(query, "sets", None) or ():
         found |= {str(name) for name in named}
-    return frozenset(found)
+    return frozenset(found | {column_of(name) for name in found})
 
 
 def universe_of(query: Query) -> str | None:

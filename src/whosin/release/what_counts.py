@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from whosin.release.domains import CLAMP, DROP, Domain, Range
+from whosin.release.derived import Cellular, column_of
+from whosin.release.domains import Domain, Range
+from whosin.release.outside import CLAMP, DROP
 
 NOT_COVERED = "The interval is for the noise: it does not cover what this leaves out."
 
@@ -118,13 +120,13 @@ def _closed(column: str, how: str) -> str:
         return f"rows whose {column} was not declared do not count"
     if how == CLAMP:
         return (
-            f"{column} beyond the bins is in the first or the last one, and rows without a number "
+            f"{column} beyond the bins is in the first or the last one, and rows without a value "
             "there do not count"
         )
     return f"values of {column} that were not declared count as {how}"
 
 
-def beyond(columns: Sequence[str], domains: Sequence[Domain]) -> dict[str, Any]:
+def beyond(columns: Sequence[str], domains: Sequence[Cellular]) -> dict[str, Any]:
     """`others` and `outside` of what counts, for columns that an answer is grouped by."""
     pairs = list(zip(columns, domains, strict=True))
     return {
@@ -145,4 +147,5 @@ def clamp(domain: Range) -> tuple[str, str]:
 
 def may_vary(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> tuple[str, ...]:
     """The columns that were not declared to be the same in all rows of an entity."""
-    return tuple(name for name in columns if name not in domains or not domains[name].constant)
+    own = dict.fromkeys(name if name in domains else column_of(name) for name in columns)
+    return tuple(name for name in own if name not in domains or not domains[name].constant)

@@ -103,4 +103,4 @@ class Histogram(Count):
 
     def cells(self, table: Table) -> Cells:
         by = Cells.of(table, self.by).columns
-        return Cells.of(table, (*by, table.column(self.column)))
+        return Cells.of(table, (*by, self.column))

@@ -25,8 +25,7 @@ from whosin.marginals import (
 )
 from whosin.marginals.spending import GOALS
 from whosin.marginals.workload import Attributes, sets_up_to
-from whosin.release.cells import Cells
-from whosin.release.domains import Range
+from whosin.release.cells import Cells, cellular
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import CONFIDENCE, Offer, Share
 from whosin.release.queries.base import Query
@@ -141,11 +140,7 @@ class Marginals(Query):
         """The columns with their domains, and the tables over them."""
         named, sets = self._listed()
         with at("sets" if self.sets is not None else "columns"):
-            domains = tuple(table.domain(column) for column in named)
-            for column, domain in zip(named, domains, strict=True):
-                if isinstance(domain, Range) and not domain.edges:
-                    accepted = "one with edges, to group by it"
-                    raise InvalidInput(f"domain of {column}", accepted, "none")
+            domains = tuple(cellular(table, column) for column in named)
             sizes = tuple(len(domain.labels) for domain in domains)
             workload = Workload(sizes, sets, self._weights(sets))
             if (shown := workload.shown) > MOST_SHOWN:
