@@ -578,8 +578,9 @@ def test_whose_row_it_is_must_be_chosen(hospital, opened, serving, album, tmp_pa
 
 
 def test_dates_and_what_is_derived_from_them(hospital, opened, serving, tmp_path):
-    (hospital / "seen.csv").write_text("who,seen\n" + "a,2024-05-01\nb,2025-02-03\n")
-    page = opened(serving(hospital))
+    rows = "who,seen\na,2024-05-01\nb,2025-02-03\n"
+    (hospital.folder / "seen.csv").write_text(rows, encoding="utf-8")
+    page = opened(serving(hospital), quiet=False)
     choose(page, "seen.csv", "who")
     page.get_by_label("What seen may hold").select_option("dates in a range")
     page.get_by_label("first day of seen").fill("2024-01-01")

@@ -54,19 +54,18 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
         if isinstance(domain, Values):
             marks[f"{column}: not a declared value, {_becomes(domain)}"] = keys[column]
         elif isinstance(domain, Dates):
-            day, ends = replace(domain, outside=None).code(data[column]), map(code_of, domain.ends)
-            low, high = ends
+            day, span = replace(domain, outside=None).code(data[column]), domain.ends
+            first, last = map(code_of, span)
             marks[f"{column}: no date there"] = day.isnull()
-            span = f"{domain.lower}..{domain.upper}"
-            marks[f"{column}: outside {span}"] = (day < low) | (day > high)
+            marks[f"{column}: outside {span[0]}..{span[1]}"] = (day < first) | (day > last)
         else:
             value, (low, high) = number(data[column]), map(float, domain.bounds)
             marks[f"{column}: no number there"] = value.isnull()
             marks[f"{column}: outside {low:g}..{high:g}, clamped"] = (value < low) | (value > high)
             if domain.outside == DROP and domain.edges:
-                first, last = (float(rational(domain.edges[at])) for at in (0, -1))
-                outside = (value < first) | (value > last)
-                marks[f"{column}: outside the bins {first:g}..{last:g}, dropped there"] = outside
+                low, high = (float(rational(domain.edges[at])) for at in (0, -1))
+                outside = (value < low) | (value > high)
+                marks[f"{column}: outside the bins {low:g}..{high:g}, dropped there"] = outside
     for text in conditions:
         marks[f"where {text}"] = condition(text, data)
     names = {what: f"mark_{place}" for place, what in enumerate(marks)}
