@@ -108,6 +108,7 @@ QUERIES: list[Query] = [
     Histogram(column="age"),
     Keys(column="ward"),
     Quantile(column="cost", points=1001),
+    Quantile(column="cost", points=20, by="ill"),
     Top(by="ward", k=3),
     Maximum(universe=[(person, person % 97) for person in range(0, 4000, 3)]),
     Marginals(columns=["ward", "ill", "level", "age"], order=2),
