@@ -83,7 +83,7 @@ class Cells:
         return pa.RecordBatch.from_arrays(columns[::-1], names=list(self.columns))
 
     def coded(self, rows: Any, /, **columns: Any) -> Any:
-        """Rows with some columns of theirs and the key columns: the place of each value among the
+        """Rows with some of their columns and the key columns: the place of each value among the
         labels of its domain. Rows that a closed domain drops are left out."""
         found = self.placed(rows, **columns)
         for name, domain in zip(self.names, self.domains, strict=True):

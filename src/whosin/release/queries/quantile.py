@@ -1,7 +1,7 @@
 """Quantiles of a column: points of a public grid, chosen by how many rows lie below and on them.
 
 Half of the ε selects the value, a quarter each end of its interval. Scores are whole numbers, b
-times those of THEORY 15 for the quantile a/b. With p points let E = scale·ln((p+1)/2.5%), which the
+times those for the quantile a/b. With p points let E = scale·ln((p+1)/2.5%), which the
 largest of p+1 exponential noises exceeds with probability at most 2.5%. The lower end is selected
 for the rank a·n − S, S just above E, from values rounded down, with one candidate more: the range's
 lower end, with the score of S/b rows below all points, so that some candidate always has the score
@@ -22,10 +22,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -43,11 +43,20 @@ from whosin.release.queries.linear import plain
 from whosin.release.queries.points import Points, score
 from whosin.release.row_values import number
 from whosin.release.table import Table
-from whosin.release.what_counts import Caution, Counted, beyond, clamp, may_vary
+from whosin.release.what_counts import Caution, Counted, beyond, clamp
 
 VALUE, END = Fraction(1, 2), Fraction(1, 4)
 MOST_POINTS = 10**7
 """Points of all cells of an answer."""
+
+
+class Selection(NamedTuple):
+    """The noise of a quantile: the scales for its value and for each end of its interval, and how
+    far the ranks of the ends are shifted."""
+
+    value: Fraction
+    end: Fraction
+    shift: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,23 +90,16 @@ class Ranked(Query):
         unit = 2 * times * reach / share.epsilon * SLIGHTLY_MORE
         value, end = unit / VALUE, unit / END
         if end > LARGEST_SCALE:
-            raise InvalidInput(
-                "noise", "of a scale of at most 2^52: more budget, fewer rows", "more"
-            )
+            accepted = "of a scale of at most 2^52: more budget, fewer rows"
+            raise InvalidInput("noise", accepted, "more")
         costs = {relation: self._cost(table, relation, value, end) for relation in RELATIONS}
         tail = math.log((points.count + 1) / ((1 - CONFIDENCE) / 2))
         shift = math.floor(round_up(end) * tail * (1 + 1e-9)) + 1
-        in_cells = f", in each of {cells.count} cells" if cells.columns else ""
-        return Offer(
-            self,
-            share,
-            Charge(self.asked(table), costs),
-            f"selection among {points.count} points{in_cells}",
-            None,
-            None,
-            details={"value": value, "end": end, "shift": shift},
-            expression=expression,
-        )
+        words = f"selection among {points.count} points"
+        if cells.columns:
+            words += f", in each of {cells.count} cells"
+        charge, details = Charge(self.asked(table), costs), Selection(value, end, shift)
+        return Offer(self, share, charge, words, details=details, expression=expression)
 
     def _cost(self, table: Table, relation: str, value: Fraction, end: Fraction) -> Cost:
         """Three selections in each cell that someone moves."""
@@ -108,7 +110,6 @@ class Ranked(Query):
         return Cost.pure(times * one)
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
-        assert offer.details is not None
         points, cells = self.grid(table), self.cells(table)
         result = table.engine.run(offer.expression, progress)
         code = np.zeros(result.num_rows, np.int64)
@@ -126,13 +127,13 @@ class Ranked(Query):
         return {"columns": [*cells.headings(*shown), *shown], "rows": rows}
 
     def _select(
-        self, points: Points, rounded: tuple[Array, Array, Array], details: Mapping[str, Any]
+        self, points: Points, rounded: tuple[Array, Array, Array], selection: Selection
     ) -> tuple[Fraction, Fraction, Fraction]:
         """The value and the ends of its interval, of one cell."""
-        (down, nearest, up), shift = rounded, details["shift"]
-        middle = noisy_max(score(nearest, self.below, 0), details["value"])
-        low = noisy_max(lower_scores(down, self.below, shift), details["end"]) - 1
-        high = noisy_max(lower_scores(up[::-1], 1 - self.below, shift), details["end"]) - 1
+        (down, nearest, up), shift = rounded, selection.shift
+        middle = noisy_max(score(nearest, self.below, 0), selection.value)
+        low = noisy_max(lower_scores(down, self.below, shift), selection.end) - 1
+        high = noisy_max(lower_scores(up[::-1], 1 - self.below, shift), selection.end) - 1
         value = points.value(middle)
         top = points.ends[1] if high < 0 else points.value(points.count - 1 - high)
         return value, min(points.value(low), value), max(top, value)
@@ -180,12 +181,8 @@ class Ranked(Query):
         )
 
     def cautions(self, table: Table) -> tuple[Caution, ...]:
-        found = []
-        for about, columns in (("rows", (self.column,)), ("groups", self.cells(table).columns)):
-            varying = may_vary(table.domains, columns)
-            if varying and table.at_default(about, getattr(self, about)):
-                found.append(Caution(about, varying))
-        return tuple(found)
+        by_rows = self.caution(table, "rows", (self.column,))
+        return (*by_rows, *self.caution(table, "groups", self.cells(table).columns))
 
     def _rows(self, table: Table) -> int:
         return table.bound("rows", self.rows)

@@ -1,4 +1,4 @@
-"""A synthetic table: one randomised row for each entity (THEORY 8).
+"""A synthetic table: one randomised row for each entity.
 
 Its length is the number of entities, so it exists only where that is known: between neighbours that
 replace one entity. Each row is answered on its own: E_d keeps a cell with probability g/(g+m−1),
@@ -61,21 +61,12 @@ class Synthetic(Query):
         expression = table.check(self._expression(table, cells))
         if not os.access(path.parent, os.W_OK):
             raise InvalidInput("path", "in a folder that can be written to", path.name)
-        return Offer(
-            self,
-            share,
-            Charge(self.asked(table), {"replace": Cost.pure(response.epsilon)}),
-            response.words(),
-            None,
-            None,
-            details={"response": response},
-            expression=expression,
-        )
+        charge = Charge(self.asked(table), {"replace": Cost.pure(response.epsilon)})
+        return Offer(self, share, charge, response.words(), details=response, expression=expression)
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
-        assert offer.details is not None
+        response: Response = offer.details
         cells = self._cells(table)
-        response: Response = offer.details["response"]
         redrawn = Redrawn(offer.expression, cells.count, response.draw, cells.batch)
         written = table.engine.write_rows(redrawn, self.path, progress)
         return {
