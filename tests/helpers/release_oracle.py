@@ -78,7 +78,7 @@ def steps(value: object, domain: Range) -> int | None:
 
 
 def cell(
-    row: Mapping[str, Any], by: tuple[str, ...], domains: Mapping[str, Range | Values]
+    row: Mapping[str, Any], by: tuple[str, ...], domains: Mapping[str, Any]
 ) -> tuple[Any, ...] | None:
     """The keys of a row; None where a closed domain drops it."""
     keys = tuple(_key(row[column], domains[column]) for column in by)

@@ -44,7 +44,7 @@ DOMAINS: dict[str, dict[str, Any]] = {
     },
 }
 SEXES = ["f", "m", "F", "m ", "", "other", "drop", None]
-AGES = [0.0, -0.0, 17.99, 18.0, 65.5, 120.0, 120.5, -1.0, 1e300]
+AGES: list[Any] = [0.0, -0.0, 17.99, 18.0, 65.5, 120.0, 120.5, -1.0, 1e300]
 AGES += [float("inf"), float("-inf"), float("nan"), None]
 NUMBERS = [1, 0, 2, -(2**63), 2**63 - 1, None]
 

@@ -38,8 +38,8 @@ NAMES = {
 }
 DAYS: list[date | None] = [FIRST + timedelta(each) for each in range(-40, 500)]
 DAYS += [None, date(1, 1, 1), date(9999, 12, 31), date(1969, 12, 31), date(2000, 2, 29)]
-AGES = [0.0, -0.0, 9.999999999999998, 10.0, 29.999999999999996, 30.0, 85.0, 89.9, 90.0, 91.0, 95.0]
-AGES += [-0.1, 1e300, float("inf"), float("-inf"), float("nan"), None]
+AGES: list[Any] = [0.0, -0.0, 9.999999999999998, 10.0, 29.999999999999996, 30.0, 85.0, 89.9]
+AGES += [90.0, 91.0, 95.0, -0.1, 1e300, float("inf"), float("-inf"), float("nan"), None]
 
 
 def held(outside: str | None) -> tuple[pa.Table, dict[str, Any]]:
@@ -141,7 +141,7 @@ def test_several_functions_of_one_column_and_tables_of_them() -> None:
     data = oracle.table(table, domains)
     query = Rows(by=("year(visit)", "month(visit)", "quarter(seen)"))
     kept = [day for day in DAYS if day is not None and FIRST <= day <= LAST]
-    found = Counter((day.year, day.month, (day.month + 2) // 3) for day in kept)
+    found: Counter[Any] = Counter((day.year, day.month, (day.month + 2) // 3) for day in kept)
     assert oracle.exact(query, data) == [[found[cell] for cell in query.cells(data).labels()]]
     many = Marginals(columns=["year(visit)", "month(visit)"], order=1)
     details = many.offer(data, oracle.share()).details

@@ -6,6 +6,7 @@ import io
 import json
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -32,7 +33,7 @@ def made(*queries, ledger):
 
 
 def test_marks_are_those_of_the_definition() -> None:
-    rows = [
+    rows: list[list[Any]] = [
         ["a", 100, 100 - 196, 100 + 196],  # a relative standard error of 1
         ["b", 100, 100 - 58, 100 + 58],  # of 0.296
         ["c", 100, 100 - 60, 100 + 60],  # of 0.306
@@ -64,9 +65,9 @@ def test_every_showing_marks_them(tmp_path) -> None:
     data = json.loads(json.dumps(release.to_dict()))["answers"][0]
     assert data["noisy"] == [False, True, True, True] and data["noisy_note"] == note
     assert data["rows"][1] == ["B", 20, 5, 35], "numbers stay numbers"
-    console = Console(file=io.StringIO(), width=120)
-    console.print(releases.answer_table(answer))
-    text = console.file.getvalue()
+    shown = io.StringIO()
+    Console(file=shown, width=120).print(releases.answer_table(answer))
+    text = shown.getvalue()
     assert " *20 " in text and " 380 " in text and "*380" not in text
     for page in (
         notebook.html(answer),

@@ -7,6 +7,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, product
 from statistics import median
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,11 +70,11 @@ def test_all_cells_together_move_by_no_more_than_is_claimed(share, rows, groups,
                 int(np.abs(scores(world + before) - scores(world + after)).max())
                 for world in (np.bincount(each, minlength=points) for each in others)
             )
-        for before, after in product(found, repeat=2):
-            pairs = zip(map(tuple, before.tolist()), map(tuple, after.tolist()), strict=True)
+        for old, new in product(found, repeat=2):
+            pairs = zip(map(tuple, old.tolist()), map(tuple, new.tolist()), strict=True)
             change = sum(moves[pair] for pair in pairs)
             largest["replace"] = max(largest["replace"], change)
-            if not after.any():
+            if not new.any():
                 largest["add-remove"] = max(largest["add-remove"], change)
     for relation in RELATIONS:
         times, reach = query.moved(data(rows, groups, wards), relation)
@@ -93,12 +94,11 @@ def test_the_price_is_the_share(relation: str, groups: int) -> None:
     offer = query.offer(wide, oracle.share(1, relation=relation))
     paid = Fraction(offer.charge.costs[relation].epsilon, units.EPSILON_UNITS)
     times, reach = query.moved(wide, relation)
-    details = offer.details
-    assert details is not None
-    owed = times * (2 * reach / details["value"] + 2 * 2 * reach / details["end"])
+    details: Any = offer.details
+    owed = times * (2 * reach / details.value + 2 * 2 * reach / details.end)
     assert owed <= paid <= 1 and float(owed) == pytest.approx(1, rel=1e-6)
-    narrow = query.offer(data(2, 1, 5), oracle.share(1, relation=relation)).details
-    assert narrow is not None and details["value"] == groups * narrow["value"]
+    narrow: Any = query.offer(data(2, 1, 5), oracle.share(1, relation=relation)).details
+    assert details.value == groups * narrow.value
 
 
 def test_every_cell_has_its_own_median() -> None:
@@ -136,14 +136,14 @@ def test_rows_before_noise_are_those_of_the_definition() -> None:
         found = {(row["key_0"], row["place"]): row["rows"] for row in result}
         wanted: Counter = Counter()
         for ward, number, _ in rows:
-            if ward in ("A", "B") and oracle.number(number) is not None:
+            if ward in ("A", "B") and number is not None and oracle.number(number) is not None:
                 wanted["AB".index(ward), 3 * int(min(max(number, 0), 2))] += 1
         assert found == dict(wanted)
 
 
 @pytest.mark.parametrize(("rows", "groups"), [(1, 1), (2, 1), (1, 2), (2, 2), (5, 5)])
 def test_one_person_has_a_few_rows_in_a_few_cells(rows: int, groups: int) -> None:
-    held = {
+    held: dict[str, list[Any]] = {
         "who": ["one"] * 24 + ["two"],
         "ward": ["A", "B", "C", "D", "Z", None] * 4 + ["A"],
         "x": [float(each % 5) for each in range(24)] + [1.0],
