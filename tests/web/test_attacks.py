@@ -117,7 +117,7 @@ def test_ratios_that_python_does_not_print(server):
     space = {"kind": "subsets", "entities": ["ann", "bob"]}
     body = channel(space=space, probabilities=small) | {"family": "independent=1/7..1/3"}
     answer = post(server, "/api/verify", body)
-    assert answer.status_code == 200 or "length" in problem(answer, 422, "channel")
+    assert answer.status_code == 200 or "characters" in problem(answer, 422, "channel")
 
 
 def test_a_huge_group_is_as_large_as_everyone(server):
