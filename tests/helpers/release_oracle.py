@@ -78,17 +78,30 @@ def steps(value: object, domain: Range) -> int | None:
 
 
 def cell(
-    row: Mapping[str, Any], by: tuple[str, ...], domains: Mapping[str, Range | Values]
-) -> tuple[Any, ...]:
-    """The keys of a row."""
-    return tuple(_key(row[column], domains[column]) for column in by)
+    row: Mapping[str, Any], by: tuple[str, ...], domains: Mapping[str, Any]
+) -> tuple[Any, ...] | None:
+    """The keys of a row; None where a closed domain drops it."""
+    keys = tuple(_key(row[column], domains[column]) for column in by)
+    return None if None in keys else keys
 
 
 def _key(value: object, domain: Range | Values) -> object:
+    """The label of a value; None where it has none."""
     if isinstance(domain, Values):
-        return value if value in domain.values else domain.labels[-1]
+        if any(type(each) is type(value) and each == value for each in domain.values):
+            return value
+        if domain.outside is not None:
+            return None if domain.outside == "drop" else domain.outside
+        return domain.labels[-1]
     found = number(value)
     edges: tuple[Any, ...] = domain.edges
+    if domain.outside is not None:
+        if found is None:
+            return None
+        first, last = (float(Fraction(edges[at])) for at in (0, -1))
+        if not first <= found <= last and domain.outside == "drop":
+            return None
+        found = min(max(found, first), last)
     ends = [float(Fraction(edge)) for edge in edges]
     for place, (a, b) in enumerate(pairwise(ends)):
         last = place == len(ends) - 2

@@ -578,6 +578,31 @@ def test_whose_row_it_is_must_be_chosen(hospital, opened, serving, album, tmp_pa
     assert kept(page, tmp_path) == found
 
 
+def test_dates_and_what_is_derived_from_them(hospital, opened, serving, tmp_path):
+    rows = "who,seen\na,2024-05-01\nb,2025-02-03\n"
+    (hospital.folder / "seen.csv").write_text(rows, encoding="utf-8")
+    page = opened(serving(hospital), quiet=False)
+    choose(page, "seen.csv", "who")
+    page.get_by_label("What seen may hold").select_option("dates in a range")
+    page.get_by_label("first day of seen").fill("2024-01-01")
+    page.get_by_label("last day of seen").fill("2025-12-31")
+    page.get_by_label("Other values in seen").select_option("do not count")
+    page.get_by_label("seen is the same in all rows of a person").check()
+    page.get_by_role("button", name="Add").click()
+    page.get_by_label("question 1", exact=True).get_by_label("year(seen)").check()
+    expect(page.locator("#total")).to_contain_text("In all ε")
+    found = kept(page, tmp_path)
+    wanted = {"lower": "2024-01-01", "upper": "2025-12-31", "constant": True, "outside": "drop"}
+    assert found["domains"]["seen"] == wanted and found["queries"][0]["by"] == ["year(seen)"]
+    page.get_by_role("button", name="Release").click()
+    expect(page.locator("#answers")).to_contain_text("rows whose year(seen) was not declared")
+    page.reload()
+    page.get_by_text("Load a scenario").click()
+    page.get_by_label("Or a file of yours").set_input_files(tmp_path / "scenario.toml")
+    expect(page.get_by_label("first day of seen")).to_have_value("2024-01-01")
+    assert kept(page, tmp_path) == found
+
+
 def test_a_column_called_row_is_a_column(hospital, opened, serving, tmp_path):
     (hospital.folder / "odd.csv").write_text("row,x\na,1\na,2\nb,3\n", encoding="utf-8")
     page = opened(serving(hospital), quiet=False)
@@ -618,12 +643,17 @@ def test_defaults_that_nobody_chose_are_warned_of(
     expect(cautions).not_to_contain_text("one cell only")
     page.get_by_label("Rows of a person that count").fill("1")
     expect(cautions).to_be_empty()
+    page.get_by_label("Other values in ward").select_option("do not count")
     found = kept(page, tmp_path)
     assert found["domains"]["ward"]["constant"] is True
+    assert found["domains"]["ward"]["outside"] == "drop"
     assert found["table"]["rows"] == 1 and "groups" not in found["table"]
     page.get_by_role("button", name="Release").click()
     said = "at most 1 row of a person count; a person is in at most 1 cell"
     expect(page.locator("#answers")).to_contain_text(said)
+    expect(page.locator("#answers")).to_contain_text(
+        "rows whose ward was not declared do not count"
+    )
     expect(page.locator("#answers")).to_contain_text("does not cover what this leaves out")
     shoot(page, album, f"statement-{size}-{theme}")
 

@@ -200,6 +200,8 @@ def _shown(domain: Mapping[str, Any]) -> str:
         text = ", ".join([f"{domain['lower']}..{domain['upper']}", *extra])
     else:
         text = ", ".join(map(str, domain.get("values", ())))
+        if "outside" in domain:  # first, so that a long list does not hide it
+            text = f"outside {domain['outside']}, values {text}"
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
 
 

@@ -1,4 +1,4 @@
-"""Many tables of the same people at once, from one budget (THEORY 13).
+"""Many tables of the same people at once, from one budget (F20).
 
 Contract: no array over all combinations of all attributes is ever made, only over those of one
 table. Everything here is arithmetic on public numbers and on what was already measured with noise:

@@ -1,6 +1,7 @@
 """Answers from real tables, on DuckDB or Spark, each debited in a ledger before it is shown."""
 
 from whosin.release.answer import Answer, Release
+from whosin.release.dates import Dates
 from whosin.release.domains import Range, Values
 from whosin.release.engines import DuckDB, Engine, Spark
 from whosin.release.pricing import Offer
@@ -28,6 +29,7 @@ __all__ = [
     "QUERIES",
     "Answer",
     "Count",
+    "Dates",
     "DuckDB",
     "Engine",
     "Histogram",

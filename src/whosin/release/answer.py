@@ -15,6 +15,7 @@ from whosin.ledger import Standing, units
 from whosin.ledger.charge import Cost
 from whosin.notebook_display import Displayed
 from whosin.release.cells import free
+from whosin.release.noisy_cells import note, too_noisy
 from whosin.release.what_counts import statement
 
 SEVERAL = (
@@ -98,6 +99,17 @@ class Answer(Displayed):
         return row["low"], row["high"]
 
     @property
+    def noisy(self) -> tuple[bool, ...]:
+        """For each row whether it is too noisy to read: a relative standard error above 30%.
+        Nothing for answers without intervals."""
+        return too_noisy(self.columns, self.rows)
+
+    @property
+    def noisy_note(self) -> str:
+        """What the mark of noisy rows means; empty where there are none."""
+        return note(self.noisy)
+
+    @property
     def about(self) -> dict[str, Any]:
         """What goes with the numbers wherever they go: the title, the noise, what counts."""
         counted = self.question.get("counted")
@@ -114,7 +126,7 @@ class Answer(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        data = {
+        data: dict[str, Any] = {
             "title": self.title,
             "question": dict(self.question),
             "columns": list(self.columns),
@@ -123,6 +135,8 @@ class Answer(Displayed):
             "statement": self.statement,
             "cost": cost_data(self.cost),
         }
+        if self.noisy:
+            data |= {"noisy": list(self.noisy), "noisy_note": self.noisy_note}
         return data if self.details is None else data | {"details": dict(self.details)}
 
     def to_arrow(self) -> Any:

@@ -148,6 +148,20 @@ def totals(
     return each.group_by(list(cells.names)).aggregate(**sums)
 
 
+def rows_in_cells(base: Any, table: Table, cells: Cells, bounds: Bounds) -> Any:
+    """Rows of each entity, a few in each of a few cells; cells and rows are chosen separately."""
+    home = [ENTITY, *cells.names]
+    if table.by_row:
+        return base
+    chosen = first(base, home, bounds.rows)
+    if bounds.groups >= cells.count:
+        return chosen
+    pairs = base.select(*home).distinct()
+    kept = _choose(pairs, cells, bounds).rename({f"in_{name}": name for name in home}).view()
+    same = [chosen[name] == kept[f"in_{name}"] for name in home]
+    return chosen.inner_join(kept, same).select(*base.columns)
+
+
 def _choose(each: Any, cells: Cells, bounds: Bounds) -> Any:
     """A few cells of each entity, at random; all of them where there are no more."""
     if bounds.groups >= cells.count:

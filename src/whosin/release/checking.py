@@ -6,14 +6,17 @@ Nothing here goes through a ledger, so nothing of it may be published.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from whosin.exact import rational
 from whosin.release.cells import Cells
-from whosin.release.domains import Values
+from whosin.release.dates import Dates, code_of
+from whosin.release.domains import Domain, Values
 from whosin.release.engines.base import files_of, kind_of
 from whosin.release.engines.lines import broken
+from whosin.release.outside import DROP
 from whosin.release.predicate import condition
 from whosin.release.row_values import number
 from whosin.release.table import Table
@@ -36,7 +39,11 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
     import ibis
 
     data = table.data
-    listed = {name: each for name, each in table.domains.items() if isinstance(each, Values)}
+    listed = {
+        name: replace(each, outside=None)
+        for name, each in table.domains.items()
+        if isinstance(each, Values)
+    }
     cells = Cells(tuple(listed), tuple(listed.values()))
     keys = dict(zip(cells.columns, cells.names, strict=True))
     # What is true of the rows that are counted, or a key column.
@@ -45,11 +52,20 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
         marks["rows without an entity, which are dropped"] = data[table.entity].isnull()
     for column, domain in table.domains.items():
         if isinstance(domain, Values):
-            marks[f'{column}: not a declared value, in "other"'] = keys[column]
+            marks[f"{column}: not a declared value, {_becomes(domain)}"] = keys[column]
+        elif isinstance(domain, Dates):
+            day, span = replace(domain, outside=None).code(data[column]), domain.ends
+            first, last = map(code_of, span)
+            marks[f"{column}: no date there"] = day.isnull()
+            marks[f"{column}: outside {span[0]}..{span[1]}"] = (day < first) | (day > last)
         else:
             value, (low, high) = number(data[column]), map(float, domain.bounds)
             marks[f"{column}: no number there"] = value.isnull()
             marks[f"{column}: outside {low:g}..{high:g}, clamped"] = (value < low) | (value > high)
+            if domain.outside == DROP and domain.edges:
+                low, high = (float(rational(domain.edges[at])) for at in (0, -1))
+                outside = (value < low) | (value > high)
+                marks[f"{column}: outside the bins {low:g}..{high:g}, dropped there"] = outside
     for text in conditions:
         marks[f"where {text}"] = condition(text, data)
     names = {what: f"mark_{place}" for place, what in enumerate(marks)}
@@ -57,11 +73,18 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
     coded = cells.coded(data, **plain)
     figures = {name: coded[name].sum() for name in plain}
     for column, domain in listed.items():
-        what = f'{column}: not a declared value, in "other"'
+        what = f"{column}: not a declared value, {_becomes(table.domains[column])}"
         figures[names[what]] = (coded[keys[column]] == len(domain.values)).sum()
     row = table.engine.run(coded.aggregate(**figures)).to_pylist()[0]
     found = [Finding(what, int(row[name] or 0)) for what, name in names.items()]
     return found[:1] + _entities(table) + found[1:] + check_lines(table)
+
+
+def _becomes(domain: Domain) -> str:
+    """What becomes of a value that was not declared."""
+    if domain.outside is None:
+        return 'in "other"'
+    return "dropped" if domain.drops else f'counted as "{domain.outside}"'
 
 
 def _entities(table: Table) -> list[Finding]:
@@ -75,8 +98,8 @@ def _entities(table: Table) -> list[Finding]:
         if name != table.entity and (isinstance(each, Values) or each.edges)
     }
     cells = Cells(tuple(grouped), tuple(grouped.values()))
-    coded = cells.coded(owned, whose=owned[table.entity])
-    spread = {name: coded[name].nunique() for name in cells.names}
+    coded = cells.placed(owned, whose=owned[table.entity])
+    spread = {name: coded[name].nullif(-1).nunique() for name in cells.names}
     sizes = coded.group_by("whose").aggregate(n=coded.count(), **spread)
     size = sizes["n"]
     figures = {"entities": sizes.count()}

@@ -1,7 +1,9 @@
 """Public domains: what a column may hold, declared before anyone looks at the rows.
 
-Contract: answers have the shape that the domains say, whatever the rows hold. A value outside its
-domain goes to the cell "other" (`Values`), or is clamped (`Range`).
+Contract: answers have the shape that the domains say, whatever the rows hold. A number outside its
+range is clamped where it is summed. Where rows are put into cells, a value outside is in the cell
+"other", or, in a closed domain, where `outside` says: each row is placed by looking at it alone, so
+nobody is in more cells than before.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from typing import Any, TypeAlias
 from whosin.documents import check_keys
 from whosin.errors import InvalidInput
 from whosin.exact import ranged, rational
+from whosin.release.dates import Dates, is_day
+from whosin.release.outside import DROP, OTHER, check_closed, check_constant, check_outside
 
-OTHER = "other"
 MOST_CELLS = 10**7
 MOST_VALUES = 10_000
 FINEST = 10**6
@@ -32,11 +35,15 @@ class Values:
 
     Args:
         constant: whether all rows of an entity have the same value, as far as is publicly known.
-            Nothing depends on it but warnings.
+            Then an entity is in one cell of this column, whatever `groups` says; one whose rows
+            differ nevertheless is in one of its cells, chosen at random.
+        outside: closes the domain: "drop", and rows with any other value do not count in cells, or
+            one of the values, and they count as that.
     """
 
     values: tuple[str | int, ...]
     constant: bool = False
+    outside: object = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.values, list | tuple | range) or not self.values:
@@ -53,11 +60,42 @@ class Values:
             raise InvalidInput("values", "texts that UTF-8 can hold", repr(self.values[:5]))
         if len(set(self.values)) != len(self.values):
             raise InvalidInput("values", "different from each other", repr(self.values[:5]))
-        _check_constant(self.constant)
+        check_constant(self.constant)
+        self._check_outside()
+
+    def _check_outside(self) -> None:
+        if self.outside is None:
+            return
+        check_closed(len(self.values))
+        if self.outside == DROP and DROP in self.values:
+            accepted = "another value, or left out, where drop is a declared value"
+            raise InvalidInput("outside", accepted, repr(DROP))
+        if self.outside != DROP and not any(map(self._names, self.values)):
+            accepted = f"{DROP!r}, or one of the declared values"
+            raise InvalidInput("outside", accepted, repr(self.outside)[:80])
+
+    def _names(self, value: object) -> bool:
+        """Whether values outside count as this one; true and 1 are two values."""
+        return type(value) is type(self.outside) and value == self.outside
+
+    @property
+    def drops(self) -> bool:
+        """Whether a row may be in no cell."""
+        return self.outside == DROP
+
+    @property
+    def beyond(self) -> int:
+        """The place of what was not declared; -1 where it does not count."""
+        if self.outside is None:
+            return len(self.values)
+        places = [place for place, value in enumerate(self.values) if self._names(value)]
+        return -1 if self.drops else places[0]
 
     @property
     def labels(self) -> tuple[str | int, ...]:
-        """The cells, in the declared order, with "other" at the end."""
+        """The cells, in the declared order, with "other" at the end of a domain that is open."""
+        if self.outside is not None:
+            return self.values
         name = OTHER
         while name in self.values:
             name += "_"
@@ -73,6 +111,9 @@ class Range:
             that gives up to a million steps.
         edges: where bins end, for histograms and group-by: bins are [a, b), the last one [a, b].
         constant: whether all rows of an entity have the same number; see `Values`.
+        outside: closes the bins, and decades: "drop", and rows with a number in none of them do not
+            count in cells, or "clamp", and it is in the first or the last one. In both cases rows
+            without a number do not count.
     """
 
     lower: object
@@ -80,9 +121,10 @@ class Range:
     step: object = None
     edges: tuple[object, ...] = ()
     constant: bool = False
+    outside: str | None = None
 
     def __post_init__(self) -> None:
-        _check_constant(self.constant)
+        check_constant(self.constant)
         low, high = self.bounds
         if low >= high:
             raise InvalidInput("lower", f"below upper ({self.upper})", self.lower)
@@ -100,6 +142,10 @@ class Range:
         if len(edges) > MOST_VALUES:
             raise InvalidInput("edges", f"at most {MOST_VALUES}", len(edges))
         self._check_step()
+        if self.outside is not None:
+            check_outside(self.outside)
+            if edges:
+                check_closed(len(edges) - 1)
 
     def _check_step(self) -> None:
         if self.step is not None:
@@ -138,24 +184,36 @@ class Range:
         return -(-low // self.unit), high // self.unit
 
     @property
+    def drops(self) -> bool:
+        """Whether a row may be in no cell: one without a number, at least."""
+        return self.outside is not None
+
+    @property
+    def beyond(self) -> int:
+        """The place of what is in no bin; -1 where it does not count."""
+        return -1 if self.drops else len(self.edges) - 1
+
+    @property
     def labels(self) -> tuple[str, ...]:
-        """The bins, as texts, with "other" at the end for what is in none of them."""
+        """The bins, as texts, with "other" at the end, for what is in none, unless closed."""
         ends = [repr(float(rational(edge))).removesuffix(".0") for edge in self.edges]
-        return (*(f"{a}..{b}" for a, b in pairwise(ends)), OTHER)
+        bins = tuple(f"{a}..{b}" for a, b in pairwise(ends))
+        return bins if self.outside is not None else (*bins, OTHER)
 
 
-Domain: TypeAlias = Values | Range
+Domain: TypeAlias = Values | Range | Dates
 
 
 def read_domain(column: str, data: object) -> Domain:
-    """A domain as people write it: a list of values, (lower, upper), "0..120", or keys."""
-    if isinstance(data, Values | Range):
+    """A domain as people write it: a list of values, (lower, upper), "0..120", or keys; days such
+    as 2024-01-31 make a domain of dates."""
+    if isinstance(data, Values | Range | Dates):
         return data
     if isinstance(data, str) and ".." in data:
         low, _, high = data.partition("..")
-        return Range(low, high)
+        return Dates(low, high) if is_day(low) else Range(low, high)
     if isinstance(data, tuple) and len(data) == 2 and not any(isinstance(x, str) for x in data):
-        return Range(data[0], data[1])
+        return (Dates if is_day(data[0]) else Range)(data[0], data[1])
     if isinstance(data, list | tuple | range):
         return Values(data)  # type: ignore[arg-type]
     if isinstance(data, Mapping):
@@ -165,25 +223,26 @@ def read_domain(column: str, data: object) -> Domain:
 
 
 def _from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
-    known = ("values", "lower", "upper", "step", "edges", "constant")
+    known = ("values", "lower", "upper", "step", "edges", "constant", "outside")
     check_keys(data, known, f"domain of {column}")
-    constant = data.get("constant", False)
+    constant, outside = data.get("constant", False), data.get("outside")
     if "values" in data:
-        if not data.keys() <= {"values", "constant"}:
+        if not data.keys() <= {"values", "constant", "outside"}:
             raise InvalidInput(f"domain of {column}", "values, or a range, not both", "both")
-        return Values(_listed(data["values"], f"values of {column}"), constant)
-    edges = _listed(data.get("edges", ()), f"edges of {column}")
-    if edges:
+        return Values(_listed(data["values"], f"values of {column}"), constant, outside)
+    edges = data.get("edges", ())
+    if not isinstance(edges, str):
+        edges = _listed(edges, f"edges of {column}")
+    if edges and not isinstance(edges, str):
         data = {"lower": edges[0], "upper": edges[-1], **data}
     for key in ("lower", "upper"):
         if key not in data:
             raise InvalidInput(f"domain of {column}", f"an object with {key!r}", "none")
-    return Range(data["lower"], data["upper"], data.get("step"), edges, constant)
-
-
-def _check_constant(given: object) -> None:
-    if not isinstance(given, bool):
-        raise InvalidInput("constant", "true or false", repr(given)[:80])
+    if is_day(data["lower"]):
+        if data.get("step") is not None:
+            raise InvalidInput(f"domain of {column}", "without a step, for dates", "one")
+        return Dates(data["lower"], data["upper"], edges, constant, outside)
+    return Range(data["lower"], data["upper"], data.get("step"), edges, constant, outside)
 
 
 def _halved(text: object) -> bool:

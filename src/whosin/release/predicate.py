@@ -20,9 +20,11 @@ from whosin.release.literals import is_number, listed, literal, pattern_of
 from whosin.release.row_values import (
     MOST_NESTED,
     alike,
+    decade,
     describe,
     double,
     ibis_module,
+    isoweek,
     number,
     refused,
     short,
@@ -113,6 +115,7 @@ def _reads() -> dict[type, set[str]]:
         exp.Cast: {"this", "to"},
         exp.TryCast: {"this", "to"},
         exp.Trim: {"this"},
+        exp.Anonymous: {"this", "expressions"},
     }
 
 
@@ -154,6 +157,8 @@ def _rules() -> dict[type, Callable[[Any, Any], Any]]:
         exp.Year: lambda node, table: _date(node.this, table).year(),
         exp.Month: lambda node, table: _date(node.this, table).month(),
         exp.Day: lambda node, table: _date(node.this, table).day(),
+        exp.Quarter: lambda node, table: _date(node.this, table).quarter(),
+        exp.Anonymous: _named,
         exp.Extract: _extract,
     }
 
@@ -278,6 +283,23 @@ def _is(node: Any, table: Any) -> Any:
     if isinstance(node.expression, exp.Boolean) and value.type().is_boolean():
         return value.fill_null(not node.expression.this) == bool(node.expression.this)
     raise refused("is null, is true or is false", describe(node))
+
+
+def _named(node: Any, table: Any) -> Any:
+    """A function that SQL does not have."""
+    from sqlglot import exp
+
+    name, given = str(node.this).lower(), node.expressions
+    if name not in ("isoweek", "decade") or len(given) != 1:
+        words = "a row expression: comparisons, and/or/not, in, between, like, arithmetic"
+        raise refused(words, describe(node))
+    if name == "isoweek":
+        return isoweek(_date(given[0], table))
+    if given[0].find(exp.Anonymous):  # its expression is named three times
+        raise refused("decade of something simpler", describe(node))
+    value = _translate(given[0], table)
+    dated = value.type().is_date() or value.type().is_timestamp()
+    return decade(double(timestamp(value).year() if dated else value))
 
 
 def _extract(node: Any, table: Any) -> Any:

@@ -12,6 +12,7 @@ from whosin.exact import rational
 from whosin.ledger import chain
 from whosin.ledger.binding import Binding
 from whosin.release.bounding import Bounds
+from whosin.release.derived import column_of
 from whosin.release.domains import Domain, Range
 from whosin.release.fingerprint import fingerprint
 from whosin.release.queries import Query
@@ -59,7 +60,7 @@ def columns_of(query: Query) -> frozenset[str]:
         found |= {named} if isinstance(named, str) else {str(name) for name in named or ()}
     for named in getattr(query, "sets", None) or ():
         found |= {str(name) for name in named}
-    return frozenset(found)
+    return frozenset(found | {column_of(name) for name in found})
 
 
 def universe_of(query: Query) -> str | None:
@@ -84,12 +85,13 @@ def _kind(column_type: Any) -> str:
 
 def _plain(domain: Domain) -> dict[str, Any]:
     """A domain as data, equal for equal domains however they were spelled. That a column is
-    constant silences warnings and bounds nothing."""
+    constant makes bounds of questions smaller, which are compared and charged by themselves."""
     names = [each.name for each in fields(domain) if each.name != "constant"]
     data = {name: getattr(domain, name) for name in names}
     if isinstance(domain, Range):
         data |= {name: _exact(data[name]) for name in NUMBERS if name in data}
-    return {name: value for name, value in data.items() if value not in (None, (), [], False)}
+    # Not by equality: 0 and false are values that a closed domain may count others as.
+    return {name: value for name, value in data.items() if value is not None and value != ()}
 
 
 def _exact(value: Any) -> Any:

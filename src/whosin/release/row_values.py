@@ -55,6 +55,19 @@ def timestamp(value: Any) -> Any:
     return value.try_cast("timestamp(6)")
 
 
+def isoweek(moment: Any) -> Any:
+    """The ISO week of a moment in the years 1 to 9999; missing in others: calendars differ."""
+    known = (moment.year() >= 1) & (moment.year() <= 9999)
+    return ibis_module().cases((known, moment.week_of_year()), else_=ibis_module().null("int32"))
+
+
+def decade(value: Any) -> Any:
+    """A number rounded down to tens, exactly: a remainder is not rounded, a division would be."""
+    rest = value % 10.0
+    down = ibis_module().cases((rest < 0.0, rest + 10.0), else_=rest)
+    return value - down
+
+
 def text_with_whole(operation: Callable[[Any, Any], Any], text: Any, whole: Any) -> Any:
     """A text that spells a whole number of up to 18 digits compares with whole numbers exactly;
     another one as a double."""

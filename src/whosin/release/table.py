@@ -11,6 +11,8 @@ from whosin.errors import InvalidInput, at
 from whosin.extras import needs
 from whosin.interrupts import run_interruptibly
 from whosin.release.casts import usable
+from whosin.release.dates import Dates
+from whosin.release.derived import Cellular, column_of, derive
 from whosin.release.domains import Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
 from whosin.release.predicate import unknown_column
@@ -114,7 +116,8 @@ class Table:
         """The declared range of a numeric column."""
         domain = self.domain(column)
         if not isinstance(domain, Range):
-            raise InvalidInput(f"domain of {column}", "a range, for numbers", "a list of values")
+            got = "dates" if isinstance(domain, Dates) else "a list of values"
+            raise InvalidInput(f"domain of {column}", "a range, for numbers", got)
         return domain
 
     def domain(self, column: object) -> Domain:
@@ -123,6 +126,13 @@ class Table:
         if name not in self.domains:
             raise InvalidInput("column", "one with a declared domain", repr(name))
         return self.domains[name]
+
+    def grouping(self, name: object) -> Cellular:
+        """The domain of a column, or of a function of one such as month(visit)."""
+        if isinstance(name, str) and name not in self.columns and column_of(name) != name:
+            column = self.column(column_of(name))
+            return derive(name, column, self.domain(column))
+        return self.domain(name)
 
     def check(self, expression: Any) -> Any:
         """The expression, if the engine can run it; what it cannot, it refuses before any debit.
@@ -163,6 +173,9 @@ class Table:
         numeric = kind.is_numeric() or kind.is_boolean() or kind.is_string()
         if isinstance(domain, Range) and not numeric:
             raise InvalidInput(f"column {column}", "a column of numbers, for a range", str(kind))
+        dated = kind.is_date() or kind.is_timestamp() or kind.is_string()
+        if isinstance(domain, Dates) and not dated:
+            raise InvalidInput(f"column {column}", "a column of dates, for dates", str(kind))
         if isinstance(domain, Values):
             first = domain.values[0]
             if isinstance(first, str):

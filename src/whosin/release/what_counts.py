@@ -7,11 +7,13 @@ interval covers it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from whosin.release.derived import Cellular, column_of
 from whosin.release.domains import Domain, Range
+from whosin.release.outside import CLAMP, DROP
 
 NOT_COVERED = "The interval is for the noise: it does not cover what this leaves out."
 
@@ -26,6 +28,8 @@ class Counted:
         groups: how many cells an entity is in, at most; None where it is in all its cells.
         ranges: the ends to which each column is clamped, as texts.
         others: columns whose undeclared values are in the cell "other".
+        outside: what becomes of other values of columns with closed domains: "drop", "clamp", or
+            the declared value, as a text in quotes, as which they count.
         by_row: whether each row is one person.
     """
 
@@ -34,6 +38,7 @@ class Counted:
     groups: int | None = None
     ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     others: tuple[str, ...] = ()
+    outside: Mapping[str, str] = field(default_factory=dict)
     by_row: bool = False
 
     def to_dict(self) -> dict[str, Any]:
@@ -44,6 +49,7 @@ class Counted:
             "groups": self.groups,
             "ranges": {name: list(ends) for name, ends in self.ranges.items()},
             "others": list(self.others),
+            "outside": dict(self.outside),
             "by_row": self.by_row,
         }
 
@@ -99,10 +105,38 @@ def statement(counted: Mapping[str, Any], interval: bool) -> str:
         parts.append(f"{column} is clamped to {low}..{high}")
     for column in counted["others"]:
         parts.append(f'values of {column} that were not declared are in "other"')
+    outside = counted.get("outside", {})  # older ledgers have none
+    parts += [_closed(column, how) for column, how in outside.items()]
     text = "; ".join(parts)
     said = f"{text[0].upper()}{text[1:]}."
     leaves_out = not counted["by_row"] and (rows is not None or groups is not None)
-    return f"{said} {NOT_COVERED}" if interval and (leaves_out or counted["ranges"]) else said
+    changes = leaves_out or counted["ranges"] or outside
+    return f"{said} {NOT_COVERED}" if interval and changes else said
+
+
+def _closed(column: str, how: str) -> str:
+    """What becomes of a value outside a closed domain."""
+    if how == DROP:
+        return f"rows whose {column} was not declared do not count"
+    if how == CLAMP:
+        return (
+            f"{column} beyond the bins is in the first or the last one, and rows without a value "
+            "there do not count"
+        )
+    return f"values of {column} that were not declared count as {how}"
+
+
+def beyond(columns: Sequence[str], domains: Sequence[Cellular]) -> dict[str, Any]:
+    """`others` and `outside` of what counts, for columns that an answer is grouped by."""
+    pairs = list(zip(columns, domains, strict=True))
+    return {
+        "others": tuple(name for name, each in pairs if each.outside is None),
+        "outside": {
+            name: str(each.outside) if each.drops else f'"{each.outside}"'
+            for name, each in pairs
+            if each.outside is not None
+        },
+    }
 
 
 def clamp(domain: Range) -> tuple[str, str]:
@@ -113,4 +147,5 @@ def clamp(domain: Range) -> tuple[str, str]:
 
 def may_vary(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> tuple[str, ...]:
     """The columns that were not declared to be the same in all rows of an entity."""
-    return tuple(name for name in columns if name not in domains or not domains[name].constant)
+    own = dict.fromkeys(name if name in domains else column_of(name) for name in columns)
+    return tuple(name for name in own if name not in domains or not domains[name].constant)

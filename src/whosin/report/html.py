@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from whosin.calibration import Plan
 from whosin.extras import needs
 from whosin.references import THEOREMS
 from whosin.release import Answer, Release
+from whosin.release.noisy_cells import MARK
 from whosin.report import card, charts
 from whosin.report.answer_charts import answer_chart
 from whosin.report.budget import cost_words, standing_card
@@ -105,14 +107,23 @@ def theorems(numbers: Sequence[str]) -> str:
     return "<ul>" + "".join(f"<li>{escape(str(THEOREMS[n]))}</li>" for n in numbers) + "</ul>"
 
 
-def rows_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A table of values, cut after many rows."""
+def rows_table(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], noisy: Sequence[bool] = ()
+) -> str:
+    """A table of values, cut after many rows.
+
+    Args:
+        noisy: for each row whether its value is too noisy to read, which is marked.
+    """
     numeric = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
     kinds = [" class=number" if right else "" for right in numeric]
     head = "".join(f"<th{k}>{escape(c)}</th>" for c, k in zip(columns, kinds, strict=True))
     lines = [
-        "".join(f"<td{k}>{escape(cell_words(v))}</td>" for v, k in zip(row, kinds, strict=True))
-        for row in rows[:MOST_ROWS]
+        "".join(
+            f"<td{kind}>{MARK * (name == 'value' and any(marked))}{escape(cell_words(v))}</td>"
+            for name, v, kind in zip(columns, row, kinds, strict=True)
+        )
+        for row, *marked in zip_longest(rows[:MOST_ROWS], noisy[:MOST_ROWS])
     ]
     more = f"<p class=soft>… {len(rows) - MOST_ROWS} more</p>" if len(rows) > MOST_ROWS else ""
     body = "".join(f"<tr>{line}</tr>" for line in lines)
@@ -141,7 +152,8 @@ def _answer(answer: Answer) -> str:
             f"<h3>{escape(answer.title)}</h3>",
             f"<p class=soft>{escape(asked)} — {escape(paid)}</p>",
             "" if chart is None else drawing(chart),
-            rows_table(answer.columns, answer.rows),
+            rows_table(answer.columns, answer.rows, answer.noisy),
+            f"<p class=soft>{escape(answer.noisy_note)}</p>" if answer.noisy_note else "",
             f"<p class=soft>{escape(answer.statement)}</p>" if answer.statement else "",
         ]
     )

@@ -79,7 +79,8 @@ def _(answer: Answer) -> str:
         f"<h3>{escape(answer.title)}</h3>",
         f"<p>{escape(cost_words(answer.cost))}; {escape(answer.noise)}</p>",
         "" if chart is None else drawing(chart),
-        rows_table(answer.columns, answer.rows),
+        rows_table(answer.columns, answer.rows, answer.noisy),
+        f"<p>{escape(answer.noisy_note)}</p>" if answer.noisy_note else "",
         f"<p>{escape(answer.statement)}</p>" if answer.statement else "",
     )
 

@@ -14,6 +14,7 @@ from whosin.ledger.charge import Cost
 from whosin.release import Answer, Offer, Release
 from whosin.release.answer import cost_data
 from whosin.release.checking import Finding
+from whosin.release.noisy_cells import MARK
 from whosin.report.budget import cost_words, standing_card
 from whosin.report.card import who
 from whosin.report.terminal_tables import print_table
@@ -124,8 +125,8 @@ def print_release(title: str, plan: Plan, release: Release) -> None:
         paid = cost_words(answer.cost)
         console.print(f"\n[bold]{escape(answer.title)}[/bold]  [dim]{paid}; {answer.noise}[/dim]")
         print_table(console, answer_table(answer))
-        if answer.statement:
-            console.print(f"  [dim]{escape(answer.statement)}[/dim]")
+        for said in filter(None, (answer.noisy_note, answer.statement)):
+            console.print(f"  [dim]{escape(said)}[/dim]")
     console.print()
     print_sections(standing_card(release.standing))
 
@@ -139,9 +140,11 @@ def answer_table(answer: Answer) -> Table:
         table.add_column(escape(name), justify="right" if name == "value" else "left")
     if ranged:
         table.add_column("95% interval")
-    for row in answer.rows[:MOST_SHOWN]:
+    for place, row in enumerate(answer.rows[:MOST_SHOWN]):
         data = dict(zip(answer.columns, row, strict=True))
         cells = [cell_words(data[name]) for name in columns]
+        if any(answer.noisy[place : place + 1]):  # in front, so that digits stay in line
+            cells[columns.index("value")] = MARK + cells[columns.index("value")]
         if ranged:
             cells.append(f"{cell_words(data['low'])} to {cell_words(data['high'])}")
         table.add_row(*(escape(cell) for cell in cells))

@@ -25,6 +25,7 @@ from whosin.ledger import Ledger, Standing, refusal
 from whosin.ledger.budget import Budget
 from whosin.release import QUERIES, Offer, Release, Session, Table
 from whosin.release.batch_price import price
+from whosin.release.derived import column_of
 from whosin.release.domains import read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.registration import binding_of
@@ -124,7 +125,7 @@ def _check_size(query: Query, table: Table) -> None:
     by = getattr(query, "by", ())
     listed = by if isinstance(by, list | tuple) else [by]  # what is no list, the offer refuses
     names = {name for name in listed if isinstance(name, str)}
-    known = [table.domains[name] for name in names & table.domains.keys()]
+    known = [table.grouping(name) for name in names if column_of(name) in table.domains]
     if (count := prod(len(domain.labels) for domain in known)) > MOST_CELLS:
         raise InvalidInput("by", f"columns with at most {MOST_CELLS:,} cells in all", f"{count:,}")
     if isinstance(query, Marginals) and (count := query.shown(table)) > MOST_CELLS:

@@ -10,7 +10,7 @@ from whosin.calibration import Plan
 from whosin.families import AtMostKnown
 from whosin.release import bounding
 from whosin.release.bounding import PEOPLE, ROWS, Bounds, Part, eligible
-from whosin.release.cells import Cells
+from whosin.release.cells import Cells, cellular
 from whosin.release.pricing import NoisyPart, Offer, Share, noise_words
 from whosin.release.queries.linear import Linear
 from whosin.release.table import Table
@@ -95,4 +95,5 @@ class Histogram(Count):
 
     def cells(self, table: Table) -> Cells:
         by = Cells.of(table, self.by).columns
-        return Cells.of(table, (*by, table.column(self.column)))
+        cellular(table, self.column)  # by itself first: what is wrong with it is not about `by`
+        return Cells.of(table, (*by, self.column))

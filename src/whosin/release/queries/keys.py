@@ -31,7 +31,7 @@ from whosin.release.engines.base import Progress
 from whosin.release.pricing import NoisyPart, Offer, Share, drawable, noise_words
 from whosin.release.queries.base import Query
 from whosin.release.table import Table
-from whosin.release.what_counts import Caution, Counted
+from whosin.release.what_counts import Caution, Counted, may_vary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,8 @@ class Keys(Query):
         return self.caution(table, "groups", (self.column,))
 
     def _bounds(self, table: Table) -> Bounds:
-        return Bounds(1, table.bound("groups", self.groups))
+        groups = table.bound("groups", self.groups)
+        return Bounds(1, groups if may_vary(table.domains, (self.column,)) else 1)
 
     def _expression(self, table: Table) -> Any:
         rows = eligible(table, self.where)

@@ -17,7 +17,7 @@ from whosin.release.pricing import NoisyPart, Offer, Share, costs, noise_words, 
 from whosin.release.queries.base import Query
 from whosin.release.row_values import number
 from whosin.release.table import Table
-from whosin.release.what_counts import Caution, Counted, clamp
+from whosin.release.what_counts import Caution, Counted, beyond, clamp
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +52,9 @@ class Linear(Query):
         return value, low, high
 
     def bounds(self, table: Table) -> Bounds:
-        """How much of an entity counts; nobody is in more cells than there are."""
-        groups = min(table.bound("groups", self.groups), self.cells(table).count)
+        """How much of an entity counts; nobody is in more cells than there are, nor in more than
+        columns that were declared constant allow."""
+        groups = min(table.bound("groups", self.groups), self.cells(table).most)
         return Bounds(table.bound("rows", self.rows), groups)
 
     def cells(self, table: Table) -> Cells:
@@ -63,7 +64,8 @@ class Linear(Query):
     def counted(self, table: Table) -> Counted:
         cells, bounds = self.cells(table), self.bounds(table)
         groups = bounds.groups if cells.columns else None
-        return Counted(table.entity, bounds.rows, groups, others=cells.columns, by_row=table.by_row)
+        outside = beyond(cells.columns, cells.domains)
+        return Counted(table.entity, bounds.rows, groups, **outside, by_row=table.by_row)
 
     def cautions(self, table: Table) -> tuple[Caution, ...]:
         return self.caution(table, "groups", self.cells(table).columns)

@@ -25,15 +25,14 @@ from whosin.marginals import (
 )
 from whosin.marginals.spending import GOALS
 from whosin.marginals.workload import Attributes, sets_up_to
-from whosin.release.cells import Cells
-from whosin.release.domains import Range
+from whosin.release.cells import Cells, cellular
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import CONFIDENCE, Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.table import Table
 from whosin.release.table_noise import NoisyTable, noisy_tables, table_costs
 from whosin.release.table_scan import TableScan
-from whosin.release.what_counts import Caution, Counted
+from whosin.release.what_counts import Caution, Counted, beyond, may_vary
 from whosin.validation import whole
 
 MOST_SHOWN = 2 * 10**6
@@ -58,7 +57,8 @@ class Marginals(Query):
             of the worst table.
         magnitudes: how large the cells of each table are thought to be, in the order of `weights`:
             errors then count relative to them. Say what is publicly known.
-        rows: how many rows of an entity count, in all; the table's own bound by default.
+        rows: how many rows of an entity count, in all; by default the table's own bound, and 1
+            where all columns are declared constant.
     """
 
     kind: ClassVar[str] = "marginals"
@@ -75,7 +75,7 @@ class Marginals(Query):
 
     def offer(self, table: Table, share: Share) -> Offer:
         cells, workload = self._tables(table)
-        rows = table.bound("rows", self.rows)
+        rows = self._rows(table)
         noise = "gaussian" if share.rho else "laplace"
         spending = _spend(workload, noise, share.relation, self.goal, rows)
         noisy = noisy_tables(spending, workload.sizes, share, rows)
@@ -118,21 +118,24 @@ class Marginals(Query):
         return self._tables(table)[1].shown
 
     def counted(self, table: Table) -> Counted:
-        cells, rows = self._tables(table)[0], table.bound("rows", self.rows)
-        return Counted(table.entity, rows, others=cells.columns, by_row=table.by_row)
+        cells, rows = self._tables(table)[0], self._rows(table)
+        outside = beyond(cells.columns, cells.domains)
+        return Counted(table.entity, rows, **outside, by_row=table.by_row)
 
     def cautions(self, table: Table) -> tuple[Caution, ...]:
         return self.caution(table, "rows", self._tables(table)[0].columns)
+
+    def _rows(self, table: Table) -> int:
+        """How many rows of an entity count: one says all where all are alike."""
+        found = table.bound("rows", self.rows)
+        alike = not may_vary(table.domains, self._tables(table)[0].columns)
+        return 1 if alike and self.rows is None else found
 
     def _tables(self, table: Table) -> tuple[Cells, Workload]:
         """The columns with their domains, and the tables over them."""
         named, sets = self._listed()
         with at("sets" if self.sets is not None else "columns"):
-            domains = tuple(table.domain(column) for column in named)
-            for column, domain in zip(named, domains, strict=True):
-                if isinstance(domain, Range) and not domain.edges:
-                    accepted = "one with edges, to group by it"
-                    raise InvalidInput(f"domain of {column}", accepted, "none")
+            domains = tuple(cellular(table, column) for column in named)
             sizes = tuple(len(domain.labels) for domain in domains)
             workload = Workload(sizes, sets, self._weights(sets))
             if (shown := workload.shown) > MOST_SHOWN:

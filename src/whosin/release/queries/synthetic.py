@@ -25,7 +25,7 @@ from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.responses import Response, prior_response, uniform_response
 from whosin.release.table import Table
-from whosin.release.what_counts import Counted
+from whosin.release.what_counts import Counted, beyond
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,9 @@ class Synthetic(Query):
         }
 
     def counted(self, table: Table) -> Counted:
-        return Counted(table.entity, 1, others=self._cells(table).columns, by_row=table.by_row)
+        cells = self._cells(table)
+        outside = beyond(cells.columns, cells.domains)
+        return Counted(table.entity, 1, **outside, by_row=table.by_row)
 
     def publish(self, table: Table, drawn: Any, stored: Any) -> str | None:
         """Only the table whose digest is stored gets its name: one request, one table."""
@@ -102,6 +104,10 @@ class Synthetic(Query):
         cells = Cells.of(table, self.columns)
         if not cells.columns:
             raise InvalidInput("columns", "at least one column", "none")
+        for column, domain in zip(cells.columns, cells.domains, strict=True):
+            if domain.drops:  # the table's length would show that a row was dropped
+                accepted = "one that drops no row, for a synthetic table"
+                raise InvalidInput(f"domain of {column}", accepted, f"outside {domain.outside!r}")
         return cells
 
     def _response(self, cells: Cells, epsilon: Fraction) -> Response:

@@ -20,7 +20,7 @@ from whosin.release.engines.base import Progress
 from whosin.release.pricing import CONFIDENCE, SLIGHTLY_MORE, Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.table import MOST_ROWS, Table
-from whosin.release.what_counts import Counted
+from whosin.release.what_counts import Counted, beyond
 from whosin.validation import whole
 
 
@@ -71,7 +71,9 @@ class Top(Query):
         return {"columns": ["rank", *cells.headings("rank")], "rows": rows}
 
     def counted(self, table: Table) -> Counted:
-        return Counted(table.entity, by_row=table.by_row)
+        cells = self._cells(table)
+        outside = beyond(cells.columns, cells.domains)["outside"]
+        return Counted(table.entity, outside=outside, by_row=table.by_row)
 
     def _cells(self, table: Table) -> Cells:
         cells = Cells.of(table, self.by)
@@ -80,8 +82,8 @@ class Top(Query):
         return cells
 
     def _named(self, cells: Cells) -> list[int]:
-        """The cells without "other", which is no name."""
-        others = [domain.labels[-1] for domain in cells.domains]
+        """The cells without "other", which is no name and which a closed domain does not have."""
+        others = [domain.labels[-1] if domain.outside is None else None for domain in cells.domains]
         return [
             place
             for place, label in enumerate(cells.labels())

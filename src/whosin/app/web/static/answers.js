@@ -8,6 +8,9 @@ const shown = (value) => (typeof value === "number" ? value.toLocaleString("en",
 
 const plainName = (title) => title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "answer";
 
+// A value that is too noisy to read; the note below the answer says what the mark means.
+const mark = (answer, place) => (answer.noisy?.[place] ? h("abbr", { title: "too noisy to read" }, "*") : null);
+
 function table(answer) {
   const at = (name) => answer.columns.indexOf(name);
   const ranged = at("low") >= 0;
@@ -24,11 +27,11 @@ function table(answer) {
       h(
         "tbody",
         {},
-        answer.rows.slice(0, most).map((row) =>
+        answer.rows.slice(0, most).map((row, place) =>
           h(
             "tr",
             {},
-            names.map((name) => h("td", { class: right(name) }, shown(row[at(name)]))),
+            names.map((name) => h("td", { class: right(name) }, name === "value" ? mark(answer, place) : null, shown(row[at(name)]))),
             ranged ? h("td", { class: "r" }, `${shown(row[at("low")])} to ${shown(row[at("high")])}`) : null,
           ),
         ),
@@ -41,7 +44,7 @@ function table(answer) {
 function single(answer) {
   const row = Object.fromEntries(answer.columns.map((name, place) => [name, answer.rows[0][place]]));
   const between = row.low === undefined ? "" : `95%: ${shown(row.low)} to ${shown(row.high)}`;
-  return [h("p", { class: "single" }, number(row.value, 6)), h("p", { class: "soft" }, between)];
+  return [h("p", { class: "single" }, mark(answer, 0), number(row.value, 6)), h("p", { class: "soft" }, between)];
 }
 
 async function keep(path, body, name) {
@@ -73,6 +76,7 @@ function card(answer, place, body) {
     alone ? single(answer) : null,
     chart ? h("div", { class: "chart" }, chart) : null,
     alone ? null : table(answer),
+    answer.noisy_note ? h("p", { class: "note" }, answer.noisy_note) : null,
     answer.statement ? h("p", { class: "note" }, answer.statement) : null,
   );
 }

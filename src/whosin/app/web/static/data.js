@@ -6,7 +6,7 @@ import { changed } from "./release.js";
 import { renderQueries, reset } from "./questions.js";
 import { inPageWords } from "./words.js";
 
-const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false };
+const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false, outside: "" };
 const EACH = ["row", "each row"]; // how a scenario says that each row is one person
 
 let found = []; // columns of the chosen table
@@ -26,7 +26,11 @@ export const entityColumn = () =>
 
 // What is declared about a column is complete enough to be used.
 const complete = ({ kind, values, lower, upper }) =>
-  kind === "values" ? values.trim() !== "" : kind === "numbers" && lower.trim() !== "" && upper.trim() !== "";
+  kind === "values" ? values.trim() !== "" : kind !== "none" && lower.trim() !== "" && upper.trim() !== "";
+
+// The column that a name such as month(visit) is about.
+const columnOf = (name) => (declared.has(name) ? name : (name.match(/^[a-z]+\((.*)\)$/s)?.[1] ?? name));
+const FUNCTIONS = { dates: ["year", "quarter", "month", "isoweek"], numbers: ["decade"] };
 
 export const declaredColumns = (kind) =>
   found.map((column) => column.name).filter((name) => {
@@ -34,11 +38,18 @@ export const declaredColumns = (kind) =>
     return name !== entityColumn() && domain !== "none" && (!kind || domain === kind);
   });
 export const unfinished = (name) => {
-  const domain = declared.get(name);
+  const domain = declared.get(columnOf(name));
   return Boolean(domain) && domain.kind !== "none" && !complete(domain);
 };
 export const hasCells = (name) =>
   declared.get(name)?.kind === "values" || Boolean(declared.get(name)?.edges.trim());
+
+// What an answer can be grouped by: columns with cells, and functions of dates and numbers.
+export const groupable = () =>
+  declaredColumns().flatMap((name) => [
+    ...(hasCells(name) ? [name] : []),
+    ...(FUNCTIONS[declared.get(name).kind] ?? []).map((each) => `${each}(${name})`),
+  ]);
 
 export function tableKeys() {
   const keys = { source: $("source").value, entity: $("entity").value };
@@ -60,35 +71,52 @@ export function domains() {
     const constant = domain.constant ? { constant: true } : {};
     if (domain.kind === "values") {
       const whole = found.find((column) => column.name === name).numeric;
-      const values = listed(domain.values).map(whole ? numeric : String);
-      result[name] = domain.constant ? { values, ...constant } : values;
+      const spelled = whole ? numeric : String;
+      const values = listed(domain.values).map(spelled);
+      const outside = domain.outside ? { outside: domain.outside === "drop" ? "drop" : spelled(domain.outside) } : {};
+      const more = { ...constant, ...outside };
+      result[name] = Object.keys(more).length ? { values, ...more } : values;
+    } else if (domain.kind === "dates") {
+      const dates = { lower: domain.lower.trim(), upper: domain.upper.trim(), ...constant };
+      const edges = listed(domain.edges);
+      if (edges.length) dates.edges = edges.length === 1 ? edges[0] : edges;
+      if (["drop", "clamp"].includes(domain.outside)) dates.outside = domain.outside;
+      result[name] = dates;
     } else {
       const range = { lower: numeric(domain.lower), upper: numeric(domain.upper), ...constant };
-      if (domain.edges.trim()) range.edges = listed(domain.edges).map(numeric);
+      if (domain.edges.trim()) {
+        range.edges = listed(domain.edges).map(numeric);
+        if (["drop", "clamp"].includes(domain.outside)) range.outside = domain.outside;
+      }
       result[name] = range;
     }
   }
   return result;
 }
 
+const kindOf = (lower) => (/^\d{4}-/.test(lower) ? "dates" : "numbers");
+
 export function loadDomains(given) {
   for (const [name, domain] of Object.entries(given)) {
     const constant = domain.constant === true;
+    const outside = String(domain.outside ?? "");
     if (Array.isArray(domain)) declared.set(name, { ...EMPTY, kind: "values", values: domain.join(", ") });
     else if (typeof domain === "string") {
       const [lower, upper] = domain.split("..");
-      declared.set(name, { ...EMPTY, kind: "numbers", lower, upper });
+      declared.set(name, { ...EMPTY, kind: kindOf(lower), lower, upper });
     } else if (domain.values) {
-      declared.set(name, { ...EMPTY, kind: "values", values: domain.values.join(", "), constant });
+      declared.set(name, { ...EMPTY, kind: "values", values: domain.values.join(", "), constant, outside });
     } else {
-      const edges = domain.edges ?? [];
+      const edges = [domain.edges ?? []].flat();
+      const lower = String(domain.lower ?? edges[0] ?? "");
       declared.set(name, {
         ...EMPTY,
-        kind: "numbers",
-        lower: String(domain.lower ?? edges[0] ?? ""),
+        kind: kindOf(lower),
+        lower,
         upper: String(domain.upper ?? edges.at(-1) ?? ""),
         edges: edges.join(", "),
         constant,
+        outside,
       });
     }
   }
@@ -115,6 +143,7 @@ function field(name, key, label, placeholder, more = {}) {
       const before = unfinished(name);
       declared.get(name)[key] = event.target.value;
       if (key === "edges" || before !== unfinished(name)) renderQueries();
+      renderOutside(name);
       changed();
     },
     ...more,
@@ -130,7 +159,50 @@ function bounds(name, domain) {
       field(name, "edges", "bins", "bins: 0, 18, 65 (optional)", {}),
     ];
   }
+  if (domain.kind === "dates") {
+    return [
+      field(name, "lower", "first day", "2024-01-01"),
+      field(name, "upper", "last day", "2024-12-31"),
+      field(name, "edges", "bins", "bins: month (optional)"),
+    ];
+  }
   return [h("span", { class: "note" }, "may be used in conditions only")];
+}
+
+// Where values outside a closed domain go; nothing to choose where there are no cells.
+function outside(name, domain) {
+  if (!hasCells(name) && domain.kind !== "dates") return null;
+  const others =
+    domain.kind === "values"
+      ? listed(domain.values).map((value) => [value, `count as ${value}`])
+      : [["clamp", domain.kind === "dates" ? "count as the first or last day" : "are in the first or last bin"]];
+  const choices = [["", "are in “other”"], ["drop", "do not count"], ...others];
+  return h(
+    "label",
+    { class: "same" },
+    "other values ",
+    h(
+      "select",
+      {
+        "aria-label": `Other values in ${name}`,
+        onchange: (event) => {
+          domain.outside = event.target.value;
+          changed();
+        },
+      },
+      choices.map(([value, text]) => h("option", { value, selected: value === domain.outside }, text)),
+    ),
+  );
+}
+
+// The choices follow what is typed; one that is gone is no longer chosen.
+function renderOutside(name) {
+  const domain = declared.get(name);
+  const fixed = domain.kind === "values" ? ["", "drop", ...listed(domain.values)] : ["", "drop", "clamp"];
+  if (!fixed.includes(domain.outside)) domain.outside = "";
+  $("columns")
+    .querySelector(`[data-outside-of="${CSS.escape(name)}"]`)
+    .replaceChildren(...[outside(name, domain)].filter(Boolean));
 }
 
 function same(name, domain) {
@@ -157,7 +229,7 @@ export function renderColumns() {
   $("columns").replaceChildren(
     ...shown.map((column) => {
       const domain = declared.get(column.name);
-      const kinds = [["none", "not used"], ["values", "a list of values"], ["numbers", "numbers in a range"]];
+      const kinds = [["none", "not used"], ["values", "a list of values"], ["numbers", "numbers in a range"], ["dates", "dates in a range"]];
       return h(
         "div",
         { class: "column" },
@@ -168,6 +240,7 @@ export function renderColumns() {
             "aria-label": `What ${column.name} may hold`,
             onchange: (event) => {
               domain.kind = event.target.value;
+              domain.outside = "";
               renderColumns();
               renderQueries();
               changed();
@@ -179,6 +252,7 @@ export function renderColumns() {
         ),
         h("div", { class: "bounds" }, bounds(column.name, domain)),
         same(column.name, domain),
+        h("div", { "data-outside-of": column.name }, outside(column.name, domain)),
         h("p", { class: "error", "data-error": `domains.${column.name}` }),
       );
     }),

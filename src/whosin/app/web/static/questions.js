@@ -1,6 +1,6 @@
 // Step 4: the questions, each with its cost and expected error before anything runs.
 
-import { columns, declaredColumns, entityChosen, entityColumn, hasCells, problemOfTable, unfinished } from "./data.js";
+import { columns, declaredColumns, entityChosen, entityColumn, groupable, problemOfTable, unfinished } from "./data.js";
 import { get } from "./api.js";
 import { $, h, number } from "./dom.js";
 import { changed } from "./release.js";
@@ -34,7 +34,7 @@ export function reset() {
 
 const choices = (kind) => {
   const about = KINDS[kind].column;
-  if (about === "cells") return declaredColumns().filter(hasCells);
+  if (about === "cells") return groupable();
   if (about === "any") return columns().map((column) => column.name).filter((name) => name !== entityColumn());
   return declaredColumns(about);
 };
@@ -71,7 +71,7 @@ function missing(query) {
     }[shape.column];
   }
   if ((shape.needsBy || (shape.columns && !query.kept?.sets)) && !query.by.size) {
-    return declaredColumns().some(hasCells) ? "choose a column" : "declare a column in step 3, as a list of values or with bins";
+    return groupable().length ? "choose a column" : "declare a column in step 3, as a list of values or with bins";
   }
   return null;
 }
@@ -147,7 +147,7 @@ function about(query, place) {
 }
 
 function groups(query, place) {
-  const names = declaredColumns().filter(hasCells);
+  const names = groupable();
   const [key, label] = KINDS[query.kind].columns ? ["columns", "Columns"] : ["by", "For each"];
   query.by = new Set([...query.by].filter((name) => names.includes(name)));
   if (!names.length) {

@@ -1,0 +1,114 @@
+"""Where a value lies among the cells of its domain, inside the engine.
+
+A value's place in its domain comes from a join with the list of declared values, which is hashed
+once, so that a row costs the same however long the list is. Processor time to place and count 10^6
+rows of Parquet on DuckDB, beside a CASE with a branch a value, which it replaces:
+
+    declared values      3     20    100   1,000   10,000
+    join, s           0.03   0.03   0.03    0.05     0.05
+    CASE, s           0.02   0.09   0.21    3.31        –
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from whosin.exact import rational
+from whosin.release.dates import Dates
+from whosin.release.derived import Cellular, Derived
+from whosin.release.domains import Range, Values
+from whosin.release.outside import CLAMP
+from whosin.release.row_values import number
+
+VALUE, PLACE = "whosin_value", "whosin_place"
+
+
+def key_of(rows: Any, column: str, domain: Cellular) -> Any:
+    """What decides a row's cell: the value itself or the code of its day, for `joined` to look up,
+    or its place already."""
+    if isinstance(domain, Derived):
+        value = rows[domain.column]
+        return _decade(value, domain) if isinstance(domain.domain, Range) else (
+            domain.domain.code(value)
+        )  # fmt: skip
+    if isinstance(domain, Dates):
+        return domain.code(rows[column])
+    return rows[column] if isinstance(domain, Values) else _bin(rows[column], domain)
+
+
+def joined(rows: Any, name: str, domain: Cellular) -> Any:
+    """Rows with the place of a key instead of the key.
+
+    No value is declared twice, so no row is doubled; what is missing or not declared matches none.
+    """
+    if isinstance(domain, Range) or (
+        isinstance(domain, Derived) and isinstance(domain.domain, Range)
+    ):
+        return rows
+    # Views: two columns may have the same list.
+    if isinstance(domain, Values):
+        known = _lookup(domain.values, _kind(rows[name].type())).view()
+    else:
+        known = _day_lookup(domain).view()
+    found = rows.left_join(known, rows[name] == known[VALUE])
+    place = found[PLACE].fill_null(domain.beyond)
+    return found.select(**{each: found[each] for each in rows.columns} | {name: place})
+
+
+def _kind(held: Any) -> str:
+    kinds = {"string": held.is_string(), "boolean": held.is_boolean(), "uint64": held.is_uint64()}
+    return next((kind for kind, fits in kinds.items() if fits), "int64")
+
+
+@lru_cache(maxsize=64)
+def _lookup(values: tuple[str | int, ...], kind: str) -> Any:
+    """The declared values with their places, as a table."""
+    texts, unsigned = kind == "string", kind == "uint64"
+    pairs = [
+        (str(each) if texts else each, place)
+        for place, each in enumerate(values)
+        if not unsigned or int(each) >= 0
+    ]
+    return _table(pairs, kind)
+
+
+@lru_cache(maxsize=64)
+def _day_lookup(domain: Dates | Derived) -> Any:
+    """The codes of declared days with the places of their cells, as a table."""
+    return _table(list(domain.places()), "int64")
+
+
+def _table(pairs: list[tuple[Any, int]], kind: str) -> Any:
+    import ibis
+
+    listed = {VALUE: [value for value, _ in pairs], PLACE: [place for _, place in pairs]}
+    return ibis.memtable(listed, schema={VALUE: kind, PLACE: "int64"})
+
+
+def _bin(value: Any, domain: Range) -> Any:
+    """The place of a number among the bins of a range."""
+    import ibis
+
+    last, beyond = len(domain.edges) - 2, domain.beyond
+    below, above = (0, last) if domain.outside == CLAMP else (beyond, beyond)
+    edges = [float(rational(edge)) for edge in domain.edges]
+    reading = number(value)
+    branches = [(reading < edge, place - 1) for place, edge in enumerate(edges) if place]
+    inside = ibis.cases(*branches, (reading == edges[-1], last), else_=above)
+    missing = (reading.isnull(), beyond)
+    return ibis.cases(missing, (reading < edges[0], below), else_=inside).cast("int64")
+
+
+def _decade(value: Any, derived: Derived) -> Any:
+    """The place of a number's decade. Numbers are compared, since a division would round."""
+    import ibis
+
+    assert isinstance(derived.domain, Range)
+    last, beyond = len(derived.values) - 1, derived.beyond
+    below, above = (0, last) if derived.outside == CLAMP else (beyond, beyond)
+    low, high = (float(end) for end in derived.domain.bounds)
+    reading = number(value)
+    ends = [(reading.isnull(), beyond), (reading < low, below), (reading > high, above)]
+    branches = [(reading < float(each), at) for at, each in enumerate(derived.values[1:])]
+    return ibis.cases(*ends, *branches, else_=last).cast("int64")

@@ -1,0 +1,230 @@
+"""Closed domains: no cell "other", and values outside go where the schema's author says."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import release_oracle as oracle
+import whosin as wi
+from whosin.errors import BudgetRefused, InvalidInput
+from whosin.release import (
+    Count,
+    Histogram,
+    Marginals,
+    Range,
+    Rows,
+    Sum,
+    Synthetic,
+    Top,
+    Values,
+)
+from whosin.release.cells import Cells
+from whosin.release.checking import check_table
+from whosin.release.domains import read_domain
+from whosin.release.registration import binding_of
+
+EDGES = (0, 18, 65.5, 120)
+DOMAINS: dict[str, dict[str, Any]] = {
+    "open": {"sex": Values(("f", "m")), "age": Range(0, 120, edges=EDGES), "n": Values((1, 0))},
+    "drop": {
+        "sex": Values(("f", "m"), outside="drop"),
+        "age": Range(0, 120, edges=EDGES, outside="drop"),
+        "n": Values((1, 0), outside="drop"),
+    },
+    "moved": {
+        "sex": Values(("f", "m"), outside="m"),
+        "age": Range(0, 120, edges=EDGES, outside="clamp"),
+        "n": Values((1, 0), outside=0),
+    },
+}
+SEXES = ["f", "m", "F", "m ", "", "other", "drop", None]
+AGES: list[Any] = [0.0, -0.0, 17.99, 18.0, 65.5, 120.0, 120.5, -1.0, 1e300]
+AGES += [float("inf"), float("-inf"), float("nan"), None]
+NUMBERS = [1, 0, 2, -(2**63), 2**63 - 1, None]
+
+
+def crowd() -> list[dict[str, Any]]:
+    """Every combination of what may be held, each by someone of their own."""
+    held = product(SEXES, AGES, NUMBERS)
+    return [{"who": f"p{i}", "sex": s, "age": a, "n": n} for i, (s, a, n) in enumerate(held)]
+
+
+def columns(rows: list[dict[str, Any]]) -> pa.Table:
+    kinds = {"who": pa.string(), "sex": pa.string(), "age": pa.float64(), "n": pa.int64()}
+    return pa.table({name: pa.array([r[name] for r in rows], kinds[name]) for name in kinds})
+
+
+def dense(cells: Cells, rows: list[dict[str, Any]], domains: dict[str, Any]) -> list[int]:
+    """How many rows are in each cell, by the definition."""
+    found = Counter(oracle.cell(row, cells.columns, domains) for row in rows)
+    return [found[label] for label in cells.labels()]
+
+
+@pytest.mark.parametrize("policy", DOMAINS)
+@pytest.mark.parametrize("entity", ["who", "row"])
+@pytest.mark.parametrize("by", [("sex",), ("age",), ("n",), ("sex", "age", "n")])
+def test_counts_are_those_of_the_definition(policy: str, entity: str, by: tuple[str, ...]) -> None:
+    rows, domains = crowd(), DOMAINS[policy]
+    data = oracle.table(columns(rows), domains, entity=entity)
+    for query in (Count(by=by), Rows(by=by)):
+        wanted = dense(query.cells(data), rows, domains)
+        assert oracle.exact(query, data) == [wanted]
+        assert sum(wanted) == len(rows) or policy != "open"
+
+
+def test_the_labels_have_no_other() -> None:
+    for policy, count in (("open", 3 * 4 * 3), ("drop", 2 * 3 * 2), ("moved", 2 * 3 * 2)):
+        cells = Cells.of(oracle.table(columns(crowd()), DOMAINS[policy]), ("sex", "age", "n"))
+        assert cells.count == len(cells.labels()) == count
+        assert any("other" in label for label in cells.labels()) == (policy == "open")
+
+
+@pytest.mark.parametrize("policy", DOMAINS)
+def test_tables_of_marginals_are_of_the_same_people(policy: str) -> None:
+    rows, domains = crowd(), DOMAINS[policy]
+    data = oracle.table(columns(rows), domains)
+    query = Marginals(columns=["sex", "age", "n"], order=2)
+    details = query.offer(data, oracle.share()).details
+    assert details is not None
+    scan = details["scan"]
+    found = scan.count(data, scan.expression(data, None, 1), None)
+    kept = [row for row in rows if oracle.cell(row, ("sex", "age", "n"), domains) is not None]
+    for attributes, counts in zip(scan.sets, found, strict=True):
+        own = tuple(scan.cells.columns[each] for each in attributes)
+        wanted = dense(Cells(own, tuple(domains[each] for each in own)), kept, domains)
+        assert counts.ravel().tolist() == (wanted if own else [len(kept)])
+
+
+@pytest.mark.parametrize("policy", DOMAINS)
+@pytest.mark.parametrize("bounds", [(1, 1), (2, 1), (2, 2), (3, 9)])
+def test_one_person_moves_the_engine_by_no_more_than_is_claimed(policy, bounds) -> None:
+    """A person's rows outside do not make room for more, and the choices are those allowed."""
+    rng = random.Random(7)
+    rows = [
+        {"who": "one", "sex": s, "age": a, "n": 1}
+        for s, a in rng.sample(list(product(SEXES, AGES)), 14)
+    ]
+    domains = DOMAINS[policy]
+    data = oracle.table(columns(rows), domains)
+    by = ("sex", "age")
+    most_rows, most_groups = bounds
+    query = Rows(by=by, rows=most_rows, groups=most_groups)
+    cells = query.cells(data)
+    placed = [(oracle.cell(row, by, domains), (1,)) for row in rows]
+    inside = [pair for pair in placed if pair[0] is not None]
+    assert inside and (len(inside) < len(rows) or policy == "open" or policy == "moved")
+    allowed = {
+        tuple(dict(choice).get(label, (0,))[0] for label in cells.labels())
+        for choice in oracle.outcomes(inside, most_rows, query.bounds(data).groups)
+    }
+    part = query.parts(data)[0]
+    for _ in range(5):
+        [vector] = oracle.exact(query, data)
+        assert tuple(vector) in allowed
+        assert sum(vector) <= part.sensitivity("add-remove", query.bounds(data), True)
+
+
+def test_sums_still_clamp_numbers_that_are_in_no_bin() -> None:
+    """Closed bins are about cells: a sum by sex takes every number there is."""
+    rows = [{"who": str(i), "sex": "f", "age": age, "n": 1} for i, age in enumerate(AGES)]
+    for domains in DOMAINS.values():
+        data = oracle.table(columns(rows), domains)
+        query = Sum(column="age", by="sex")
+        taken = [oracle.steps(age, domains["age"]) for age in AGES]
+        assert oracle.exact(query, data)[0][0] == sum(each for each in taken if each is not None)
+
+
+def test_texts_and_truths_can_be_closed() -> None:
+    held = {"who": ["a", "b", "c", "d"], "t": ["1", "x", None, "2"], "b": [True, None, False, True]}
+    domains = {"t": Values((1, 2), outside=2), "b": Values((True, False), outside=False)}
+    data = oracle.table(held, domains)
+    assert oracle.exact(Count(by="t"), data) == [[1, 3]]
+    assert oracle.exact(Count(by="b"), data) == [[2, 2]]
+
+
+def test_top_names_every_cell_of_a_closed_domain() -> None:
+    data = oracle.table(columns(crowd()), DOMAINS["moved"])
+    assert len(Top(by=("sex", "n"), k=4)._named(Cells.of(data, ("sex", "n")))) == 4
+    wi.release.batch_price.price(data, oracle.PLANS["add-remove"], [Top(by="sex", k=2)])
+
+
+@pytest.mark.parametrize("column", ["sex", "age"])
+def test_a_synthetic_table_would_show_that_a_row_was_dropped(tmp_path, column: str) -> None:
+    query = Synthetic(columns=[column], path=str(tmp_path / "s.parquet"))
+    data = oracle.table(columns(crowd()), DOMAINS["drop"])
+    with pytest.raises(InvalidInput, match=f"domain of {column} must be one that drops no row"):
+        query.offer(data, oracle.share(relation="replace"))
+    moved = oracle.table(columns(crowd()), DOMAINS["moved"])
+    if column == "sex":
+        query.offer(moved, oracle.share(relation="replace"))
+    else:  # rows without a number have no bin to be clamped to
+        with pytest.raises(InvalidInput, match="drops no row"):
+            query.offer(moved, oracle.share(relation="replace"))
+
+
+@pytest.mark.parametrize(
+    ("domain", "words"),
+    [
+        ({"values": ["f", "m"], "outside": "x"}, "outside must be 'drop', or one of the declared"),
+        ({"values": ["f", "m"], "outside": ["f"]}, "outside must be 'drop', or one"),
+        ({"values": [0, 1], "outside": True}, "outside must be 'drop', or one"),
+        ({"values": [0, 1], "outside": "1"}, "outside must be 'drop', or one"),
+        ({"values": ["f", "m"], "outside": "clamp"}, "outside must be 'drop', or one"),
+        ({"values": ["drop", "m"], "outside": "drop"}, "where drop is a declared value"),
+        ({"values": ["f"], "outside": "drop"}, "left out where there is one value or bin only"),
+        ({"edges": [0, 9], "outside": "drop"}, "left out where there is one value or bin only"),
+        ({"edges": [0, 5, 9], "outside": "0..5"}, "outside must be 'drop' or 'clamp', for a range"),
+        ({"edges": [0, 5, 9], "outside": 0}, "outside must be 'drop' or 'clamp', for a range"),
+        ({"edges": [0, 5, 9], "outsid": "drop"}, "outsid"),
+    ],
+)
+def test_refusals(domain: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        read_domain("x", domain)
+
+
+def test_answers_say_what_became_of_values_outside(tmp_path) -> None:
+    data = oracle.table(columns(crowd()), DOMAINS["moved"])
+    session = wi.Session(data, oracle.PLANS["add-remove"], tmp_path / "l.db")
+    answer = session.ask(Count(by=("sex", "age"), groups=1), share="1/4")
+    assert answer.statement == (
+        "A person is one who; a person is in at most 1 cell; age beyond the bins is in the first "
+        "or the last one, and rows without a value there do not count; values of sex that were "
+        'not declared count as "m". The interval is for the noise: it does not cover what this '
+        "leaves out."
+    )
+    assert answer.question["counted"]["outside"] == {"sex": '"m"', "age": "clamp"}
+    assert len(answer.rows) == 6
+    dropped = oracle.table(columns(crowd()), DOMAINS["drop"], entity="row")
+    said = wi.release.what_counts.statement(Histogram(column="n").counted(dropped).to_dict(), True)
+    assert "rows whose n was not declared do not count. The interval is for the noise" in said
+
+
+def test_a_budget_is_bound_to_where_values_outside_go(tmp_path) -> None:
+    plan, ledger = oracle.PLANS["add-remove"], tmp_path / "l.db"
+    first = oracle.table(columns(crowd()), DOMAINS["moved"])
+    wi.Session(first, plan, ledger).ask(Count(by="n"), share="1/4")
+    for other in ("open", "drop"):
+        with pytest.raises(BudgetRefused, match=r"'age' as .*, outside clamp, and this has"):
+            wi.Session(oracle.table(columns(crowd()), DOMAINS[other]), plan, ledger)
+    assert binding_of(first).domains["n"] == {"values": [1, 0], "outside": 0}
+
+
+def test_the_curator_sees_what_lies_outside() -> None:
+    for policy, words in (("drop", "dropped"), ("moved", 'counted as "m"')):
+        data = oracle.table(columns(crowd()), DOMAINS[policy])
+        found = {each.what: each.rows for each in check_table(data)}
+        outside = [row for row in crowd() if row["sex"] not in ("f", "m")]
+        assert found[f"sex: not a declared value, {words}"] == len(outside)
+        assert found["rows"] == found["entities"] == len(crowd())
+        assert found["sex: entities in more than one cell"] == 0
+        beyond = sum(1 for row in crowd() if row["age"] is not None and abs(row["age"]) > 120)
+        beyond += sum(1 for row in crowd() if row["age"] == -1)
+        if policy == "drop":
+            assert found["age: outside the bins 0..120, dropped there"] == beyond

@@ -1,0 +1,97 @@
+"""Cells that are too noisy to read: marked from the answer alone, wherever it is shown."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import release_oracle as oracle
+import whosin as wi
+from whosin.release import Count, Keys, Marginals, Mean, Range, Top
+from whosin.release.answer import Answer
+from whosin.release.noisy_cells import LEVEL, too_noisy
+from whosin.report import html, notebook, releases
+
+ROWS = {
+    "who": [f"p{each}" for each in range(400)],
+    "ward": ["A"] * 380 + ["B"] * 20,
+    "x": [5.0] * 400,
+}
+DOMAINS = {"ward": ["A", "B", "C"], "x": Range(0, 10)}
+
+
+def made(*queries, ledger):
+    data = oracle.table(ROWS, DOMAINS, groups=1, rows=1)
+    session = wi.Session(data, oracle.WITH_DELTA["add-remove"], ledger)
+    return session.release(list(queries), share=1)
+
+
+def test_marks_are_those_of_the_definition() -> None:
+    rows: list[list[Any]] = [
+        ["a", 100, 100 - 196, 100 + 196],  # a relative standard error of 1
+        ["b", 100, 100 - 58, 100 + 58],  # of 0.296
+        ["c", 100, 100 - 60, 100 + 60],  # of 0.306
+        ["d", -100, -158, -42],
+        ["e", 0, -1, 1],
+        ["f", 0, 0, 0],
+        ["g", 10, 4, 40],  # one that is not symmetric
+    ]
+    columns = ("ward", "value", "low", "high")
+    wanted = []
+    for _, value, low, high in rows:
+        error = Fraction(high - low) / 2 / Fraction("1.96")
+        wanted.append(error > Fraction("0.3") * abs(value))
+    assert too_noisy(columns, rows) == tuple(wanted)
+    assert wanted == [True, False, True, False, True, False, True] and LEVEL == 0.3
+    assert too_noisy(columns, rows, level=2)[0] is False
+    assert too_noisy(("rank", "ward"), [[1, "A"]]) == ()
+
+
+def test_every_showing_marks_them(tmp_path) -> None:
+    release = made(Count(by="ward", name="people"), ledger=tmp_path / "l.db")
+    # What was drawn, replaced by numbers that are known.
+    rows = (("A", 380, 370, 390), ("B", 20, 5, 35), ("C", 3, -7, 13), ("other", 0, -10, 10))
+    answer = replace(release[0], rows=rows)
+    release = replace(release, answers=(answer,))
+    assert answer.noisy == (False, True, True, True)
+    note = "* Too noisy to read: a relative standard error above 30% (3 of 4 cells)."
+    assert answer.noisy_note == note
+    data = json.loads(json.dumps(release.to_dict()))["answers"][0]
+    assert data["noisy"] == [False, True, True, True] and data["noisy_note"] == note
+    assert data["rows"][1] == ["B", 20, 5, 35], "numbers stay numbers"
+    shown = io.StringIO()
+    Console(file=shown, width=120).print(releases.answer_table(answer))
+    text = shown.getvalue()
+    assert " *20 " in text and " 380 " in text and "*380" not in text
+    for page in (
+        notebook.html(answer),
+        html.release_report("t", oracle.PLANS["add-remove"], release),
+    ):
+        assert note in page and ">*20<" in page and ">380<" in page and ">*B<" not in page
+    quiet = replace(answer, rows=rows[:1])
+    assert quiet.noisy == (False,) and quiet.noisy_note == ""
+    assert "Too noisy" not in notebook.html(quiet)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [Count(), Mean(column="x", by="ward"), Marginals(columns=["ward"]), Keys(column="ward")],
+    ids=lambda query: query.kind,
+)
+def test_answers_with_intervals_have_marks_for_each_row(tmp_path, query) -> None:
+    [answer] = made(query, ledger=tmp_path / "l.db")
+    assert len(answer.noisy) == len(answer.rows)
+    for each in answer.tables:
+        assert len(each.noisy) == len(each.rows)
+
+
+def test_others_have_none(tmp_path) -> None:
+    [answer] = made(Top(by="ward", k=1), ledger=tmp_path / "l.db")
+    assert isinstance(answer, Answer) and answer.noisy == () and answer.noisy_note == ""
+    assert "noisy" not in answer.to_dict()

@@ -1,0 +1,222 @@
+"""Medians and quantiles by group: what one person can move, what is chosen, what is charged."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations, combinations_with_replacement, product
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pytest
+from pyarrow import parquet, table
+
+import release_oracle as oracle
+from whosin.errors import InvalidInput
+from whosin.ledger import units
+from whosin.ledger.charge import RELATIONS
+from whosin.release import Dates, Median, Quantile, Range, Values
+from whosin.release.batch_price import price
+from whosin.release.queries.points import score
+from whosin.release.queries.quantile import lower_scores
+
+WARD = Values(("A", "B"), outside="drop")
+
+
+def data(rows: int, groups: int, wards: int = 2):
+    domain = Values(tuple("ABCDE"[:wards]), outside="drop")
+    held = {"who": ["a"], "x": [1.0], "ward": ["A"]}
+    return oracle.table(held, {"x": Range(0, 2), "ward": domain}, rows=rows, groups=groups)
+
+
+def held_by_one(rows: int, groups: int, wards: int, points: int) -> list[np.ndarray]:
+    """All that one person may come to: for some cells, up to so many rows on points."""
+    inside = [
+        c for n in range(1, rows + 1) for c in combinations_with_replacement(range(points), n)
+    ]
+    found = [np.zeros((wards, points), np.int64)]
+    for some in range(1, groups + 1):
+        for homes in combinations(range(wards), some):
+            for each in product(inside, repeat=some):
+                counts = np.zeros((wards, points), np.int64)
+                for home, places in zip(homes, each, strict=True):
+                    np.add.at(counts[home], list(places), 1)
+                found.append(counts)
+    return found
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)])
+@pytest.mark.parametrize(("rows", "groups", "wards"), [(1, 1, 2), (2, 1, 2), (1, 2, 2), (1, 1, 3)])
+def test_all_cells_together_move_by_no_more_than_is_claimed(share, rows, groups, wards) -> None:
+    """Each cell's three selections cost ε in proportion to how far its scores move, and these costs
+    add: so the sum over cells is what must be bounded."""
+    points = 3
+    query = Quantile(column="x", quantile=str(share), points=points, by="ward")
+    found = held_by_one(rows, groups, wards, points)
+    kinds = [
+        lambda counts: score(counts, share, 0),
+        lambda counts: lower_scores(counts, share, 3),
+        lambda counts: lower_scores(counts[::-1], 1 - share, 3),
+    ]
+    others = list(combinations_with_replacement(range(points), 2))
+    largest = dict.fromkeys(RELATIONS, 0)
+    for scores in kinds:
+        moves = {}  # (what someone holds in a cell before, after) → how far its scores can move
+        kept = {tuple(cell) for counts in found for cell in counts.tolist()}
+        for before, after in product(kept, repeat=2):
+            moves[before, after] = max(
+                int(np.abs(scores(world + before) - scores(world + after)).max())
+                for world in (np.bincount(each, minlength=points) for each in others)
+            )
+        for old, new in product(found, repeat=2):
+            pairs = zip(map(tuple, old.tolist()), map(tuple, new.tolist()), strict=True)
+            change = sum(moves[pair] for pair in pairs)
+            largest["replace"] = max(largest["replace"], change)
+            if not new.any():
+                largest["add-remove"] = max(largest["add-remove"], change)
+    for relation in RELATIONS:
+        times, reach = query.moved(data(rows, groups, wards), relation)
+        assert largest[relation] <= times * reach
+    times, reach = query.moved(data(rows, groups, wards), "add-remove")
+    assert largest["add-remove"] == times * reach, "the claim is no larger than it must be"
+    if wards >= 2 * groups:
+        times, reach = query.moved(data(rows, groups, wards), "replace")
+        assert largest["replace"] == times * reach
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("groups", [1, 3])
+def test_the_price_is_the_share(relation: str, groups: int) -> None:
+    query = Median(column="x", by="ward")
+    wide = data(2, groups, 5)
+    offer = query.offer(wide, oracle.share(1, relation=relation))
+    paid = Fraction(offer.charge.costs[relation].epsilon, units.EPSILON_UNITS)
+    times, reach = query.moved(wide, relation)
+    details: Any = offer.details
+    owed = times * (2 * reach / details.value + 2 * 2 * reach / details.end)
+    assert owed <= paid <= 1 and float(owed) == pytest.approx(1, rel=1e-6)
+    narrow: Any = query.offer(data(2, 1, 5), oracle.share(1, relation=relation)).details
+    assert details.value == groups * narrow.value
+
+
+def test_every_cell_has_its_own_median() -> None:
+    held = {
+        "who": [f"p{each}" for each in range(300)],
+        "x": [float(each % 100) if each < 200 else 7.0 for each in range(300)],
+        "ward": ["A"] * 200 + ["B"] * 50 + ["Z"] * 50,
+    }
+    domains = {"x": Range(0, 100, step=1), "ward": Values(("A", "B", "C"))}
+    told = oracle.table(held, domains)
+    query = Median(column="x", by="ward")
+    answer = query.answer(told, query.offer(told, oracle.share(200)))
+    assert answer["columns"] == ["ward", "value", "low", "high"]
+    values = {row[0]: row[1:] for row in answer["rows"]}
+    assert list(values) == ["A", "B", "C", "other"]
+    assert abs(values["A"][0] - median(each % 100 for each in range(200))) <= 2
+    assert values["B"][0] == values["other"][0] == 7
+    for value, low, high in values.values():
+        assert 0 <= low <= value <= high <= 100
+
+
+def test_rows_before_noise_are_those_of_the_definition() -> None:
+    """Everyone has one row: nothing is chosen."""
+    wards, numbers = ["A", "B", "C", None], [0.0, 1.0, 2.0, 9.0, -1.0, float("nan"), None]
+    rows = list(product(wards, numbers, range(3)))
+    held = {
+        "who": [f"p{each}" for each in range(len(rows))],
+        "ward": [ward for ward, _, _ in rows],
+        "x": [number for _, number, _ in rows],
+    }
+    for entity in ("who", "row"):
+        told = oracle.table(held, {"x": Range(0, 2), "ward": WARD}, entity=entity)
+        query = Quantile(column="x", points=3, by="ward")
+        result = told.engine.run(query._expression(told)).to_pylist()
+        found = {(row["key_0"], row["place"]): row["rows"] for row in result}
+        wanted: Counter = Counter()
+        for ward, number, _ in rows:
+            if ward in ("A", "B") and number is not None and oracle.number(number) is not None:
+                wanted["AB".index(ward), 3 * int(min(max(number, 0), 2))] += 1
+        assert found == dict(wanted)
+
+
+@pytest.mark.parametrize(("rows", "groups"), [(1, 1), (2, 1), (1, 2), (2, 2), (5, 5)])
+def test_one_person_has_a_few_rows_in_a_few_cells(rows: int, groups: int) -> None:
+    held: dict[str, list[Any]] = {
+        "who": ["one"] * 24 + ["two"],
+        "ward": ["A", "B", "C", "D", "Z", None] * 4 + ["A"],
+        "x": [float(each % 5) for each in range(24)] + [1.0],
+    }
+    domains = {"x": Range(0, 4, step=1), "ward": Values(tuple("ABCD"), outside="drop")}
+    told = oracle.table(held, domains, rows=rows, groups=groups)
+    query = Median(column="x", by="ward", where="who = 'one'")
+    for _ in range(4):
+        result = told.engine.run(query._expression(told)).to_pylist()
+        sizes: Counter = Counter()
+        for row in result:
+            sizes[row["key_0"]] += row["rows"]
+            offered = Counter(
+                3 * int(x)
+                for ward, x in zip(held["ward"][:24], held["x"], strict=False)
+                if ward == "ABCD"[row["key_0"]]
+            )
+            assert row["rows"] <= offered[row["place"]]
+        assert len(sizes) == min(groups, 4)
+        assert set(sizes.values()) == {min(rows, 4)}
+
+
+def test_functions_of_columns_and_constants() -> None:
+    held = {"who": ["a", "b"], "x": [1.0, 2.0], "visit": ["2024-01-05", "2025-01-01"]}
+    domains = {
+        "x": Range(0, 9, step=1),
+        "visit": Dates("2024-01-01", "2025-12-31", constant=True),
+    }
+    told = oracle.table(held, domains, groups=5)
+    query = Median(column="x", by="year(visit)")
+    assert query.bounds(told).groups == 1 and query.counted(told).groups == 1
+    rows = query.answer(told, query.offer(told, oracle.share(500)))["rows"]
+    assert [row[:2] for row in rows][:2] == [[2024, 1], [2025, 2]]
+
+
+def test_what_counts_and_cautions() -> None:
+    held = {"who": ["a"], "x": [1.0], "ward": ["A"]}
+    told = oracle.table(held, {"x": Range(0, 9), "ward": WARD})
+    (offer,) = price(told, oracle.PLANS["add-remove"], Median(column="x", by="ward"))
+    assert [(each.about, each.columns) for each in offer.cautions] == [
+        ("rows", ("x",)),
+        ("groups", ("ward",)),
+    ]
+    counted = Median(column="x", by="ward").counted(told).to_dict()
+    assert counted["groups"] == 1 and counted["outside"] == {"ward": "drop"}
+    assert Median(column="x").counted(told).to_dict()["groups"] is None
+    assert "in each of 2 cells" in offer.noise
+
+
+def test_refusals() -> None:
+    held = {"who": ["a"], "x": [1.0], "ward": ["A"]}
+    many = oracle.table(held, {"x": Range(0, 9), "ward": [str(each) for each in range(9_999)]})
+    with pytest.raises(InvalidInput, match="by must be cells with at most 10,000,000 points"):
+        Median(column="x", by="ward", points=2_000).offer(many, oracle.share())
+    with pytest.raises(InvalidInput, match="declared domain"):
+        Median(column="x", by="who").offer(many, oracle.share())
+    by_row = oracle.table(held, {"x": Range(0, 9), "ward": WARD}, entity="row")
+    with pytest.raises(InvalidInput, match="groups must be 1"):
+        Median(column="x", by="ward", groups=2).offer(by_row, oracle.share())
+
+
+def test_from_a_scenario_file(run, tmp_path) -> None:
+    held = {"who": ["a", "b", "c"], "x": [1.0, 2.0, 3.0], "ward": ["A", "B", "B"]}
+    parquet.write_table(table(held), tmp_path / "p.parquet")
+    path = tmp_path / "p.toml"
+    path.write_text(
+        "[target]\nepsilon = 1\n[table]\nsource = 'p.parquet'\nentity = 'who'\ngroups = 1\n"
+        "[domains]\nx = '0..9'\nward = ['A', 'B']\n"
+        "[[queries]]\nkind = 'median'\ncolumn = 'x'\nby = ['ward']\nrows = 1\n",
+        encoding="utf-8",
+    )
+    code, out, err = run("release", path, "--json")
+    assert code == 0, err
+    [answer] = json.loads(out)["answers"]
+    assert [row[0] for row in answer["rows"]] == ["A", "B", "other"]
+    assert "a person is in at most 1 cell" in answer["statement"]
