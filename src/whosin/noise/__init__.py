@@ -13,7 +13,7 @@ from whosin.noise.gaussian import discrete_gaussian
 from whosin.noise.grid import Grid
 from whosin.noise.integers import uniform
 from whosin.noise.laplace import discrete_laplace, geometric
-from whosin.noise.selection import noisy_max, selection_epsilon, top_k
+from whosin.noise.selection import noisy_max, selection_epsilon, selection_rho, top_k
 from whosin.noise.source import Source
 
 SAMPLERS = (
@@ -25,7 +25,7 @@ SAMPLERS = (
     categorical,
     randomized_response,
 )
-SELECTIONS = (noisy_max, top_k, selection_epsilon)
+SELECTIONS = (noisy_max, top_k, selection_epsilon, selection_rho)
 
 __all__ = [
     "Grid",
@@ -39,6 +39,7 @@ __all__ = [
     "noisy_max",
     "randomized_response",
     "selection_epsilon",
+    "selection_rho",
     "top_k",
     "uniform",
 ]

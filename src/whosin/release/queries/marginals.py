@@ -74,7 +74,7 @@ class Marginals(Query):
     rows: int | None = None
 
     def offer(self, table: Table, share: Share) -> Offer:
-        cells, workload = self._tables(table)
+        cells, workload = self.workload(table)
         rows = table.bound("rows", self.rows)
         noise = "gaussian" if share.rho else "laplace"
         spending = _spend(workload, noise, share.relation, self.goal, rows)
@@ -117,19 +117,19 @@ class Marginals(Query):
 
     def shown(self, table: Table) -> int:
         """How many cells the tables have in all."""
-        return self._tables(table)[1].shown
+        return self.workload(table)[1].shown
 
     def counted(self, table: Table) -> Counted:
-        cells, rows = self._tables(table)[0], table.bound("rows", self.rows)
+        cells, rows = self.workload(table)[0], table.bound("rows", self.rows)
         return Counted(table.entity, rows, others=cells.columns, by_row=table.by_row)
 
     def cautions(self, table: Table) -> tuple[Caution, ...]:
-        varying = may_vary(table.domains, self._tables(table)[0].columns)
+        varying = may_vary(table.domains, self.workload(table)[0].columns)
         if varying and table.at_default("rows", self.rows):
             return (Caution("rows", varying),)
         return ()
 
-    def _tables(self, table: Table) -> tuple[Cells, Workload]:
+    def workload(self, table: Table) -> tuple[Cells, Workload]:
         """The columns with their domains, and the tables over them."""
         named, sets = self._listed()
         with at("sets" if self.sets is not None else "columns"):
@@ -149,7 +149,7 @@ class Marginals(Query):
     def _listed(self) -> tuple[tuple[str, ...], tuple[Attributes, ...]]:
         """The columns, and the sets of places among them."""
         if self.sets is None:
-            named = _names(self.columns, "columns")
+            named = column_names(self.columns, "columns")
             if not named:
                 raise InvalidInput("columns", "at least one column, or sets", "none")
             order = whole(2 if self.order is None else self.order, "order", 1, 20)
@@ -163,7 +163,7 @@ class Marginals(Query):
             raise InvalidInput("sets", "given alone, without columns and order", "both")
         if not isinstance(self.sets, list | tuple) or not self.sets:
             raise InvalidInput("sets", "a list of lists of columns", repr(self.sets)[:80])
-        listed = [_names(each, "sets") for each in self.sets]
+        listed = [column_names(each, "sets") for each in self.sets]
         named = tuple(dict.fromkeys(name for each in listed for name in each))
         if not named:
             raise InvalidInput("sets", "at least one column in one of them", "none")
@@ -181,7 +181,7 @@ class Marginals(Query):
         return tuple(one / size**2 for one, size in zip(weights, sizes, strict=True))
 
 
-def _names(listed: object, field: str) -> tuple[str, ...]:
+def column_names(listed: object, field: str = "columns") -> tuple[str, ...]:
     if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
         raise InvalidInput(field, "a list of columns", repr(listed)[:80])
     if len(set(listed)) != len(listed):
