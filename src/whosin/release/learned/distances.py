@@ -36,12 +36,12 @@ def distance(counts: Array, expected: Array) -> int:
 
 
 def in_steps(expected: Array) -> Array:
-    """An estimate in whole steps; cells below 0 count as 0, and one that is too large is smaller."""
+    """An estimate in whole steps; cells below 0 count as 0, and one that is too large shrinks."""
     found = np.maximum(np.nan_to_num(np.asarray(expected, np.float64)), 0.0)
     total = float(found.sum())
     if total > LARGEST:
         found = found * (LARGEST / total)
-    return np.rint(found * STEPS).astype(np.int64)
+    return np.asarray(np.rint(found * STEPS), np.int64)
 
 
 def independent(margins: Sequence[Array], total: float) -> Array:

@@ -106,7 +106,7 @@ class Learning:
             count = len(self.cells.columns) - 1
             chosen = f"{count} chosen pairs" if count > 1 else "1 pair"
             tables = f"{len(self.tables)} columns and {chosen}"
-        return f"a model of {tables}, {kind} {about}"
+        return f"{tables}, {kind} {about}"
 
     def draw(self, counts: Counts, length: int | None) -> Drawn:
         """Measure, fit and draw. `counts` are exact, and used for nothing but noisy numbers."""

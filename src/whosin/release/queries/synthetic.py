@@ -66,7 +66,7 @@ class Synthetic(Query):
     """
 
     kind: ClassVar[str] = "synthetic"
-    label: ClassVar[str] = "a synthetic table"
+    label: ClassVar[str] = "a synthetic table (they must know how many)"
     example: ClassVar[tuple[str, str, str]] = ("path", "name of the file", "synthetic.parquet")
     writes_file: ClassVar[bool] = True
     columns: Sequence[str]
@@ -191,9 +191,7 @@ class Synthetic(Query):
         assert offer.details is not None
         learned: Learning = offer.details["learning"]
         scan = learned.scan
-        counts = dict(
-            zip(scan.sets, scan.count(table, offer.expression, progress), strict=True)
-        )
+        counts = dict(zip(scan.sets, scan.count(table, offer.expression, progress), strict=True))
         drawn = learned.draw(counts, self.length)
         order = [learned.cells.columns.index(name) for name in self.columns]
         cells = Cells(tuple(self.columns), tuple(learned.cells.domains[at] for at in order))
