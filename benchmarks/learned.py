@@ -1,7 +1,8 @@
 """Learned synthetic tables beside MST as mbi's repository has it, at the same ρ, in one run.
 
 Both draw as many rows as there are people. The error is the mean over all tables of three columns
-of the share of rows that would have to move.
+of the share of rows that would have to move. Pairs with nearly equal scores make one run differ from
+the next by a tenth, so that several are averaged.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from whosin.release import Session, Synthetic, Table
 DELTA = "1e-6"
 
 
-def rows(table: Table, path: Path, name: str, times: int = 1) -> Iterator[Row]:
+def rows(table: Table, path: Path, name: str, times: int = 3) -> Iterator[Row]:
     """Both methods on a table, one row a person, at ε = 1 and a δ."""
     sizes = tuple(len(domain.labels) for domain in table.domains.values())
     truth = _codes(path, table)
@@ -96,16 +97,12 @@ def mst(truth: list[Array], sizes: tuple[int, ...], rho: float) -> list[Array]:
 
     def measured(sets: list[tuple[int, ...]]) -> list[LinearMeasurement]:
         sigma = math.sqrt(3 * len(sets) / (2 * rho))
-        return [
-            LinearMeasurement(
-                (
-                    _table(truth, sizes, each) + rng.normal(0, sigma, [sizes[i] for i in each])
-                ).ravel(),
-                each,
-                sigma,
-            )
-            for each in sets
-        ]
+        found = []
+        for each in sets:
+            counts = _table(truth, sizes, each)
+            noisy = counts + rng.normal(0, sigma, counts.shape)
+            found.append(LinearMeasurement(noisy.ravel(), each, sigma))
+        return found
 
     ones = measured([(each,) for each in names])
     margins = [np.maximum(np.asarray(each.noisy_measurement), 0) for each in ones]

@@ -53,7 +53,14 @@ def independent(margins: Sequence[Array], total: float) -> Array:
 
 
 def shares(margin: Array) -> Array:
-    """Noisy counts as shares; even ones where none is above 0."""
-    found = np.maximum(np.asarray(margin, np.float64), 0.0)
-    total = float(found.sum())
-    return found / total if total > 0 else np.full(found.shape, 1 / found.size)
+    """Noisy counts as shares: those nearest to them, in least squares, that are not below 0 and add
+    up to 1. Where noise makes the total 0 or less, even ones."""
+    noisy = np.asarray(margin, np.float64).ravel()
+    total = float(noisy.sum())
+    if total <= 0:
+        return np.full(margin.shape, 1 / noisy.size)
+    falling = np.sort(noisy)[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, noisy.size + 1)
+    lower = excess[np.flatnonzero(falling > excess)[-1]]
+    found = np.maximum(noisy - lower, 0.0)
+    return np.asarray(found / found.sum()).reshape(margin.shape)
