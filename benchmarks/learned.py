@@ -1,8 +1,8 @@
 """Learned synthetic tables beside MST as mbi's repository has it, at the same ρ, in one run.
 
 Both draw as many rows as there are people. The error is the mean over all tables of three columns
-of the share of rows that would have to move. Pairs with nearly equal scores make one run differ from
-the next by a tenth, so that several are averaged.
+of the share of rows that would have to move. Pairs with nearly equal scores make one run differ
+from the next by a tenth, so that several are averaged.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parent.parent
+collect_ignore = ["data"]
 
 
 @pytest.fixture
@@ -65,7 +66,8 @@ def pytest_fixture_setup(
 ) -> Iterator[None]:
     """A fixture draws the same whichever test asks for it first."""
     owner = request.node.nodeid if fixturedef.scope == "function" else fixturedef.baseid
-    _begin(request._pyfuncitem, f"{owner} {fixturedef.argname} {request.param_index}")
+    index = request.param_index  # type: ignore[attr-defined]
+    _begin(request._pyfuncitem, f"{owner} {fixturedef.argname} {index}")
     return (yield)
 
 

@@ -19,7 +19,7 @@ import random
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -114,7 +114,9 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, mutant: Mutant) -> None:
         self.mutant = mutant
 
-    def find_spec(self, name: str, path: object = None, target: object = None) -> object:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         if name != self.mutant.module.removesuffix(".__init__"):
             return None
         package = self.mutant.path.name == "__init__.py"
@@ -139,7 +141,7 @@ def passes(tests: list[str], mutant: Mutant | None = None) -> bool:
         os.dup2(silent, 2)
         if mutant is not None:
             resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-            sys.meta_path.insert(0, Changed(mutant))  # type: ignore[arg-type]
+            sys.meta_path.insert(0, Changed(mutant))
         import pytest
 
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
@@ -173,7 +175,7 @@ def main() -> None:
     """Mutate the rooms that are named, by default all."""
     parser = argparse.ArgumentParser(description="Change modules in one place; tests must fail.")
     parser.add_argument("rooms", nargs="*", choices=[*ROOMS, []], help="by default all")
-    parser.add_argument("--sample", type=int, help="so many mutants of each room; all by default")
+    parser.add_argument("--sample", type=int, help="how many mutants of each room; all by default")
     given = parser.parse_args()
     for name in FIRST:
         importlib.import_module(name)

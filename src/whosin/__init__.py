@@ -14,7 +14,7 @@ names are in `__init__.pyi`.
 
 from lazy_loader import attach_stub
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _find, __dir__, __all__ = attach_stub(__name__, __file__)
 _MOVED = {

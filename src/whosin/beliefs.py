@@ -1,4 +1,4 @@
-"""From a prior belief and a likelihood ratio to a posterior belief, and back (THEORY 2).
+"""From a prior belief and a likelihood ratio to a posterior belief, and back.
 
 Throughout r = Pr[S|t] / Pr[S|¬t] and p = Pr[t]. Everything works in exact rationals as well as in
 floats, and r may be infinite.
@@ -101,11 +101,17 @@ def closer(ratio: Fraction | float, prior: Fraction, claim: Fraction) -> Fractio
 
 
 @of_numbers
+def sides(low: Fraction, high: Fraction, positive: bool) -> tuple[Fraction, Fraction]:
+    """F17: the range of beliefs in t, or of those in ¬t for negative membership."""
+    return (low, high) if positive else (1 - high, 1 - low)
+
+
+@of_numbers
 def ratio_for_gamma(gamma: Number, low: Number, high: Number) -> Number:
     """F6: the largest r that keeps γ at every prior in [low, high].
 
     g(·, γ) rises and then falls, so the least of it is at an end. For negative membership pass
-    1 − high and 1 − low (F17).
+    `sides(low, high, False)`.
     """
     return min(largest_ratio(low, gamma), largest_ratio(high, gamma))
 

@@ -44,7 +44,7 @@ def read_text(path: Path, what: str, most: int = MOST_BYTES) -> str:
     """The text of a file, without a byte-order mark.
 
     Raises:
-        InvalidInput: it is longer than `most` bytes, or no UTF-8 text.
+        InvalidInput: it is longer than `most` bytes, or not UTF-8 text.
         OSError: there is no such file, or it may not be read.
     """
     with path.open("rb") as file:
@@ -80,7 +80,7 @@ def read_json(path: Path, what: str, spelled: bool = False) -> Any:
 
 
 def parse_json(text: str, what: str, spelled: bool = False) -> Any:
-    """The value of a JSON text. Keys of an object are distinct; NaN and Infinity are no JSON.
+    """The value of a JSON text. Keys of an object are distinct; NaN and Infinity are not JSON.
 
     Args:
         spelled: keep decimals as they are `Spelled`, unless the text has more than `MOST_SPELLED`

@@ -46,7 +46,7 @@ def at(path: str) -> Iterator[None]:
         raise
 
 
-LONGEST = 160
+LONGEST = 200
 
 
 def short(value: object) -> str:
@@ -172,7 +172,6 @@ class Unsupported(WhosinError):
 
 
 LONG = 8
-LONGEST = 200
 
 
 def _nearest(got: str, names: list[str]) -> str | None:

@@ -25,6 +25,8 @@ Number: TypeAlias = int | float | Fraction
 
 LARGEST_BITS = 997
 """Of the whole part of a number that somebody spells: 1e300 has as many."""
+LARGEST_EXPONENT = 709
+"""e to a larger power does not fit into a float."""
 BALL_BITS = 160
 SHORT_BITS = 64
 SNAP = 2.0**-120
@@ -123,27 +125,35 @@ def precisely() -> Any:
     return ctx.workprec(BALL_BITS)
 
 
-def ball_exp(exponent: Fraction) -> Any:
-    """The Arb ball of e^exponent."""
-    from flint import arb, fmpq
+def ball(value: object) -> Any:
+    """The Arb ball of a number, at the present precision."""
+    from flint import arb
 
-    with precisely():
-        return arb(fmpq(exponent.numerator, exponent.denominator)).exp()
+    return arb(flint_rational(value))
+
+
+def ball_end(end: Any) -> Fraction:
+    """The exact value of an end of a ball."""
+    mantissa, exponent = end.man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def ball_exp(exponent: Fraction, precision: int = BALL_BITS) -> Any:
+    """The Arb ball of e^exponent."""
+    from flint import ctx
+
+    with ctx.workprec(precision):
+        return ball(exponent).exp()
 
 
 def ball_sum(terms: Iterable[tuple[Any, Fraction]]) -> Any:
     """Σ weight · ball, as a ball."""
-    from flint import arb, fmpq
-
     with precisely():
-        total = arb(0)
-        for ball, weight in terms:
-            total += ball * arb(fmpq(weight.numerator, weight.denominator))
-        return total
+        return sum((each * ball(weight) for each, weight in terms), ball(0))
 
 
 def ball_ratio_upper(top: Any, bottom: Any) -> Fraction:
-    """An exact rational that is at least top / bottom (and at most a hair above it)."""
+    """An exact rational that is at least top / bottom, and only just above it."""
     with precisely():
         return _snapped((top / bottom).upper())
 
@@ -168,23 +178,26 @@ def round_up(value: Fraction | float) -> float:
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
+def round_down(value: Fraction) -> float:
+    """The largest float that is at most the value."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
 def log_up(value: Fraction | float) -> float:
     """ln of the value, rounded up and exact at 1 and at infinity."""
     if value == 1:
         return 0.0
     if isinstance(value, float) and math.isinf(value):
         return math.inf
-    from flint import arb, fmpq
-
-    ratio = rational(value)
     with precisely():
-        return ball_up(arb(fmpq(ratio.numerator, ratio.denominator)).log())
+        return ball_up(ball(value).log())
 
 
-def ball_up(ball: Any) -> float:
+def ball_up(number: Any) -> float:
     """The least float that is at least every number of a ball, or the float it agrees with."""
     with precisely():
-        upper = ball.upper()
+        upper = number.upper()
         nearest = float(upper)
         below = upper - nearest > abs(nearest) * SNAP
     return math.nextafter(nearest, math.inf) if below else nearest
@@ -194,22 +207,21 @@ def quarter_tanh_up(ratio: Fraction | float) -> float:
     """tanh(¼ ln k) = (√k − 1)/(√k + 1) for k ≥ 1, rounded up; 1 where k is infinite."""
     if ratio == math.inf:
         return 1.0
-    from flint import arb, ctx, fmpq
+    from flint import ctx
 
     exact = rational(ratio)
     roots = math.isqrt(exact.numerator), math.isqrt(exact.denominator)
     if (roots[0] ** 2, roots[1] ** 2) == (exact.numerator, exact.denominator):
         return round_up(Fraction(roots[0] - roots[1], roots[0] + roots[1]))
     with ctx.workprec(BALL_BITS + 2 * max(map(int.bit_length, roots))):
-        root = arb(fmpq(exact.numerator, exact.denominator)).sqrt()
+        root = ball(exact).sqrt()
         level = (root - 1) / (root + 1)
     return min(ball_up(level), 1.0)
 
 
 def _snapped(upper: Any) -> Fraction:
     """The upper end of a ball, or the float that it agrees with."""
-    mantissa, exponent = upper.man_exp()
-    bound = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    bound = ball_end(upper)
     nearest = Fraction(float(bound)) if bound < Fraction(2) ** 1000 else bound
     return nearest if abs(nearest - bound) <= bound * Fraction(SNAP) else bound
 
@@ -223,19 +235,19 @@ def log_down(value: Fraction | float) -> float:
 
 
 def exp_up(exponent: Fraction | float) -> Fraction:
-    """An exact rational that is at least e^exponent, and at most a hair above it."""
-    from flint import arb
+    """An exact rational that is at least e^exponent, and only just above it."""
+    return ball_ratio_upper(ball_exp(rational(exponent)), 1)
 
-    with precisely():
-        return ball_ratio_upper(ball_exp(rational(exponent)), arb(1))
+
+def exp_float(exponent: Number) -> float:
+    """e^exponent as a float, rounded up; infinite where no float is large enough."""
+    return round_up(exp_up(exponent)) if exponent < LARGEST_EXPONENT else math.inf
 
 
 @lru_cache(maxsize=64)
 def exp_down(exponent: float) -> Fraction:
     """A rational with a short denominator at most e^exponent, and at most 2^−60 of it below."""
-    ball = ball_exp(rational(exponent))
-    mantissa, power = ball.lower().man_exp()
-    bound = Fraction(int(mantissa)) * Fraction(2) ** int(power)
+    bound = ball_end(ball_exp(rational(exponent)).lower())
     shift = SHORT_BITS - (bound.numerator.bit_length() - bound.denominator.bit_length())
     scale = Fraction(2) ** shift
     return Fraction(math.floor(bound * scale)) / scale

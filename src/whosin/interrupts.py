@@ -1,8 +1,8 @@
 """Waiting for a scan, or another library's long work, so that Ctrl-C always stops it.
 
 DuckDB looks for Ctrl-C by itself while it runs in the main thread, and misses about every third;
-PySpark cannot cancel a job from the thread that is talking to Spark, nor HiGHS a program. So such
-work runs in a thread of its own. Ctrl-C is taken note of rather than raised where it comes: an
+PySpark cannot cancel a job from the thread that is talking to Spark, and HiGHS cannot cancel a
+program. So this work runs in a thread of its own. Ctrl-C is noted, not raised where it comes: an
 exception in the middle of Python's garbage collection is lost.
 """
 
@@ -12,6 +12,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from typing import Any
 
 POLL = 0.2
@@ -32,32 +33,26 @@ def run_interruptibly(
         patience: seconds to wait, after Ctrl-C, for the work to end; by default as long as it
             takes. A second Ctrl-C ends the waiting.
     """
-    found: list[Any] = []
-    failed: list[BaseException] = []
-    done = threading.Event()
+    done: Future[Any] = Future()
 
     def scan() -> None:
         try:
-            found.append(work())
+            done.set_result(work())
         except BaseException as error:
-            failed.append(error)
-        finally:
-            done.set()
+            done.set_exception(error)
 
     with _noted() as interrupted:
         thread = threading.Thread(target=scan, name="whosin-scan", daemon=True)
         thread.start()
-        while not done.wait(POLL) and not interrupted.is_set():
+        while not wait([done], POLL).done and not interrupted.is_set():
             meanwhile()
         if interrupted.is_set():
             with contextlib.suppress(Exception):
                 stop()
-            done.wait(patience)
+            wait([done], patience)
             raise KeyboardInterrupt
     thread.join()
-    if failed:
-        raise failed[0]
-    return found[0]
+    return done.result()
 
 
 @contextlib.contextmanager

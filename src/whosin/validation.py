@@ -33,7 +33,7 @@ def shown(value: object) -> str:
 
 def listed(value: object, field: str, accepted: str) -> tuple[Any, ...]:
     """The entries of a list; a text lists its letters ("ab" is a set of a and b), a mapping or a
-    single thing is no list."""
+    single thing is not a list."""
     if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
         return tuple(value)
     raise InvalidInput(field, accepted, shown(value))
@@ -56,7 +56,7 @@ def of_kind(value: object, kind: type[Kind], field: str, accepted: str | None = 
 
 
 def path_of(value: object, field: str = "path") -> Path:
-    """The path of a file. What is no path may be a table: of it the type is named, no cell."""
+    """The path of a file. Anything else may be a table: a message names its type and no cell."""
     text = fspath(value) if isinstance(value, str | PathLike) else None
     if isinstance(text, str) and text and "\0" not in text:
         return Path(text)
@@ -89,7 +89,7 @@ def spelled_whole(text: str, field: str) -> int:
 
 
 def real(value: object, field: str) -> Any:
-    """A number as it is: rational, float, ∞. A NaN is none; FLINT's rationals have p and q."""
+    """A number as it is: rational, float, ∞. NaN is refused; FLINT's rationals have p and q."""
     if (isinstance(value, Real) and value == value) or hasattr(value, "q"):
         return value
     raise InvalidInput(field, "a number", shown(value))
@@ -97,6 +97,7 @@ def real(value: object, field: str) -> Any:
 
 RANGES: dict[str, Callable[[Any], bool]] = {
     "above 0": lambda number: number > 0,
+    "above 1": lambda number: number > 1,
     "at least 0": lambda number: number >= 0,
     "at least 1": lambda number: number >= 1,
     "between 0 and 1": lambda number: 0 <= number <= 1,

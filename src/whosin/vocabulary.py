@@ -37,7 +37,7 @@ TARGET = _words(
     Word("posterior", "number", "The most sure they may become."),
     Word("gamma", "number", "Or the most a belief may grow, ×γ."),
     Word("gain", "number", "Or the most it may grow, as a sum."),
-    Word("advantage", "number", "Or the largest TPR − FPR."),
+    Word("advantage", "number", "Or how far an attack's hit rate may exceed its false alarms."),
     Word("rho", "number", "Or the most for one of the candidates."),
     Word("candidates", "whole", "How many candidates there are.", "-m"),
     Word("epsilon", "number", "Or plain ε."),

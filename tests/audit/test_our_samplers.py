@@ -18,13 +18,14 @@ import gwas_oracle
 import release_oracle
 import selection_oracle as oracle
 import whosin as wi
+from amounts import cases
 from whosin import gwas, noise, release
 from whosin.exact import log_up
 from whosin.gwas import offer as gwas_offer
 from whosin.gwas import release as gwas_release
 from whosin.gwas import scoring
 from whosin.gwas.scoring import SCORES
-from whosin.gwas.snps import unnamed
+from whosin.gwas.snps import Snps
 from whosin.release import Range
 from whosin.release.batch_price import price
 from whosin.release.engines import DuckDB, parquet
@@ -134,7 +135,9 @@ def moved(table, relation):
 def audited_study(score, relation, samples, confidence):
     """Price a selection of SNPs as a release does, and audit it on the two neighbouring studies
     whose selections differ most, of all with three SNPs, six cases and six controls."""
-    some = gwas.Study(unnamed(3), np.full((3, 6), 2), PEOPLE, PEOPLE)
+    names, dots = ["snp1", "snp2", "snp3"], ["."] * 3
+    snps = Snps(["1"] * 3, names, np.arange(1, 4), dots, dots)
+    some = gwas.Study(snps, np.full((3, 6), 2), PEOPLE, PEOPLE)
     asked = gwas.Question(TOP, relation, score, "nothing", CUT)
     offered = gwas.price(STUDY_PLAN, asked, some)
     scale = offered.selection_scale
@@ -234,13 +237,13 @@ def shifted(*steps):
 
 def top_level(offer, worlds):
     counts = [[sum(w == each for _, _, w in rows) for each in "AB"] for rows in worlds]
-    return oracle.level(*counts, 1, float(offer.details["scale"]))
+    return oracle.level(*counts, 1, float(offer.details))
 
 
 def median_level(offer, worlds):
     """The three selections of a median, by the definition of their scores: the value, and an end
     on each side, for which `shift` rows that nobody owns lie beyond the range."""
-    points, shift = (0, 5, 10), offer.details["shift"]
+    points, shift = (0, 5, 10), offer.details.shift
 
     def scores(rows, rounded, shifted, side=1):
         values = [side * rounded(x) for _, x, _ in rows]
@@ -264,12 +267,14 @@ def median_level(offer, worlds):
         ([scores(rows, down, shift) for rows in worlds], "end"),
         ([scores(rows, up, shift, -1) for rows in worlds], "end"),
     )
-    return sum(oracle.level(*pair, 1, float(offer.details[scale])) for pair, scale in parts)
+    return sum(
+        oracle.level(*pair, 1, float(getattr(offer.details, scale))) for pair, scale in parts
+    )
 
 
 def table_level(offer, worlds):
     """Every answer of every row, in rationals; only how many rows a cell has is shown."""
-    kept = offer.details["response"].kept
+    kept = offer.details.kept
     chances = []
     for rows in worlds:
         found = {}
@@ -308,7 +313,7 @@ QUERIES = {
 }
 
 
-def audited_query(kind, epsilon, confidence, written):
+def audited_query(kind, epsilon, confidence, written, samples=500):
     query, family, with_, without, exact = QUERIES[kind]
     plan = wi.calibrate(wi.Epsilon(epsilon), family, delta="0.001" if kind == "keys" else 0)
     worlds = [answering(query, plan, rows) for rows in (with_, without)]
@@ -317,7 +322,7 @@ def audited_query(kind, epsilon, confidence, written):
         rows = worlds[world][1]()
         return tuple(written) if kind == "synthetic" else tuple(v for row in rows for v in row)
 
-    found = wi.audit.two_worlds(draw, 0, 1, 500, confidence)
+    found = wi.audit.two_worlds(draw, 0, 1, samples, confidence)
     return found, exact(worlds[0][0], (with_, without)), plan.epsilon
 
 
@@ -334,12 +339,13 @@ def written(monkeypatch):
     return rows
 
 
+@cases(250, 2000)
 @pytest.mark.parametrize("kind", QUERIES)
-def test_queries_of_a_release(kind, written):
+def test_queries_of_a_release(kind, count, written):
     """Answers as a session gives them, with a person more or less, or with another in their place;
     and the same under a plan of many times the ε, which the attack refutes. (A selection's noise
     is for scores that move against each other; these move one way, and show half of it.)"""
-    found, exact, promised = audited_query(kind, 1, SURE, written)
+    found, exact, promised = audited_query(kind, 1, SURE, written, count)
     shown(f"{kind} of a release", found.epsilon, exact, promised)
     assert found.epsilon <= exact <= promised
     loose, more, _ = audited_query(kind, 8 if kind == "quantile" else 4, "0.95", written)

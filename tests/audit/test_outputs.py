@@ -151,7 +151,8 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_outputs_of_every_kind(kind):
     """Randomised response of ε = ln 3, told in a way that is different in each draw."""
-    samples = 600 if "far" in kind or "frame" in kind else 2_000
+    slow = any(word in kind for word in ("far", "frame", "series"))
+    samples = 600 if slow else 2_000
     result = found(lambda v, rng: KINDS[kind](respond(v, rng), rng.normal()), samples)
     assert 0.4 < result.epsilon <= math.log(3) * 1.2, str(result.event)
     assert not result.blind
@@ -189,7 +190,7 @@ SPELLINGS = {
 def test_a_histogram_says_the_same_however_it_is_spelled():
     shown = {}
     for name, spell in SPELLINGS.items():
-        shown[name] = found(lambda v, rng, spell=spell: spell(histogram(v, rng)), 3_000).epsilon
+        shown[name] = found(lambda v, rng, spell=spell: spell(histogram(v, rng)), 1_500).epsilon
     assert shown["keys"] > 1
     for name, epsilon in shown.items():
         assert epsilon > 0.85 * shown["keys"], name
@@ -208,7 +209,7 @@ RARE = {
 def test_rare_parts_of_mixed_outputs(kind):
     """2% with, 0.1% without, inside outputs that are all different."""
     shape = RARE[kind]
-    result = found(lambda v, rng: shape(rng.random() < (0.02 if v else 0.001), rng), 20_000)
+    result = found(lambda v, rng: shape(rng.random() < (0.02 if v else 0.001), rng), 9_000)
     assert 1.5 < result.epsilon <= math.log(20), str(result.event)
 
 
@@ -291,8 +292,8 @@ class LateFailure:
     [
         (lambda v, rng: v.missing, "AttributeError"),
         (lambda v, rng: v + "x", "TypeError"),
-        (lambda v, rng: undefined, "NameError"),  # noqa: F821
-        (lambda v, rng: histogram(v), "TypeError: histogram"),
+        (lambda v, rng: undefined, "NameError"),  # type: ignore[name-defined]  # noqa: F821
+        (lambda v, rng: histogram(v), "TypeError: histogram"),  # type: ignore[call-arg]
         (lambda v, rng: [].pop(), "IndexError: pop from empty list in every draw of both worlds"),
         (LateFailure(), "ValueError: late"),
     ],

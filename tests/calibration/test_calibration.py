@@ -16,6 +16,7 @@ import pytest
 
 import oracle
 import whosin as wi
+from checking import fraction
 from whosin import statistics, theorems
 from whosin.calibration import HIPAA, PlannedQuery, calibrate
 from whosin.errors import InvalidInput, Unsupported, WhosinError
@@ -135,24 +136,24 @@ def kept(target: wi.calibration.Target, r: Fraction, low: Fraction, high: Fracti
     """The promise at the ends of the range, and at the peak of a gain, from the definitions."""
     match target:
         case wi.Advantage(advantage=most):
-            return (r - 1) / (r + 1) <= Fraction(most)
+            return (r - 1) / (r + 1) <= fraction(most)
         case wi.Epsilon(epsilon=epsilon):
-            return r <= exp_up(epsilon)
+            return r <= exp_up(fraction(epsilon))
     points = {low, high}
     if isinstance(target, wi.Gain):
-        points |= {min(max((1 - Fraction(target.gain)) / 2, low), high)}
+        points |= {min(max((1 - fraction(target.gain)) / 2, low), high)}
     for p in points:
         q = after(r, p)
         match target:
             case wi.Gamma(gamma=gamma):
                 top, bottom = r / ((r - 1) * p + 1), (r - 1) * p + 1  # F4, limits at 0 and 1
-                if max(top, bottom) > Fraction(gamma):
+                if max(top, bottom) > fraction(gamma):
                     return False
             case wi.Posterior(posterior=most):
-                if q > Fraction(most):
+                if q > fraction(most):
                     return False
             case wi.Gain(gain=most):
-                if q - p > Fraction(most):
+                if q - p > fraction(most):
                     return False
     return True
 
@@ -215,7 +216,7 @@ def test_t11_for_independent_priors_both_ways():
             assert level == math.inf == theorems.bounded_from_epsilon(epsilon, low, high)
             continue
         gamma = theorems.bounded_from_epsilon(epsilon, low, high)
-        assert level <= Fraction(gamma) and gamma == pytest.approx(float(level), rel=1e-12)
+        assert level <= fraction(gamma) and gamma == pytest.approx(float(level), rel=1e-12)
         back = theorems.epsilon_from_bounded(level, low, high)
         assert back == pytest.approx(math.log(ratio), rel=1e-9, abs=1e-12)
         assert back <= epsilon
@@ -328,7 +329,7 @@ def test_the_noise_of_a_plan_meets_it(family, gamma):
     plan = calibrate(wi.Gamma(gamma), family, query="count")
     level = measured(plan, 6)
     assert Fraction(plan.noise.scale) * Fraction(plan.epsilon) >= 1
-    assert level <= Fraction(gamma) * Fraction(1 + 1e-13)
+    assert level <= fraction(gamma) * Fraction(1 + 1e-13)
     if plan.tight:
         assert float(level) == pytest.approx(float(gamma), rel=1e-9)
 
@@ -349,7 +350,7 @@ def test_the_noise_for_candidates_is_enough(rho, m):
     plan = calibrate(wi.Rho(rho, m), query="count")
     noisy = wi.mechanisms.Laplace(statistics.Sum([1] + [0] * (m - 1)), plan.noise.scale)
     level = DifferentialIdentifiability(m).measure(noisy, wi.Subsets(m)).value
-    assert level <= Fraction(rho)
+    assert level <= fraction(rho)
     assert float(level) == pytest.approx(float(rho), rel=1e-9)  # one counted among m does it
 
 
@@ -369,7 +370,7 @@ def test_expected_errors_are_those_of_the_noise():
 
 def holdings(query: PlannedQuery, cells: int) -> list[tuple[Fraction, ...]]:
     """All the answers that one entity's rows alone can give."""
-    low, high = Fraction(query.lower), Fraction(query.upper)
+    low, high = fraction(query.lower), fraction(query.upper)
     if query.kind == "count":
         return [(ZERO,), (ONE,)]  # filtered out, or in
     if query.kind == "rows":
@@ -389,7 +390,7 @@ def moved(query: PlannedQuery, relation: str) -> tuple[Fraction, float]:
     other = one if relation == "replace" else [(ZERO,) * cells]
     changes = [tuple(a - b for a, b in zip(x, y, strict=True)) for x in one for y in other]
     return (
-        max(sum(map(abs, change)) for change in changes),
+        max(sum(map(abs, change), ZERO) for change in changes),
         math.sqrt(max(sum(part * part for part in change) for change in changes)),
     )
 
@@ -425,7 +426,7 @@ def test_sensitivities(query, relation):
         (lambda: PlannedQuery("sum", 1, 1), "lower"),
         (lambda: PlannedQuery("sum", "x", 1), "lower"),
         (lambda: PlannedQuery(rows=0), "rows"),
-        (lambda: PlannedQuery(cells=1.5), "cells"),
+        (lambda: PlannedQuery(cells=1.5), "cells"),  # type: ignore[arg-type]
         (lambda: PlannedQuery(rows=True), "rows"),
     ],
 )
@@ -480,7 +481,7 @@ def test_theorems_are_named():
         (lambda: calibrate(wi.Gamma(2), Cliques(2), delta=1e-6), "delta"),
         (lambda: calibrate(wi.Advantage(0.1), delta=0.9), "delta"),
         (lambda: calibrate(wi.Gamma(2), entities=0), "entities"),
-        (lambda: calibrate(wi.Gamma(2), entities="many"), "entities"),
+        (lambda: calibrate(wi.Gamma(2), entities="many"), "entities"),  # type: ignore[arg-type]
         (lambda: calibrate(wi.Gamma(2), AtMostKnown(1, 0.1, 0.9), 1e-6), "query"),
         (lambda: calibrate(wi.Gamma(2), AtMostKnown(1, 0.1, 0.9), 1e-6, "count"), "entities"),
         (
@@ -489,7 +490,7 @@ def test_theorems_are_named():
             ),
             "query",
         ),
-        (lambda: calibrate(wi.Gamma(2), "independent"), "family"),
+        (lambda: calibrate(wi.Gamma(2), "independent"), "family"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_calls(call, word):

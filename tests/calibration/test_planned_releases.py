@@ -47,7 +47,8 @@ def k_max_advantage(k: int, n: int) -> float:
 
 def places(plan: wi.calibration.Plan) -> int:
     query = release.Maximum(universe=PEOPLE)
-    return query.offer(people(), Share(plan, Fraction(1))).details["k"]
+    k: int = query.offer(people(), Share(plan, Fraction(1))).details
+    return k
 
 
 def test_a_maximum_holds_the_advantage_that_was_asked():

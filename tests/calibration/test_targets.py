@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
 import whosin as wi
+from checking import fraction
 from whosin import beliefs
 from whosin.calibration import HIPAA, TARGETS, Target, read_plan
 from whosin.errors import ImpossibleTarget, InvalidInput, WhosinError
@@ -33,16 +35,16 @@ def keeps(target: Target, r: Fraction, p: Fraction) -> bool:
     q = after(r, p)
     match target:
         case wi.Gamma(gamma=gamma):
-            return q <= Fraction(gamma) * p and (1 - q) * Fraction(gamma) >= 1 - p
+            return q <= fraction(gamma) * p and (1 - q) * fraction(gamma) >= 1 - p
         case wi.Posterior(posterior=most):
-            return q <= Fraction(most)
+            return q <= fraction(most)
         case wi.Gain(gain=most):
-            return q - p <= Fraction(most)
+            return q - p <= fraction(most)
         case wi.Rho(rho=rho, m=m):
-            return after(r, Fraction(1, m)) <= Fraction(rho)
+            return after(r, Fraction(1, m)) <= fraction(rho)
         case wi.Advantage(advantage=most):
             # The best test of two laws within a factor r of each other: TPR = r/(r+1).
-            return r / (r + 1) - 1 / (r + 1) <= Fraction(most)
+            return r / (r + 1) - 1 / (r + 1) <= fraction(most)
     raise AssertionError(target)
 
 
@@ -52,7 +54,7 @@ def priors(target: Target, low: Fraction, high: Fraction) -> list[Fraction]:
     points = {low + (high - low) * Fraction(i, GRID) for i in range(GRID + 1)}
     points |= {min(max(near, low), high), min(max(1 - near, low), high)}
     if isinstance(target, wi.Gain):
-        points.add(min(max((1 - Fraction(target.gain)) / 2, low), high))
+        points.add(min(max((1 - fraction(target.gain)) / 2, low), high))
     return sorted(p for p in points if 0 < p < 1)
 
 
@@ -70,7 +72,9 @@ def random_target(rng: random.Random, name: str, high: Fraction) -> Target | Non
     if name == "rho":
         m = rng.randint(2, 30)
         return wi.Rho(Fraction(1, m) + (1 - Fraction(1, m)) * inside, m)
-    return TARGETS[name](inside)
+    kind: Any = TARGETS[name]
+    made: Target = kind(inside)
+    return made
 
 
 @pytest.mark.parametrize("name", sorted(set(TARGETS) - {"epsilon"}))
@@ -254,7 +258,7 @@ def test_f18_identifiability_bounds_a_value():
         (lambda: wi.Rho(0, 3), "rho"),
         (lambda: wi.Rho(1, 3), "rho"),
         (lambda: wi.Rho(0.5, 1), "m"),
-        (lambda: wi.Rho(0.5, 2.5), "m"),
+        (lambda: wi.Rho(0.5, 2.5), "m"),  # type: ignore[arg-type]
         (lambda: wi.Rho(0.5, True), "m"),
         (lambda: wi.Gain(0), "gain"),
         (lambda: wi.Gain(1), "gain"),
@@ -299,7 +303,7 @@ def test_targets_that_need_no_noise_are_refused():
 def test_what_is_not_a_target_is_refused():
     """A number is not a target."""
     with pytest.raises(WhosinError, match="target"):
-        wi.calibrate(1.5)  # type: ignore[arg-type]
+        wi.calibrate(1.5)
 
 
 def test_targets_are_values_and_speak():
@@ -309,7 +313,7 @@ def test_targets_are_values_and_speak():
         assert target == type(target)(**vars(target)) and hash(target) == hash(target)
         assert target.name == name and target.words()
         with pytest.raises(AttributeError):
-            target.name = "other"  # type: ignore[misc]
+            target.name = "other"
     assert wi.Posterior(Fraction(3, 200)) == HIPAA
 
 

@@ -84,30 +84,26 @@ WORLDS = "--with 1 --without 0 --samples 20000"
 
 
 def test_a_refuted_claim(run):
-    code, out, err = run(f"attacked_here:noisy {WORLDS} --claims-epsilon 1")
+    code, out, err = run(f"attacked_here:noisy {WORLDS} --at-most 1")
     assert (code, err) == (1, TALK)
     for part in ("at least 1.9", "output ≥", "fresh draws with", "is refuted by this event"):
         assert part in out
 
 
 def test_a_claim_that_is_not_refuted(run):
-    code, out, err = run(f"attacked_here.py:noisy {WORLDS} --claims-epsilon 2.5")
+    code, out, err = run(f"attacked_here.py:noisy {WORLDS} --at-most 2.5")
     assert (code, err) == (0, TALK)
     assert "not refuted" in out and "no proof of privacy" in out
     assert "private" not in out
 
 
 def test_json(run):
-    code, out, _err = run(
-        f"attacked_here:one {WORLDS} --claims-epsilon 0.5 --confidence 0.999 --json"
-    )
+    code, out, _err = run(f"attacked_here:one {WORLDS} --at-most 0.5 --confidence 0.999 --json")
     data = json.loads(out)
     assert code == 1 and data["refuted"] is True
     assert 0.7 < data["epsilon"] <= np.log(7 / 3) and data["event"]["outputs"] == ["yes"]
     assert data["seed"] == 1 and data["posterior"] > 0.67
-    granted = json.loads(
-        run(f"attacked_here:one {WORLDS} --claims-epsilon 0.5 --claims-delta 0.3 --json")[1]
-    )
+    granted = json.loads(run(f"attacked_here:one {WORLDS} --at-most 0.5 --delta 0.3 --json")[1])
     assert granted["delta"] == 0.3 and granted["epsilon"] < data["epsilon"]
 
 
@@ -156,7 +152,7 @@ def test_scores_and_one_run(run, tmp_path):
     for name in ("member", "included"):
         lines = [f"{name},score", *(f"{int(a)},{b}" for a, b in zip(inside, scores, strict=True))]
         (tmp_path / f"{name}.csv").write_text("\n".join(lines), encoding="utf-8")
-    code, out, _err = run("--scores member.csv --claims-epsilon 0.5 --save rates.svg")
+    code, out, _err = run("--scores member.csv --at-most 0.5 --save rates.svg")
     assert code == 1 and "TPR at 0.1 FPR" in out and "too few non-members" in out
     assert (tmp_path / "rates.svg").read_text(encoding="utf-8").startswith("<svg")
     code, out, _err = run("--one-run included.csv --json --save beliefs.svg")
@@ -191,10 +187,10 @@ def test_scores_and_one_run(run, tmp_path):
         ("attacked_here:noisy --with 1 --without 0 --samples 5", "at least 40"),
         ("attacked_here:noisy --with 1 --without 0 --samples x", "--samples"),
         ("attacked_here:noisy --with 1 --without 0 --samples 2.5", "whole number"),
-        (f"attacked_here:noisy {WORLDS} --claims-epsilon 12", "to be able to refute"),
-        (f"attacked_here:noisy {WORLDS} --claims-epsilon -1", "at least 0"),
-        (f"attacked_here:noisy {WORLDS} --claims-delta 0.1", "given with --claims-epsilon"),
-        (f"attacked_here:noisy {WORLDS} --claims-epsilon 1 --claims-delta 2", "below 1"),
+        (f"attacked_here:noisy {WORLDS} --at-most 12", "to be able to refute"),
+        (f"attacked_here:noisy {WORLDS} --at-most -1", "at least 0"),
+        (f"attacked_here:noisy {WORLDS} --delta 0.1", "given with --at-most"),
+        (f"attacked_here:noisy {WORLDS} --at-most 1 --delta 2", "below 1"),
         (f"attacked_here:noisy {WORLDS} --confidence 2", "confidence"),
         (f"attacked_here:noisy {WORLDS} --prior 2", "--prior"),
         (f"attacked_here:noisy {WORLDS} --save x.pdf", "--save"),
@@ -252,7 +248,7 @@ def test_constant_scores_refute_nothing(run, tmp_path):
     """A model that knows nothing, members first in the file."""
     lines = [f"{int(place < 100)},0.5" for place in range(200)]
     (tmp_path / "runs.csv").write_text("\n".join(["included,score", *lines]), encoding="utf-8")
-    code, out, _err = run("--one-run runs.csv --claims-epsilon 0.1")
+    code, out, _err = run("--one-run runs.csv --at-most 0.1")
     assert code == 0 and "at least 0.0000" in out and "nothing was shown" in out
 
 
@@ -269,15 +265,15 @@ def test_a_rate_and_flags_as_they_come(run, tmp_path):
         assert code == 0 and data["rate"] == 0.3 and data["epsilon"] > 2
     code, _out, err = run("--one-run runs.csv")
     assert code == 2 and "fair coins" in err
-    code, out, _err = run("--one-run runs.csv --rate 0.3 --claims-epsilon 1")
+    code, out, _err = run("--one-run runs.csv --rate 0.3 --at-most 1")
     assert code == 1 and "declared 0.3" in out
 
 
 def test_a_gate_never_passes_by_accident(run):
-    gate = f"{WORLDS} --claims-epsilon 1"
+    gate = f"{WORLDS} --at-most 1"
     for line in (
         f"attacked_here:leaving {gate}",
-        "attacked_here:noisy --pairs attacked_here:leaving_pairs --claims-epsilon 1",
+        "attacked_here:noisy --pairs attacked_here:leaving_pairs --at-most 1",
     ):
         code, out, err = run(line)
         assert code in (2, 3) and out == "" and "Traceback" not in err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from typing import Any
 
 import pytest
 
@@ -115,7 +116,7 @@ def test_users_ask_what_was_decided_and_see_their_own(tmp_path) -> None:
         from whosin.release.registration import binding_of
 
         ledger.register("hospital", found.plan, binding_of(found.open_table(), rows=True))
-    body = {"scenario": BASE, "request": "by-ann-first"}
+    body: dict[str, Any] = {"scenario": BASE, "request": "by-ann-first"}
 
     def headers(token: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {token}"}

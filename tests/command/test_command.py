@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -272,7 +273,7 @@ def test_the_installed_script_answers():
     assert done.returncode == 0 and done.stdout.startswith("whosin ")
 
 
-CHAIN = {
+CHAIN: dict[str, Any] = {
     "chain": {"initial": [0.5, 0.5], "transition": [[0.9, 0.1], [0.1, 0.9]]},
     "rows": 6,
     "query": "sum",
@@ -424,7 +425,7 @@ def test_priors_are_asked_for_and_refused(run, write):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("plan --gamma 1e9999999", ["--gamma", "reasonable"]),
+        ("plan --gamma 1e9999999", ["--gamma", "1e300"]),
         ("plan --epsilon 1e-400", ["--epsilon", "1e-300"]),
         ("explain --epsilon 1e400", ["--epsilon", "1e300"]),
         ("explain --epsilon 1 --delta 0.5", ["delta", "nothing is promised"]),
@@ -516,3 +517,37 @@ def test_only_what_is_shown_in_full_is_called_exact(run):
     code, out, _err = run("verify", "--mechanism", "k-max", "-k", "2", "--entities", "5",
                           "--family", "uninformed")  # fmt: skip
     assert code == 0 and "γ is exactly 3/2" in out
+
+
+@pytest.mark.parametrize(
+    ("now", "before"),
+    [
+        ("plan --gamma 2 --query histogram --groups 3 --json", "--groups:--cells"),
+        ("audit --scores s.csv --at-most 0.1 --delta=0.01 --json", "--at-most:--claims-epsilon"),
+        ("audit --scores s.csv --at-most 0.1 --delta=0.01 --json", "--delta:--claims-delta"),
+    ],
+)
+def test_options_keep_their_old_names(now, before, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.csv").write_text("member,score\n" + "1,2\n0,1\n" * 30, encoding="utf-8")
+    assert run(*now.split()) == run(*now.replace(*before.split(":")).split())
+    assert run(*now.split())[0] in (0, 1)
+    old = before.partition(":")[2]
+    assert old not in run(now.split()[0], "--help")[1]
+
+
+def test_what_was_measured_can_be_read_back(run, coin):
+    """`--json` says the notion, the family and the rest as the options read them."""
+    lines = [
+        "--family independent=0.05..0.5",
+        "--notion nmp --family uninformed",
+        "--notion dp --direction positive",
+        "--notion di --candidates 2",
+        "--notion dps --beta 0.3 --direction negative",
+    ]
+    for line in lines:
+        first = json.loads(run("verify", coin, *line.split(), "--json")[1])
+        keys = ("notion", "family", "relation", "direction", "candidates", "beta")
+        said = [(f"--{key}", str(first[key])) for key in keys if first.get(key) is not None]
+        again = json.loads(run("verify", coin, *sum(said, ()), "--json")[1])
+        assert again == first

@@ -120,9 +120,9 @@ def test_every_target_and_adversary(run, tmp_path, line, epsilon, relation):
         ("--query count", "laplace", 1),
         ("--query rows --rows 3", "laplace", 3),
         ("--query sum --lower -2 --upper 10 --rows 2", "laplace", 20),
-        ("--query histogram --rows 2 --cells 3", "laplace", 6),
+        ("--query histogram --rows 2 --groups 3", "laplace", 6),
         ("--query sum --lower -2 --upper 10 --size-known", "laplace", 12),
-        ("--query histogram --cells 3 --size-known", "laplace", 6),
+        ("--query histogram --groups 3 --size-known", "laplace", 6),
     ],
 )
 def test_queries(run, options, kind, scale):
@@ -312,7 +312,7 @@ def test_drawing_and_json_go_together(run, tmp_path):
         ("plan --gamma 2 --query coutn", ["did you mean 'count'"]),
         ("plan --gamma 2 --query sum --lower 2 --upper 1", ["lower", "below upper"]),
         ("plan --gamma 2 --query rows --rows 0", ["rows", "at least 1"]),
-        ("plan --gamma 2 --query histogram --cells 0", ["cells", "at least 1"]),
+        ("plan --gamma 2 --query histogram --groups 0", ["groups", "at least 1"]),
         ("plan --gamma 2 --entities 0", ["people", "at least 1"]),
         ("plan --gamma 2 --family independant", ["did you mean 'independent'"]),
         ("plan --gamma 2 --family any", ["T3", "cliques=k"]),

@@ -23,7 +23,7 @@ HIDDEN = ("head", "request", "last")  # random, or the time
 NAN, INF = float("nan"), float("inf")
 PLAIN = [(f"p{n}", "ab"[n % 2], n / 2, n) for n in range(6)]
 SCHEMA = pa.schema({"who": pa.string(), "ward": pa.string(), "x": pa.float64(), "n": pa.int64()})
-TABLES = {
+TABLES: dict[str, list[tuple]] = {
     "plain": PLAIN,
     "one fewer": PLAIN[:-1],
     "empty": [],
@@ -102,7 +102,7 @@ def written(folder: Path) -> dict[str, Any]:
 def seen(folder: Path, rows: list[tuple], kind: str, *options: str) -> dict[str, Any]:
     """All that a shell sees of `whosin release`."""
     folder.mkdir()
-    columns = list(zip(*rows, strict=True)) if rows else [[] for _ in SCHEMA]
+    columns = list(zip(*rows, strict=True)) if rows else [() for _ in SCHEMA]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
     if kind == "parquet":
         pq.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA), folder / "people.parquet")

@@ -66,7 +66,12 @@ def test_without_any_of_it_the_system_is_asked(machine: Path) -> None:
 def test_small_work_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """256 MiB are free on any machine: no file of the system is read for less."""
     asked: list[int] = []
-    monkeypatch.setattr(memory, "available", lambda: asked.append(1) or GIB)
+
+    def available() -> int:
+        asked.append(1)
+        return GIB
+
+    monkeypatch.setattr(memory, "available", available)
     memory.require("a table", 256 << 20)
     memory.require_table("a table", 1 << 20, 32)
     assert not asked

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ def rare(space):
     return wi.Channel(space, [[p, 1 - p] for p in one])
 
 
-def out_of(p: object) -> Fraction:
+def out_of(p: Any) -> Fraction:
     return 1 - Fraction(p)
 
 
@@ -143,7 +144,7 @@ def test_records(p, exact):
     assert 0 <= MutualInformation(prior).measure(channel).value < 1e-90
 
 
-def _power(p: object) -> int:
+def _power(p: Any) -> int:
     return round(math.log10(float(p))) if float(Fraction(p)) else -400
 
 

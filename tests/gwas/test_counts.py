@@ -20,7 +20,7 @@ from spark_session import require_spark
 from whosin import gwas
 from whosin.errors import InvalidInput
 from whosin.gwas import bed, counting, kernel, study
-from whosin.gwas.people import group_array, read_groups
+from whosin.gwas.people import read_groups
 
 STORED = Path(__file__).parents[1] / "data" / "gwas"
 
@@ -352,12 +352,6 @@ def test_more_refusals(tmp_path):
             gwas.count_bed(path, processes=processes)
     with pytest.raises(FileNotFoundError):
         gwas.count_bed(tmp_path / "nothing")
-    yes, no = np.array([1, 1, 0, 0, 1], bool), np.array([0, 0, 1, 1, 1], bool)
-    with pytest.raises(InvalidInput, match="disjoint"):
-        group_array(yes, no)
-    with pytest.raises(InvalidInput, match="one length"):
-        group_array(yes, no[:4])
-    assert group_array(yes, ~yes).sizes == (3, 2)
     (tmp_path / "twice").write_text("f0 p0 1\nf0 p0 2\n")
     with pytest.raises(InvalidInput, match="one line a person"):
         read_groups(bed.beside(path, ".fam"), tmp_path / "twice")

@@ -23,7 +23,7 @@ SHAPES = [*product(range(2, 6), repeat=2), (2, 14), (14, 2), (3, 11), (7, 7)]
 
 
 def threshold(text: str, people: int) -> Fraction:
-    return people * (2 if text == "2N" else 1) if text.endswith("N") else Fraction(text)
+    return Fraction(people * (2 if text == "2N" else 1) if text.endswith("N") else text)
 
 
 @pytest.mark.parametrize("relation", oracle.RELATIONS)
@@ -205,7 +205,7 @@ def test_scores_rank_by_strength():
         (lambda: gwas.distance_scores([[2, 0, 0, 1, 1, 1]], 10.1), "threshold"),
         (lambda: gwas.distance_scores([[2, 0, 0, 1, 1, 1]], 1, "labels"), "relation"),
         (lambda: gwas.sensitivity("allelic-chi2", 1, 5), "cases"),
-        (lambda: gwas.sensitivity("allelic-chi2", 5, 2.5), "controls"),
+        (lambda: gwas.sensitivity("allelic-chi2", 5, 2.5), "controls"),  # type: ignore[arg-type]
         (lambda: gwas.sensitivity("odds-ratio", 5, 5), "statistic"),
         (lambda: gwas.sensitivity("allelic-chi2", 5, 5, "swap"), "relation"),
         (lambda: gwas.sensitivity("allelic-chi2", 5, 5, snps=0), "snps"),

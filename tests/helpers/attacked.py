@@ -4,54 +4,66 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import binom
 
 CLAIM = 0.1
 
+Array = NDArray[Any]
 
-def laplace(value, size, rng):
+
+def laplace(value: float, size: int, rng: np.random.Generator) -> Array:
     return value + rng.laplace(0, 1 / CLAIM, size)
 
 
-def noisy_max(queries, size, rng):
-    return (queries + rng.laplace(0, 2 / CLAIM, (size, len(queries)))).argmax(axis=1)
+def noisy_max(queries: Array, size: int, rng: np.random.Generator) -> Array:
+    noisy = queries + rng.laplace(0, 2 / CLAIM, (size, len(queries)))
+    best: Array = np.argmax(noisy, axis=1)
+    return best
 
 
-def _above(queries, size, rng, threshold_scale, query_scale):
+def _above(
+    queries: Array,
+    size: int,
+    rng: np.random.Generator,
+    threshold_scale: float,
+    query_scale: float,
+) -> tuple[Array, Array]:
     noisy = queries + rng.laplace(0, query_scale, (size, len(queries)))
     above = noisy >= 0.5 + rng.laplace(0, threshold_scale, (size, 1))
     return np.where(above.any(axis=1), above.argmax(axis=1), len(queries)), noisy
 
 
-def svt1(queries, size, rng):
+def svt1(queries: Array, size: int, rng: np.random.Generator) -> Array:
     """The number of answers "below" before the first "above"."""
     return _above(queries, size, rng, 2 / CLAIM, 4 / CLAIM)[0]
 
 
-def svt3(queries, size, rng):
+def svt3(queries: Array, size: int, rng: np.random.Generator) -> Array:
     """The same, and the noisy value that was above."""
     stop, noisy = _above(queries, size, rng, 2 / CLAIM, 2 / CLAIM)
     padded = np.concatenate([noisy, np.full((size, 1), -1000.0)], axis=1)
     return np.column_stack([stop, padded[np.arange(size), stop]])
 
 
-def svt4(queries, size, rng):
+def svt4(queries: Array, size: int, rng: np.random.Generator) -> Array:
     return _above(queries, size, rng, 4 / CLAIM, 4 / (3 * CLAIM))[0]
 
 
-def step(length, last):
+def step(length: int, last: int) -> tuple[Array, Array]:
     """The last so many queries up, the others down."""
     up = (np.arange(length) >= length - last).astype(float)
     return up, 1 - up
 
 
-def response(epsilon):
+def response(epsilon: float) -> Callable[[int, int, np.random.Generator], Array]:
     """Randomised response of exactly this ε."""
     keep = math.exp(epsilon) / (1 + math.exp(epsilon))
 
-    def draw(truth, size, rng):
+    def draw(truth: int, size: int, rng: np.random.Generator) -> Array:
         return np.where(rng.random(size) < keep, truth, 1 - truth)
 
     return draw

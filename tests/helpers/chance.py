@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import random
 import zlib
+from typing import Any
 
 import numpy as np
 from hypothesis import HealthCheck, settings
@@ -20,7 +21,8 @@ from numpy.random import bit_generator
 from whosin.noise.source import SystemSource
 
 system = SystemSource.draw
-randbits = bit_generator.randbits  # where NumPy has the seeds from that nobody gave
+seeds: Any = bit_generator  # its randbits is where NumPy has the seeds from that nobody gave
+randbits = seeds.randbits
 FRESH = bool(os.environ.get("WHOSIN_FRESH"))
 
 slow = [HealthCheck.too_slow, HealthCheck.data_too_large]  # a busy machine is no fault of a test
@@ -34,11 +36,11 @@ def start(name: str) -> None:
     seed = zlib.crc32(name.encode())
     random.seed(seed)
     np.random.seed(seed)
-    bit_generator.randbits = random.Random(seed).getrandbits
+    seeds.randbits = random.Random(seed).getrandbits
     owner, stream = os.getpid(), np.random.default_rng(seed)
 
-    def draw(source: SystemSource, count: int) -> bytes:
-        return stream.bytes(count) if os.getpid() == owner else system(source, count)
+    def draw(self: SystemSource, count: int) -> bytes:
+        return stream.bytes(count) if os.getpid() == owner else system(self, count)
 
     SystemSource.draw = draw  # type: ignore[method-assign]
 
@@ -46,5 +48,5 @@ def start(name: str) -> None:
 def fresh() -> None:
     random.seed()
     np.random.seed()
-    bit_generator.randbits = randbits
+    seeds.randbits = randbits
     SystemSource.draw = system  # type: ignore[method-assign]

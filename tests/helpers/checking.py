@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,12 @@ import oracle
 import whosin as wi
 
 
-def agree(value, truth) -> None:
+def fraction(value: Any) -> Fraction:
+    """A number as the caller gave it, which the package takes in any form."""
+    return Fraction(value)
+
+
+def agree(value: Fraction | float, truth: Fraction | float) -> None:
     """Exactly, when the engine had rationals; to 1e-12 when it had floats."""
     if isinstance(value, float) and not math.isinf(value):
         assert value == pytest.approx(float(truth), rel=1e-12)
@@ -20,14 +27,20 @@ def agree(value, truth) -> None:
         assert value == truth
 
 
-def check_witness(notion, level, channel: dict, n: int, outputs=None) -> None:
+def check_witness(
+    notion: Any,
+    level: wi.notions.Level,
+    channel: oracle.Channel,
+    n: int,
+    outputs: Sequence[Any] | None = None,
+) -> None:
     """The witness is a proof: its prior, replayed from the definitions, shows the level.
 
     Args:
         channel: the truth, by world and number of the output.
         outputs: the names of the outputs, where they are not their numbers.
     """
-    case = level.witness
+    case: Any = level.witness
     if case is None:
         return
     space, output = wi.Subsets(n), case.output if outputs is None else outputs.index(case.output)
@@ -46,7 +59,7 @@ def check_witness(notion, level, channel: dict, n: int, outputs=None) -> None:
         assert shown >= level.lower * Fraction(999999, 1000000)
 
 
-def pieces(channel: dict) -> list[dict]:
+def pieces(channel: oracle.Channel) -> list[oracle.Channel]:
     """A channel with few outputs as it is, so that all events are tried; else its columns (F3)."""
     count = len(next(iter(channel.values())))
     if count <= 3:
@@ -104,5 +117,6 @@ def family_instances(rng: random.Random, n: int) -> dict[str, list[wi.families.F
         m = rng.randint(2, n)
         known["one-of"] = [wi.families.OneOf(m), wi.families.OneOf(m, literal=True)]
     for name, kind in wi.families.FAMILIES.items():
-        known.setdefault(name, [wi.families.read_family(kind.example)])
+        if name not in known:
+            known[name] = [wi.families.read_family(kind.example)]
     return known

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, kron
 
 
-def full_program(rows, values, mass, epsilon, notion, cost=None):
+def full_program(
+    rows: int, values: int, mass: Any, epsilon: float, notion: str, cost: Any = None
+) -> float | None:
     """Its optimum, or None where it has no solution; shares nothing with the library."""
     worlds = list(product(range(values), repeat=rows))
     size = len(worlds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 Table = tuple[int, ...]
@@ -26,7 +26,7 @@ def genotypic(table: Table) -> Fraction:
     return pearson([table[:3], table[3:]])
 
 
-def pearson(rows) -> Fraction:
+def pearson(rows: Sequence[Sequence[int]]) -> Fraction:
     columns, total = [sum(column) for column in zip(*rows, strict=True)], sum(map(sum, rows))
     chi2 = Fraction(0)
     for row in rows:

@@ -29,7 +29,8 @@ def run_kills(url: object, folder: Path, *options: str) -> dict[str, int]:
     run = subprocess.run(command, capture_output=True, text=True, timeout=3600)
     assert run.returncode == 0, run.stderr
     assert run.stderr == ""
-    return json.loads(run.stdout)
+    counts: dict[str, int] = json.loads(run.stdout)
+    return counts
 
 
 def python(code: str, *arguments: object) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,10 +57,12 @@ class Server:
         home = programs()
         assert home is not None
         user = _user() if os.getuid() == 0 else None
-        who = {} if user is None else {"user": user, "group": _group(user), "extra_groups": []}
+        options: dict[str, Any] = {}
+        if user is not None:
+            options = {"user": user, "group": _group(user), "extra_groups": []}
         command = [str(home / program), *arguments]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
-        subprocess.run(command, check=True, cwd=self.folder, timeout=900, **quiet, **who)
+        options |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
+        subprocess.run(command, check=True, cwd=self.folder, timeout=900, **options)
 
     def start(self, *settings: str) -> None:
         """Start it, and wait until it answers; it listens on a socket in its folder only."""

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain, combinations, product
+from typing import Any, TypeVar
 
-World = tuple
+World = tuple[int, ...]
+Prior = Mapping[World, Any]
+Channel = Mapping[World, Sequence[Any]]
+Key = TypeVar("Key", bound=Hashable)
+Item = TypeVar("Item")
 INFINITY = math.inf
 
 
@@ -27,27 +33,29 @@ def random_distribution(rng: random.Random, size: int, zeros: float = 0.2) -> li
             return [Fraction(part, sum(parts)) for part in parts]
 
 
-def random_prior(rng: random.Random, n: int, m: int, zeros: float) -> dict:
+def random_prior(rng: random.Random, n: int, m: int, zeros: float) -> dict[World, Fraction]:
     return dict(zip(worlds(n, m), random_distribution(rng, m**n, zeros), strict=True))
 
 
-def random_channel(rng: random.Random, n: int, m: int, outputs: int, zeros: float) -> dict:
+def random_channel(
+    rng: random.Random, n: int, m: int, outputs: int, zeros: float
+) -> dict[World, list[Fraction]]:
     return {world: random_distribution(rng, outputs, zeros) for world in worlds(n, m)}
 
 
 # Priors, from their definitions.
 
 
-def independent(rows: list) -> dict:
+def independent(rows: Sequence[Sequence[Any]]) -> dict[World, Any]:
     m = len(rows[0])
     return {x: math.prod(rows[i][v] for i, v in enumerate(x)) for x in worlds(len(rows), m)}
 
 
-def exchangeable(sizes: list, n: int) -> dict:
+def exchangeable(sizes: Sequence[Any], n: int) -> dict[World, Any]:
     return {x: sizes[sum(x)] / math.comb(n, sum(x)) for x in worlds(n, 2)}
 
 
-def markov(initial: list, steps: list) -> dict:
+def markov(initial: Sequence[Any], steps: Sequence[Any]) -> dict[World, Any]:
     """Pr[x] = initial(x_0) ∏ steps[j](x_j, x_{j+1})."""
     return {
         x: initial[x[0]] * math.prod(step[x[j]][x[j + 1]] for j, step in enumerate(steps))
@@ -55,7 +63,7 @@ def markov(initial: list, steps: list) -> dict:
     }
 
 
-def network(nodes: list, m: int) -> dict:
+def network(nodes: Sequence[Any], m: int) -> dict[World, Any]:
     return {
         x: math.prod(
             table[tuple(x[parent] for parent in parents)][x[row]]
@@ -65,11 +73,11 @@ def network(nodes: list, m: int) -> dict:
     }
 
 
-def blocks(listed: list) -> dict:
+def blocks(listed: Sequence[Any]) -> dict[frozenset[int], Fraction]:
     """Sets of people: {set present: probability}, independent between blocks."""
-    whole = {frozenset(): Fraction(1)}
+    whole: dict[frozenset[int], Fraction] = {frozenset(): Fraction(1)}
     for _members, table in listed:
-        longer: dict = {}
+        longer: dict[frozenset[int], Fraction] = {}
         for present, mass in whole.items():
             for more, share in table.items():
                 both = present | frozenset(more)
@@ -81,7 +89,9 @@ def blocks(listed: list) -> dict:
 # Statistics with noise of density base^distance (one base a coordinate).
 
 
-def noisy_sums(n: int, weights: list, bases: list) -> tuple[list, dict]:
+def noisy_sums(
+    n: int, weights: Sequence[Any], bases: Sequence[Any]
+) -> tuple[list[tuple[Any, ...]], dict[World, list[Any]]]:
     """(outputs, channel) of sums over rows, at the product grid of the centres' coordinates."""
     centres = {
         x: tuple(sum(weights[v][axis] for v in x) for axis in range(len(bases)))
@@ -102,22 +112,22 @@ def noisy_sums(n: int, weights: list, bases: list) -> tuple[list, dict]:
 # Notions.
 
 
-def ratio(top, bottom):
+def ratio(top: Any, bottom: Any) -> Any:
     """x/0 is infinite and 0/0 is 1."""
     if bottom == 0:
         return INFINITY if top else Fraction(1)
     return top / bottom
 
 
-def subsets(items) -> list[tuple]:
+def subsets(items: Iterable[Item]) -> list[tuple[Item, ...]]:
     listed = list(items)
     return list(chain.from_iterable(combinations(listed, k) for k in range(len(listed) + 1)))
 
 
-def conditionals(prior: dict, channel: dict, rows: tuple) -> dict:
+def conditionals(prior: Prior, channel: Channel, rows: World) -> dict[World, list[Any]]:
     """{values of these rows: Pr[y | these values] for each y}, where they are possible."""
-    mass: dict = {}
-    joint: dict = {}
+    mass: dict[World, Any] = {}
+    joint: dict[World, list[Any]] = {}
     for x, p in prior.items():
         if p == 0:
             continue
@@ -129,13 +139,13 @@ def conditionals(prior: dict, channel: dict, rows: tuple) -> dict:
     return {key: [term / mass[key] for term in terms] for key, terms in joint.items()}
 
 
-def bayesian_ratio(prior: dict, channel: dict, n: int):
+def bayesian_ratio(prior: Prior, channel: Channel, n: int) -> Any:
     """max Pr[y | x_i, x_S] / Pr[y | x_i', x_S] over i, S, values and y of positive probability."""
     worst = Fraction(1)
     for rows in subsets(range(n)):
         given = conditionals(prior, channel, rows)
         for place in range(len(rows)):
-            groups: dict = {}
+            groups: dict[World, list[list[Any]]] = {}
             for key, likelihood in given.items():
                 groups.setdefault(key[:place] + key[place + 1 :], []).append(likelihood)
             for group in groups.values():
@@ -144,7 +154,14 @@ def bayesian_ratio(prior: dict, channel: dict, n: int):
     return worst
 
 
-def replayed(prior: dict, channel: dict, row: int, known: dict, values: tuple, output: int):
+def replayed(
+    prior: Prior,
+    channel: Channel,
+    row: int,
+    known: Mapping[int, int],
+    values: tuple[int, int],
+    output: int,
+) -> Any:
     """Pr[y | x_i = v, known] / Pr[y | x_i = v', known]; both conditions must be possible."""
     sides = []
     for value in values:
@@ -160,7 +177,9 @@ def replaced(x: World, row: int, value: int) -> World:
     return (*x[:row], value, *x[row + 1 :])
 
 
-def posteriors(belief: dict, with_row: dict, without: dict):
+def posteriors(
+    belief: Mapping[Key, Any], with_row: Mapping[Key, Any], without: Mapping[Key, Any]
+) -> list[dict[Key, Any]] | None:
     """The two posteriors of Zhao17 (2), (3): belief reweighted by the likelihoods of one output
     with row i's data and with the default in its place; None where one is undefined."""
     sides = []
@@ -173,11 +192,13 @@ def posteriors(belief: dict, with_row: dict, without: dict):
     return sides
 
 
-def total_variation(first: dict, second: dict):
+def total_variation(first: Mapping[Key, Any], second: Mapping[Key, Any]) -> Any:
     return sum(abs(first[x] - second[x]) for x in first) / 2
 
 
-def semantic_cases(prior: dict | None, channel: dict, n: int, default: int):
+def semantic_cases(
+    prior: Prior | None, channel: Channel, n: int, default: int
+) -> Iterator[tuple[int, World, int, dict[World, Any], dict[World, Any]]]:
     """(row, rows known, y, likelihoods with row i, likelihoods with the default): Zhao17
     Definition 2 for every set S, or Definition 1 (all other rows known) where no prior is given.
     A case is a mapping from what may be believed, (x_i, x_S), to a likelihood."""
@@ -204,7 +225,7 @@ def semantic_cases(prior: dict | None, channel: dict, n: int, default: int):
                 )
 
 
-def best_two_point(with_row: dict, without: dict) -> float:
+def best_two_point(with_row: Mapping[Key, Any], without: Mapping[Key, Any]) -> float:
     """sup over beliefs on two points of the total variation of the two posteriors, from these.
 
     With likelihood ratios R and r at the two points the posteriors are q and qR/(qR + (1−q)r) for a
@@ -232,7 +253,7 @@ def best_two_point(with_row: dict, without: dict) -> float:
     return best
 
 
-def identifiability(prior: dict, channel: dict, n: int, m: int):
+def identifiability(prior: Prior, channel: Channel, n: int, m: int) -> Any:
     """The largest Pr[x|y] / Pr[x'|y] over neighbours x, x' and outputs y that can occur."""
     worst = Fraction(1)
     for y in range(len(next(iter(channel.values())))):
@@ -247,7 +268,7 @@ def identifiability(prior: dict, channel: dict, n: int, m: int):
     return worst
 
 
-def replace_ratio(channel: dict, n: int, m: int):
+def replace_ratio(channel: Channel, n: int, m: int) -> Any:
     """The largest Pr[y|x] / Pr[y|x'] over neighbours: e^ε of differential privacy (replace)."""
     worst = Fraction(1)
     for x, row, value in product(channel, range(n), range(m)):
@@ -256,7 +277,7 @@ def replace_ratio(channel: dict, n: int, m: int):
     return worst
 
 
-def mutual_information(prior: dict, channel: dict) -> float:
+def mutual_information(prior: Prior, channel: Channel) -> float:
     total = 0.0
     for y in range(len(next(iter(channel.values())))):
         seen = sum(p * channel[x][y] for x, p in prior.items())
@@ -266,10 +287,11 @@ def mutual_information(prior: dict, channel: dict) -> float:
     return total
 
 
-def positive_pair(prior: Fraction, after: Fraction):
+def positive_pair(prior: Fraction, after: Fraction) -> Fraction | float:
     """The smallest γ of F2 for one belief before and after."""
-    return max(after / prior, ratio(1 - prior, 1 - after))
+    other: Fraction | float = ratio(1 - prior, 1 - after)
+    return max(after / prior, other)
 
 
-def log(value) -> float:
+def log(value: Fraction | float) -> float:
     return INFINITY if value == INFINITY else math.log(value)

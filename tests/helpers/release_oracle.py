@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, pairwise, product
+from typing import Any
 
 import pyarrow as pa
 
@@ -30,27 +32,27 @@ WITH_DELTA = {
 }
 
 
-def table(data: object, domains: dict | None = None, **options: object) -> wi.Table:
+def table(data: object, domains: Mapping[str, Any] | None = None, **options: Any) -> wi.Table:
     """A table in memory, on an engine that all tests of a process share."""
     source = data if isinstance(data, pa.Table) else pa.table(data)
-    options = {"entity": "who", "name": "people", "engine": ENGINE} | options
-    return wi.Table(source, domains=domains, **options)
+    usual: dict[str, Any] = {"entity": "who", "name": "people", "engine": ENGINE}
+    return wi.Table(source, domains=domains, **(usual | options))
 
 
-def share(epsilon: object = 1, *, rho: object = 0, delta: object = 0, relation="add-remove"):
+def share(epsilon: Any = 1, *, rho: Any = 0, delta: Any = 0, relation: str = "add-remove") -> Share:
     """A share of a plan."""
     plan: Plan = PLANS[relation]
     return Share(plan, Fraction(epsilon), Fraction(rho), Fraction(delta))
 
 
-def exact(query, data: wi.Table) -> list[list[int]]:
+def exact(query: Any, data: wi.Table) -> list[list[int]]:
     """What the engine computes before noise: one vector a part."""
     cells: Cells = query.cells(data)
     result = data.engine.run(query.exact(data, cells))
     return [v.tolist() for v in cells.dense(result, [p.name for p in query.parts(data)])]
 
 
-def number(value: object) -> float | None:
+def number(value: Any) -> float | None:
     """A value as a number, None where it is none."""
     if value is None:
         return None
@@ -75,16 +77,19 @@ def steps(value: object, domain: Range) -> int | None:
     return min(max(whole, least), most)
 
 
-def cell(row: dict, by: tuple[str, ...], domains: dict) -> tuple:
+def cell(
+    row: Mapping[str, Any], by: tuple[str, ...], domains: Mapping[str, Range | Values]
+) -> tuple[Any, ...]:
     """The keys of a row."""
     return tuple(_key(row[column], domains[column]) for column in by)
 
 
-def _key(value: object, domain: Range | Values):
+def _key(value: object, domain: Range | Values) -> object:
     if isinstance(domain, Values):
         return value if value in domain.values else domain.labels[-1]
     found = number(value)
-    ends = [float(Fraction(edge)) for edge in domain.edges]
+    edges: tuple[Any, ...] = domain.edges
+    ends = [float(Fraction(edge)) for edge in edges]
     for place, (a, b) in enumerate(pairwise(ends)):
         last = place == len(ends) - 2
         if found is not None and (a <= found < b or (last and found == b)):
@@ -92,7 +97,9 @@ def _key(value: object, domain: Range | Values):
     return domain.labels[-1]
 
 
-def outcomes(rows: list[tuple], most_rows: int, most_groups: int) -> set[frozenset]:
+def outcomes(
+    rows: Sequence[tuple[Any, Any]], most_rows: int, most_groups: int
+) -> set[frozenset[Any]]:
     """All that one entity may come to over the random choices, as {(cell, total)} a choice.
 
     Args:
@@ -115,7 +122,9 @@ def outcomes(rows: list[tuple], most_rows: int, most_groups: int) -> set[frozens
     return found
 
 
-def by_entity(rows: list[dict], entity: str = "who") -> dict:
+def by_entity(
+    rows: Sequence[dict[str, Any]], entity: str = "who"
+) -> dict[Any, list[dict[str, Any]]]:
     """The rows of each entity, without those that have none."""
     found = defaultdict(list)
     for row in rows:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from whosin.noise import Source
@@ -20,7 +22,7 @@ class Seeded(Source):
 class Scripted(Source):
     """Words of given widths, then 64-bit integers, in the order they are asked for."""
 
-    def __init__(self, words: list[object], integers: list[int] = ()) -> None:
+    def __init__(self, words: list[object], integers: Sequence[int] = ()) -> None:
         self.scripts, self.integers, self.asked = list(words), list(integers), 0
 
     def draw(self, count: int) -> bytes:

@@ -17,28 +17,28 @@ probabilities = st.fractions(0, 1, max_denominator=12)
 
 
 @st.composite
-def distributions(draw, length: int) -> list[Fraction]:
+def distributions(draw: st.DrawFn, length: int) -> list[Fraction]:
     """Exact probabilities, zeros included."""
     parts = draw(st.lists(st.integers(0, 6), min_size=length, max_size=length).filter(any))
     return [Fraction(part, sum(parts)) for part in parts]
 
 
 @st.composite
-def tables(draw, n: int, outputs: int | None = None) -> list[list[Fraction]]:
+def tables(draw: st.DrawFn, n: int, outputs: int | None = None) -> list[list[Fraction]]:
     """The rows of a channel over n entities."""
     count = outputs or draw(st.integers(1, 4))
     return [draw(distributions(count)) for _ in range(2**n)]
 
 
 @st.composite
-def channels(draw, n: int | None = None, outputs: int | None = None) -> wi.Channel:
+def channels(draw: st.DrawFn, n: int | None = None, outputs: int | None = None) -> wi.Channel:
     """Exact channels over all subsets of a few entities."""
     size = n or draw(sizes)
     return wi.Channel(wi.Subsets(size), draw(tables(size, outputs)))
 
 
 @st.composite
-def priors(draw, n: int) -> wi.priors.Prior:
+def priors(draw: st.DrawFn, n: int) -> wi.priors.Prior:
     """Every kind of prior on n entities."""
     inside = st.fractions(Fraction(1, 12), Fraction(11, 12), max_denominator=12)
     return draw(
@@ -57,14 +57,14 @@ def priors(draw, n: int) -> wi.priors.Prior:
 
 
 @st.composite
-def intervals(draw) -> tuple[Fraction, Fraction]:
+def intervals(draw: st.DrawFn) -> tuple[Fraction, Fraction]:
     """Ranges of beliefs with something strictly between 0 and 1 in them."""
     low, high = sorted(draw(st.tuples(probabilities, probabilities)))
     return (low, high) if low < high or 0 < low < 1 else (Fraction(0), Fraction(1))
 
 
 @st.composite
-def families(draw, n: int) -> wi.families.Family:
+def families(draw: st.DrawFn, n: int) -> wi.families.Family:
     """Every family in the registry, with parameters that suit n entities."""
     low, high = draw(intervals())
     made: dict[str, st.SearchStrategy[wi.families.Family]] = {
@@ -89,4 +89,5 @@ def families(draw, n: int) -> wi.families.Family:
             made[name] = st.just(wi.families.read_family(kind.example))
     if n == 1:
         del made["one-of"]
-    return draw(st.one_of(*made.values()))
+    found: wi.families.Family = draw(st.one_of(*made.values()))
+    return found

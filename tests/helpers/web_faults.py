@@ -86,7 +86,7 @@ def failing_plan(words: str) -> None:
     def fail(*_: object) -> object:
         raise ValueError(words)
 
-    plan.plan_of = fail  # type: ignore[assignment]
+    plan.plan_of = fail  # type: ignore[assignment,attr-defined]
 
 
 def appears(file: Path, seconds: float = 300) -> bool:

@@ -27,7 +27,7 @@ FIRST = int(os.environ.get("WHOSIN_SOAK_SEED", "1"))
 SECRET = "Zaphod77"
 """Stands in the cells of `private.csv`, and nowhere else."""
 PATIENT = re.compile(r"\bP\d+\b")
-PRIVATE = {
+PRIVATE: dict[str, Any] = {
     **PLAN,
     "table": {"source": "private.csv", "entity": "who"},
     "domains": {"age": [0, 120], "note": ["a", "b"]},
@@ -81,7 +81,7 @@ ODD: list[Any] = [
 
 
 def _copy(number: int) -> dict[str, Any]:
-    table = SCENARIO["table"] | {"source": f"hospital{number}.parquet"}  # type: ignore[operator]
+    table = SCENARIO["table"] | {"source": f"hospital{number}.parquet"}
     queries = [EVERY_QUERY[number % len(EVERY_QUERY)]]
     return SCENARIO | {"table": table, "queries": queries}
 

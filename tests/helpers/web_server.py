@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -10,7 +11,7 @@ from whosin.app.hospital import write_hospital
 from whosin.app.web.settings import Settings
 
 PLAN = {"adversary": {"prior": "0.05..0.5"}, "target": {"posterior": "0.6"}}
-SCENARIO = {
+SCENARIO: dict[str, Any] = {
     "title": "Visits",
     **PLAN,
     "table": {"source": "hospital.parquet", "entity": "patient", "rows": 3, "groups": 2},

@@ -37,7 +37,14 @@ MOMENTS = [None, datetime(2021, 3, 1, 12, 30), datetime(1970, 1, 1), datetime(20
 
 def rows(count: int = 120) -> list[Row]:
     """Rows with every value at least once."""
-    lists = {"s": TEXTS, "i": WHOLES, "f": REALS, "d": DECIMALS, "day": DAYS, "at": MOMENTS}
+    lists: dict[str, list[Any]] = {
+        "s": TEXTS,
+        "i": WHOLES,
+        "f": REALS,
+        "d": DECIMALS,
+        "day": DAYS,
+        "at": MOMENTS,
+    }
     lists["b"] = [None, True, False]
     draw = random.Random(7)
     found = []
@@ -75,8 +82,9 @@ def real(value: Any) -> float | None:
 
 def whole(value: str | None) -> int | None:
     """A text as a whole number of up to 18 digits."""
-    fits = value is not None and re.fullmatch(r" {0,20}[+-]?[0-9]{1,18} {0,20}", value)
-    return int(value) if fits else None
+    if value is None or not re.fullmatch(r" {0,20}[+-]?[0-9]{1,18} {0,20}", value):
+        return None
+    return int(value)
 
 
 SIGNS: dict[str, Callable[[Any, Any], bool]] = {
@@ -254,8 +262,10 @@ class Drawn:
 
         if self.random.random() < 0.3:
             part = self.random.choice(["year", "month", "day"])
-            text, found = f"{part}({name})", lambda r: getattr(value(r), part, None)
-            return f"{text} {sign} 2", lambda r: compared(sign, found(r), 2)
+            return (
+                f"{part}({name}) {sign} 2",
+                lambda r: compared(sign, getattr(value(r), part, None), 2),
+            )
         other = self.random.choice(["2021-03-01 12:30", "1970-01-01", "2020-02-29", "9999-12-31"])
         return f"{name} {sign} {quoted(other)}", lambda r: compared(sign, value(r), other)
 
@@ -282,7 +292,8 @@ def _apply(operation: Callable[[float, float], float], a: Any, b: Any) -> float 
     one, other = real(a), real(b)
     if one is None or other is None:
         return None
-    return _there(operation(one, other))
+    found: float | None = _there(operation(one, other))
+    return found
 
 
 def _rounded(text: str | None) -> int | None:

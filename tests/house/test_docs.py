@@ -60,7 +60,7 @@ def run_console(text: str, capsys) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_page(page, tmp_path, monkeypatch, capsys):
+def test_page(page, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(os.environ, "COLUMNS", "100")
     scope: dict[str, object] = {}

@@ -22,7 +22,9 @@ ROOMS = (
     *("spaces", "priors", "families", "mechanisms", "notions", "theorems", "calibration"),
     *("distortion", "noise", "beliefs"),
 )
-WRONG = (None, 3, "x", [], object(), -1.5, {"a": 1}, [3], [[3]], (), True, b"x", float("nan"), ...)
+WRONG: tuple[object, ...] = (
+    *(None, 3, "x", [], object(), -1.5, {"a": 1}, [3], [[3]], (), True, b"x", float("nan"), ...),
+)
 
 SUBSETS, RECORDS = wi.Subsets(3), wi.Records(2, 2)
 COUNT, HALF = wi.statistics.Count(), priors.Independent(["1/2"] * 3)
@@ -63,7 +65,6 @@ GOOD: dict[Callable[..., Any], dict[str, Any]] = {
     notions.SampledDifferentialPrivacy: {"beta": "1/2", "direction": "both"},
     theorems.convert: {"level": DP.measure(NOISY, SUBSETS), "to": DP},
     theorems.coupling: {"prior": priors.FixedSize(["1/2"] * 3, 2), "space": SUBSETS, "entity": 0},
-    theorems.cliques_from_unbounded: {"epsilon": 1.0, "k": 2},
     theorems.fallback: {"epsilon": 1.0, "relation": "replace"},
     calibration.Rho: {"rho": "1/2", "m": 5},
     calibration.Process: {"noise": "gaussian", "sample_rate": 0.1, "steps": 10},

@@ -34,9 +34,10 @@ from whosin.errors import InvalidInput
         ("[-Infinity]", "finite"),
         ("9" * 5000, "digits"),
         ("[0." + "3" * 1001 + "]", "digits"),
+        ('{"a": [1, -' + "9" * 301 + "]}", "whole numbers must be at most 300 digits"),
         ("{}," * ((1 << 20) + 1), "entries"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_a_json_text_is_refused_in_one_sentence(text: str, words: str):
     with pytest.raises(InvalidInput, match=words) as caught:
@@ -53,13 +54,15 @@ def test_a_json_text_is_refused_in_one_sentence(text: str, words: str):
         ("x = {" + ".".join("a" * 200) + " = 1}", "deep"),
         ("x = " + "[" * 5000, "deep"),
         ("x = " + "9" * 5000, "digits"),
+        ("x = [1, {y = " + "9" * 301 + "}]", "whole numbers must be at most 300 digits"),
+        ("[a.b]\nx = 0x" + "f" * 260, "whole numbers must be at most 300 digits"),
         ("x = 9999-99-99", "TOML"),
         ("x =", "TOML"),
         ("x = '''", "TOML"),
         ("x" * 2_000_000, "long"),
         ("x = 1\nx = 2", "TOML"),
     ],
-    ids=range(10),
+    ids=range(12),
 )
 def test_a_toml_text_is_refused_in_one_sentence(text: str, words: str):
     begun = time.process_time()
@@ -98,6 +101,12 @@ def test_many_keys_take_no_time():
     begun = time.process_time()
     assert len(parse_json(text, "file")) == 200_000
     assert time.process_time() - begun < 20
+
+
+def test_whole_numbers_up_to_the_limit_are_read():
+    digits = "9" * 300
+    assert parse_json(f"[{digits}]", "file") == [int(digits)]
+    assert parse_toml(f"x = {digits}", "scenario") == {"x": int(digits)}
 
 
 def test_depth_up_to_the_limit_is_read():

@@ -91,7 +91,7 @@ def scan_unchecked(path: str) -> int:
 
 @pytest.fixture(scope="module")
 def nursery():
-    found = Nursery(["test_foreign_files", "pyarrow.dataset", "ibis.backends.duckdb"])
+    found = Nursery(["pyarrow.dataset", "ibis.backends.duckdb"])
     yield found
     found.close()
 
@@ -232,7 +232,7 @@ def read_damaged_vcf(folder: str, seed: int, first: int, end: int) -> tuple[int,
     """(read, refused) of damaged files, all in this process, which may crash: `number` says at
     which one it is."""
     home, whole, ends = Path(folder), vcf(), [0, 0]
-    room.isolation = SimpleNamespace(run=inline)  # type: ignore[assignment]
+    room.isolation = SimpleNamespace(run=inline)  # type: ignore[assignment,attr-defined]
     people = home / "study.pheno"
     for number in range(first, end):
         (home / "number").write_text(str(number))

@@ -7,6 +7,8 @@ reader that takes long, a message of several lines, or one that quotes a private
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -91,7 +93,54 @@ def attack_verify(folder: Path, count: int, start: int = 0) -> Tally:
 
 
 def test_verify_takes_whatever_a_file_holds(tmp_path):
-    attack_verify(tmp_path, 160).require_sound()
+    attack_verify(tmp_path, 80).require_sound()
+
+
+NUMBER = re.compile(rb'"[0-9./]+"|[0-9]+(\.[0-9]+)?(e-?[0-9]+)?')
+TOKEN = re.compile(rb'"[^"]*"|[0-9][0-9.e-]*')
+DOCUMENTS = ("channel", "chain", "blocks", "prior", "plan", "scenario")
+LONG = "9" * 310
+
+
+def with_one_number_as(text: str, seed: bytes) -> Iterator[bytes]:
+    for found in TOKEN.finditer(seed):
+        if NUMBER.fullmatch(found.group()):
+            yield seed[: found.start()] + text.encode() + seed[found.end() :]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_whole_numbers_that_no_float_holds_are_refused(name, tmp_path):
+    """Wherever they stand: as numbers they would overflow somewhere further in."""
+    reader = READERS[name]
+    path, tried = tmp_path / reader.name, 0
+    for seed in reader.seeds:
+        for data in with_one_number_as(LONG, seed):
+            path.write_bytes(data)
+            with pytest.raises(WhosinError, match="whole numbers must be at most 300 digits"):
+                reader.read(path)
+            tried += 1
+    assert tried >= 5
+
+
+@pytest.mark.parametrize("text", [LONG, '"1e400"', f'"{LONG}"'], ids=["long", "power", "text"])
+def test_verify_refuses_numbers_that_no_float_holds(text, tmp_path):
+    """To the end, where they would be measured."""
+    path, tally = tmp_path / "file.json", Tally()
+    for seed in (CHANNEL, CHAIN, BLOCKS):
+        *_, last = with_one_number_as(text, json.dumps(seed).encode())
+        path.write_bytes(last)
+        tally.take(verified, path, f"verify {text[:9]}")
+    tally.require_sound()
+    assert tally.refused == 3
+
+
+@pytest.mark.parametrize("count", [300, 1000])
+def test_a_chain_file_with_hundreds_of_scales_is_out_of_reach(count, tmp_path):
+    """So many releases have more outputs together than a float can count."""
+    path = tmp_path / "chain.json"
+    path.write_text(json.dumps(CHAIN | {"scale": [1] * count}), encoding="utf-8")
+    with pytest.raises(WhosinError, match="8 rows are beyond reach"), deadline():
+        verified(path)
 
 
 @pytest.mark.parametrize(

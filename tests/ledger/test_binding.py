@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow.parquet as pq
@@ -57,7 +58,7 @@ def test_a_column_called_row_is_not_each_row(tmp_path, ledger) -> None:
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
     first.write_text("row,days\np1,3\np2,4\n")
     second.write_text("days,who\n3,p1\n4,p1\n")
-    options = {"dataset": "visits", "share": "1/10"}
+    options: dict[str, Any] = {"dataset": "visits", "share": "1/10"}
     Session(table(first, "column:row"), PLAN, ledger, **options)
     with pytest.raises(BudgetRefused, match="set once and for all"):
         Session(table(second, "row"), PLAN, ledger, amend=True, **options)

@@ -30,7 +30,7 @@ def test_eight_processes_and_kill_9(tmp_path):
 
 
 @pytest.mark.soak
-def test_ten_thousand_kills(capsys):
+def test_ten_thousand_kills(capsys) -> None:
     total: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as home:
         for seed in range(10_000):

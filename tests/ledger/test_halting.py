@@ -102,7 +102,7 @@ def test_states_are_what_they_were_before_a_halt():
 # Races and kills
 
 
-def test_of_sessions_that_race_none_shows_more_after_the_first_failure(ledger):
+def test_of_sessions_that_race_none_shows_more_after_the_first_failure(ledger) -> None:
     """Ten questions are paid and drawn at once. Were they judged one by one, ten failures would
     tell ten bits: after the first one nothing is stored."""
     ledger.register("d", PLAN)

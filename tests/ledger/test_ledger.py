@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 import whosin as wi
 from whosin import ledger as books
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, UnknownName
-from whosin.ledger import Charge, Cost, clock, composition, units, verify
+from whosin.ledger import Charge, Cost, composition, units, verify
 from whosin.ledger.budget import Budget, reading
 from whosin.ledger.charge import promise_of
+from whosin.ledger.store import now
 from whosin.report import budget as words
 
 ONE = units.EPSILON_UNITS
@@ -267,13 +268,13 @@ def test_a_hair_too_much_is_refused_with_all_its_digits(ledger):
         lambda: Cost.gaussian(None),
         lambda: Cost.gaussian(-0.1),
         lambda: Cost(-5, 0),
-        lambda: Cost(0.5, 0),
-        lambda: Charge("count", {}),
+        lambda: Cost(0.5, 0),  # type: ignore[arg-type]
+        lambda: Charge("count", {}),  # type: ignore[arg-type]
         lambda: Charge({"x": float("nan")}, {}),
         lambda: Charge({"x": object()}, {}),
         lambda: Charge({}, {"neighbours": Cost(1, 1)}),
-        lambda: Charge({}, {"replace": 3}),
-        lambda: Charge({}, {}, guarantee=None),
+        lambda: Charge({}, {"replace": 3}),  # type: ignore[dict-item]
+        lambda: Charge({}, {}, guarantee=None),  # type: ignore[arg-type]
     ],
 )
 def test_costs_that_are_none(make):
@@ -692,7 +693,8 @@ def seeded(path: Path) -> str:
         ledger.register("d", FAILING)
         ledger.register("other", UNCERTAIN)
         for number in range(4):
-            ledger.answer("d", pure("0.001", "1e-10"), lambda n=number: {"n": n}, f"r{number}")
+            made = {"n": number}
+            ledger.answer("d", pure("0.001", "1e-10"), made.copy, f"r{number}")
         ledger.debit("d", "unanswered", gaussian("1e-6"))
         ledger.answer("other", pure("0.01"), lambda: "x", "only")
         ledger.close("other")
@@ -886,7 +888,7 @@ def test_entries_say_who_when_what_and_how_much(ledger):
     registered, debit, answer = ledger.history("d")
     assert registered.body["plan"]["epsilon"] == 1 and registered.kind == "registered"
     assert (debit.body["who"], debit.body["guarantee"]) == ("tester", "pure")
-    assert clock.now()[:4] == debit.body["when"][:4]
+    assert now()[:4] == debit.body["when"][:4]
     assert debit.body["costs"]["replace"]["epsilon"] == ONE // 5
     assert debit.body["costs"]["add-remove"]["delta"] == 0
     assert answer.body["digest"] == books.ledger.chain.digest("41")
@@ -912,7 +914,7 @@ def test_requests_are_found_by_how_they_begin(ledger):
     assert ledger.requests("d", "a/%") == ledger.requests("d", "zzz") == set()
 
 
-def test_looking_up_a_request_does_not_read_the_history(ledger):
+def test_looking_up_a_request_does_not_read_the_history(ledger) -> None:
     """Whatever the number of entries: every statement of a question goes through an index."""
     ledger.register("d", PLAIN)
     seen: list[str] = []

@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -214,13 +215,13 @@ def test_two_who_bring_the_log_into_the_file_wait_for_each_other(tmp_path):
     assert len(asked) == 3
 
 
-def test_nothing_reads_the_whole_history_to_ask(path):
+def test_nothing_reads_the_whole_history_to_ask(path) -> None:
     """However long a history is: every statement of an answer finds its rows through an index."""
     with wi.Ledger(path) as ledger:
         ledger.standing("d")
         said: list[str] = []
         with ledger._store.reading() as connection:
-            driver = connection.connection.driver_connection
+            driver: Any = connection.connection.driver_connection
         driver.set_trace_callback(said.append)
         ledger.admit("d", PLAN, resume=True)
         ledger.requests("d", "r/")

@@ -20,14 +20,13 @@ from whosin.ledger import (
     Charge,
     Cost,
     chain,
-    clock,
     refusal,
     running,
     store_errors,
     units,
     verify,
 )
-from whosin.ledger.store import read_url
+from whosin.ledger.store import now, read_url
 
 PLAN = wi.calibrate(wi.Epsilon(1))
 PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.1")})
@@ -97,7 +96,7 @@ def test_eight_processes_and_kill_9(url, tmp_path):
 
 
 @pytest.mark.soak
-def test_two_thousand_kills(url, tmp_path, capsys):
+def test_two_thousand_kills(url, tmp_path, capsys) -> None:
     total: dict[str, int] = {}
     for seed in range(1000):
         folder = Path(tmp_path, f"round {seed}")
@@ -504,7 +503,7 @@ def test_the_functions_believe_nothing(as_role, ledger, forgery):
     ledger.debit("d", "first", PRICE)
     analyst = as_role("analysts")
     with analyst._store.turn("d", ["r"]) as turn:
-        body = {"who": "eve", "when": clock.now(), **PRICE.to_dict()}
+        body = {"who": "eve", "when": now(), **PRICE.to_dict()}
         row, body = FORGERIES[forgery](turn.row, body)
         said = body.pop("sums", None)
         cost = body["costs"].get("add-remove", {"epsilon": 0})

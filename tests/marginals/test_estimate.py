@@ -8,13 +8,17 @@ from math import prod
 import numpy as np
 import pytest
 
+from whosin.exact import Array
 from whosin.marginals import Measurement, Workload, cell_variances, estimate, tables_of
 
 
-def dense(sizes: tuple[int, ...], attributes: tuple[int, ...], differences=()) -> np.ndarray:
+def dense(
+    sizes: tuple[int, ...], attributes: tuple[int, ...], differences: tuple[int, ...] = ()
+) -> Array:
     """The matrix that takes the counts of all combinations to what is measured."""
-    matrix = np.ones((1, 1))
+    matrix: Array = np.ones((1, 1))
     for each, size in enumerate(sizes):
+        factor: Array
         if each not in attributes:
             factor = np.ones((1, size))
         elif each not in differences:
@@ -27,7 +31,7 @@ def dense(sizes: tuple[int, ...], attributes: tuple[int, ...], differences=()) -
     return matrix
 
 
-def random_case(rng: np.random.Generator):
+def random_case(rng: np.random.Generator) -> tuple[Workload, list[Measurement], list[float]]:
     """A small workload, and measurements of which each table is inside one."""
     count = int(rng.integers(1, 5))
     sizes = tuple(int(size) for size in rng.integers(2, 5 if count < 4 else 4, count))
@@ -41,7 +45,7 @@ def random_case(rng: np.random.Generator):
         measured.append(Measurement(attributes, chosen))
     if rng.random() < 0.5:  # residuals alone, as Gaussian noise has them
         measured = [Measurement(part, part) for part in workload.residuals]
-    return workload, measured, rng.uniform(0.2, 5, len(measured))
+    return workload, measured, rng.uniform(0.2, 5, len(measured)).tolist()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -73,7 +77,9 @@ def test_tables_agree_where_they_share_attributes() -> None:
     workload = Workload.up_to((3, 2, 4, 5), 3)
     measured = [Measurement(each) for each in workload.sets]
     values = [rng.normal(100, 30, each.shape(workload.sizes)) for each in measured]
-    found = tables_of(workload, estimate(workload, measured, rng.uniform(1, 9, 14), values))
+    found = tables_of(
+        workload, estimate(workload, measured, rng.uniform(1, 9, 14).tolist(), values)
+    )
     for one, other in product(range(14), repeat=2):
         shared = set(workload.sets[one]) & set(workload.sets[other])
         sums = [

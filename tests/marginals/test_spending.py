@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from whosin.errors import InvalidInput, WhosinError
-from whosin.marginals import Measurement, Workload, cell_variances, optimum, spend
+from whosin.marginals import Measurement, Spending, Workload, cell_variances, optimum, spend
 from whosin.marginals.covers import cover, largest
 
 ADULT = (10, 9, 16, 16, 7, 15, 6, 5, 2, 42, 2, 10, 10)
 
 
 def achieved(
-    workload: Workload, spending, relation: str = "add-remove", rows: int = 1
+    workload: Workload, spending: Spending, relation: str = "add-remove", rows: int = 1
 ) -> np.ndarray:
     """The variances that the parts of a budget of 1 give, from the noise itself."""
     if spending.noise == "gaussian":
@@ -38,7 +39,7 @@ def mixed(seed: int, attributes: int) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("sizes", [mixed(1, 5), mixed(2, 13), (2,) * 13, (2, 3, 2, 7, 40)])
-def test_gaussian_noise_reaches_the_closed_form_optimum(sizes, order: int) -> None:
+def test_gaussian_noise_reaches_the_closed_form_optimum(sizes: tuple[int, ...], order: int) -> None:
     workload = Workload.up_to(sizes, order)
     spending = spend(workload, "gaussian")
     assert spending.parts.sum() == pytest.approx(1)
@@ -137,7 +138,7 @@ def test_covers_hold_every_set() -> None:
         (lambda: Workload.up_to((2,) * 200, 5), "at most 100000 tables"),
     ],
 )
-def test_refusals(make, words: str) -> None:
+def test_refusals(make: Callable[[], object], words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         make()
     with pytest.raises(WhosinError, match="noise"):

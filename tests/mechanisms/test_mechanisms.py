@@ -13,6 +13,7 @@ import pytest
 
 import oracle
 import whosin as wi
+from amounts import cases
 from checking import random_priors
 from whosin import families, mechanisms, statistics
 from whosin.errors import InvalidInput, NoPureLevel, Unsupported, WhosinError
@@ -30,7 +31,9 @@ def epsilon(mechanism, space=None, relation="add-remove"):
 
 
 def exact_rows(channel: wi.Channel) -> list[list[Fraction]]:
-    return [[wi.exact.rational(entry) for entry in row] for row in channel.on_worlds().exact]
+    exact = channel.on_worlds().exact
+    assert exact is not None
+    return [[wi.exact.rational(entry) for entry in row] for row in exact]
 
 
 def random_channel(rng: random.Random, n: int, outputs: int = 3) -> tuple[dict, wi.Channel]:
@@ -63,19 +66,20 @@ def density_ratio(prior, space, centres, entity: int, point, scale: float) -> fl
     ],
     ids=repr,
 )
-def test_laplace_is_decided_on_the_product_grid(statistic):
+@cases(2, 8)
+def test_laplace_is_decided_on_the_product_grid(statistic, count):
     """F10: on a fine grid of outputs no mixture exceeds the level, and a deciding point has it."""
     rng, space, scale = random.Random(1), wi.Subsets(3), 1.5
     labels, by_class = statistic.lattice(space).labels(), statistic.centres(space)
     centres = [by_class[label] for label in labels]
     axes = [sorted({float(c[i]) for c in centres}) for i in range(len(centres[0]))]
     fine = [np.arange(axis[0] - 1, axis[-1] + 1.01, 0.25) for axis in axes]
-    for prior in [prior for _ in range(4) for prior in random_priors(rng, 3)]:
+    for prior in [prior for _ in range(count) for prior in random_priors(rng, 3)]:
         unsure = [t for t in range(3) if 0 < prior.belief(space, t) < 1]
         level = gamma(mechanisms.Laplace(statistic, scale), families.Explicit(prior), space)
 
-        def worst(points, prior=prior, unsure=unsure) -> float:
-            found = [1.0]
+        def worst(points, prior=prior, unsure=unsure) -> Fraction | float:
+            found: list[Fraction | float] = [1.0]
             for t, point in product(unsure, points):
                 ratio = density_ratio(prior, space, centres, t, point, scale)
                 found.append(wi.beliefs.gamma(ratio, float(prior.belief(space, t))))
@@ -520,7 +524,7 @@ def test_records_rows_are_named_by_their_values():
     [
         (lambda: mechanisms.KMax(1), "k must be a whole number of at least 2; got 1"),
         (lambda: mechanisms.KMax(True), "k must be"),
-        (lambda: mechanisms.KMax(2.0), "k must be"),
+        (lambda: mechanisms.KMax(2.0), "k must be"),  # type: ignore[arg-type]
         (lambda: mechanisms.KMax(3).channel(wi.Subsets(2)), "k must be at most .* 2; got 3"),
         (lambda: mechanisms.Laplace("count", 0), "scale must be above 0; got 0"),
         (lambda: mechanisms.Laplace("count", math.inf), "scale must be a finite number"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def instances(seed: int, count: int, least: int = 1, most: int = 3):
 
 
 def engine(channel: dict, n: int, exact: bool = True) -> wi.Channel:
-    table = oracle.table(channel)
+    table: Any = oracle.table(channel)
     if not exact:
         table = np.array([[float(v) for v in row] for row in table])
     return wi.Channel(wi.Subsets(n), table)
@@ -55,7 +56,7 @@ PAIRED = {
 }
 
 
-@cases(200, 1000)
+@cases(100, 1000)
 @pytest.mark.parametrize("name", PAIRED)
 def test_scalable_families(name, count):
     family, pairs = PAIRED[name]
@@ -65,7 +66,7 @@ def test_scalable_families(name, count):
         check(NegativeMembership(family), channel, n, back)
 
 
-@cases(200, 1000)
+@cases(100, 1000)
 @pytest.mark.parametrize("name", ["uninformed", "one-of", "fixed-probability"])
 def test_finite_families(name, count):
     for rng, n, channel in instances(2, count, least=2):
@@ -86,7 +87,7 @@ def test_finite_families(name, count):
             check(notion, channel, n, truth)
 
 
-@cases(200, 1000)
+@cases(100, 1000)
 def test_explicit_priors(count):
     for rng, n, channel in instances(3, count):
         space = wi.Subsets(n)
@@ -116,7 +117,7 @@ def test_explicit_priors(count):
             check(notion, channel, n, max(smallest(prior, channel, n) for _, prior in chosen))
 
 
-@cases(200, 1000)
+@cases(100, 1000)
 def test_bounded_independent(count):
     for rng, n, channel in instances(4, count):
         low, high = sorted(Fraction(rng.randint(0, 8), 8) for _ in range(2))
@@ -138,7 +139,7 @@ def test_bounded_independent(count):
             check(notion, channel, n, max([Fraction(1), *at_ends, *limits]))
 
 
-@cases(200, 1000)
+@cases(100, 1000)
 def test_no_independent_prior_leaks_more(count):
     for rng, n, channel in instances(5, count):
         low, high = sorted(Fraction(rng.randint(1, 7), 8) for _ in range(2))
@@ -147,7 +148,7 @@ def test_no_independent_prior_leaks_more(count):
         assert oracle.positive(oracle.independent(p), channel, n) <= level.value
 
 
-@cases(200, 1000)
+@cases(100, 1000)
 def test_bounded_fixed_size_is_bracketed(count):
     for rng, n, channel in instances(6, count, least=2):
         low, high = sorted(Fraction(rng.randint(1, 7), 8) for _ in range(2))
@@ -182,7 +183,7 @@ def test_fixed_size_bound_is_not_tight_by_example():
     assert not level.exact and level.lower < level.value
 
 
-@cases(200, 1000)
+@cases(100, 1000)
 def test_differential_privacy(count):
     for _rng, n, channel in instances(7, count):
         up, down = oracle.added(n), oracle.reverse(oracle.added(n))
@@ -208,7 +209,7 @@ def test_differential_privacy(count):
                     )
 
 
-@cases(200, 1000)
+@cases(100, 1000)
 def test_differential_privacy_on_records(count):
     rng = random.Random(8)
     for _ in range(count):
@@ -232,7 +233,7 @@ def test_differential_privacy_on_records(count):
         assert oracle.ratio(*pair) == truth == case.ratio
 
 
-@cases(200, 1000)
+@cases(100, 1000)
 def test_differential_identifiability(count):
     for rng, n, channel in instances(9, count, least=2):
         m = rng.randint(2, n)
@@ -248,7 +249,7 @@ def test_differential_identifiability(count):
             assert level.value == truth if not literal else level.value <= truth
 
 
-@cases(200, 1000)
+@cases(100, 1000)
 def test_sampled_differential_privacy(count):
     for rng, n, channel in instances(10, count):
         beta = Fraction(rng.randint(1, 10), 10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,9 +20,12 @@ TABLE = np.array([[0.2, 0.8], [0.5, 0.5], [0.3, 0.7], [0.9, 0.1]])
 
 def levels(channel: wi.Channel, seed: int = 1) -> list:
     """The level of a channel under every family and both directions, and under DP."""
+    assert isinstance(channel.space, wi.Subsets)
     n = channel.space.size
     listed = [f for group in family_instances(random.Random(seed), n).values() for f in group]
-    notions = [kind(f) for f in listed for kind in (PositiveMembership, NegativeMembership)]
+    notions: list[Any] = [
+        kind(f) for f in listed for kind in (PositiveMembership, NegativeMembership)
+    ]
     notions += [DifferentialPrivacy(relation) for relation in ("add-remove", "replace")]
     return [notion.measure(channel).value for notion in notions]
 

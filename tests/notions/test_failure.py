@@ -20,8 +20,12 @@ import oracle
 import whosin as wi
 from whosin.calibration import PlannedQuery, Process, calibrate, calibrate_process, counts
 from whosin.calibration.accounting import _losses
-from whosin.calibration.failure import failure_bound, gaussian_plan, gaussian_profile
-from whosin.calibration.normal import log_normal
+from whosin.calibration.failure import (
+    failure_bound,
+    gaussian_plan,
+    gaussian_profile,
+    log_normal,
+)
 from whosin.errors import InvalidInput, Unsupported, WhosinError
 from whosin.families import AtMostKnown, Cliques, FixedSize, Independent, OneOf
 
@@ -364,7 +368,7 @@ def test_the_accounted_direction_of_continuous_noise(noise):
         (lambda: Process(sample_rate=0), InvalidInput, "sample rate"),
         (lambda: Process(sample_rate=1.5), InvalidInput, "sample rate"),
         (lambda: Process(steps=0), InvalidInput, "steps"),
-        (lambda: Process(steps=2.5), InvalidInput, "steps"),
+        (lambda: Process(steps=2.5), InvalidInput, "steps"),  # type: ignore[arg-type]
     ],
 )
 def test_processes_that_are_refused(call, error, word):

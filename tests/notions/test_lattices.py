@@ -49,7 +49,9 @@ def random_on(rng: random.Random, statistic, space: wi.Subsets) -> wi.Channel:
 
 def truth(channel: wi.Channel, n: int) -> dict:
     """A channel as the oracle has it, world by world."""
-    rows = [[Fraction(int(v.p), int(v.q)) for v in row] for row in channel.on_worlds().exact]
+    exact = channel.on_worlds().exact
+    assert exact is not None
+    rows = [[Fraction(int(v.p), int(v.q)) for v in row] for row in exact]
     return dict(zip(oracle.worlds(n), rows, strict=True))
 
 
@@ -66,8 +68,8 @@ def compare(rng: random.Random, channel: wi.Channel, n: int) -> None:
                 check_witness(notion, small, rows, n, list(channel.outputs))
     for relation in ("add-remove", "replace"):
         for direction in ("both", "positive", "negative"):
-            notion = DifferentialPrivacy(relation, direction)
-            assert notion.measure(channel).value == notion.measure(full).value
+            dp = DifferentialPrivacy(relation, direction)
+            assert dp.measure(channel).value == dp.measure(full).value
 
 
 SIZES = [(1, 2, 2, 3, 4), pytest.param((1, 1, 2, 2, 2, 3, 3, 4, 4, MOST), marks=pytest.mark.soak)]
@@ -118,7 +120,7 @@ def test_labels_agree_with_the_statistic(name):
             assert list(centres[label]) == value(statistic, world, n)
 
 
-def value(statistic, world: list[int], n: int) -> list:
+def value(statistic, world, n):
     """The statistic of a set, from its definition."""
     match statistic:
         case statistics.Count():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def instances(seed: int, count: int = INSTANCES, zeros=(0, 0.25)):
 
 
 def engine(channel: dict, n: int, m: int, exact: bool = True) -> wi.Channel:
-    table = list(channel.values())
+    table: Any = list(channel.values())
     if not exact:
         table = np.array([[float(v) for v in row] for row in table])
     return wi.Channel(wi.Records(n, m), table)

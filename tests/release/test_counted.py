@@ -13,6 +13,7 @@ import release_oracle as oracle
 import whosin as wi
 from whosin import release
 from whosin.errors import InvalidInput
+from whosin.ledger import Cost
 from whosin.release import Range, Values
 from whosin.release.batch_price import price
 from whosin.release.checking import check_table
@@ -75,7 +76,7 @@ def test_statements_follow_the_question(query, said, left_out) -> None:
     data = oracle.table(ROWS, DOMAINS)
     offer = query.offer(data, oracle.share(1))
     shown = query.answer(data, offer)
-    made = release.Answer("x", offer.charge.what, tuple(shown["columns"]), (), "", None)
+    made = release.Answer("x", offer.charge.what, tuple(shown["columns"]), (), "", Cost(0, 0))
     assert said in made.statement and (NOT_COVERED in made.statement) == left_out
 
 
@@ -176,7 +177,7 @@ def test_a_row_moves_an_answer_by_one_row() -> None:
         with pytest.raises(InvalidInput, match=f"{field} must be 1, or left out"):
             oracle.table(ROWS, DOMAINS, entity="row", **{field: 2})
         with pytest.raises(InvalidInput, match=f"{field} must be 1, or left out"):
-            release.Rows(by="ward", **{field: 2}).offer(data, oracle.share(1))
+            release.Rows(by="ward", **{field: 2}).offer(data, oracle.share(1))  # type: ignore[arg-type]
     assert release.Rows(by="ward").offer(data, oracle.share(1)).parts[0].scale == 1
 
 

@@ -10,6 +10,7 @@ import copy
 import math
 import random
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +36,8 @@ class Kept:
     name = "kept"
 
     def __init__(self, engine) -> None:
-        self.engine, self.results = engine, {}
+        self.engine = engine
+        self.results: dict = {}
 
     def check(self, expression) -> None:
         self.engine.check(expression)
@@ -72,7 +74,7 @@ def hospital(people: int = 400, keep: bool = True):
         },
     )
     if keep:
-        data.engine = Kept(data.engine)
+        data.engine = Kept(data.engine)  # type: ignore[assignment]
     return data
 
 
@@ -166,7 +168,7 @@ def test_quotients_are_no_wider_than_their_noises_explain(query, noise) -> None:
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_more_noise_than_was_said_is_noticed(monkeypatch, noise) -> None:
-    draws = {"laplace": discrete_laplace, "gaussian": discrete_gaussian}
+    draws: dict[str, Any] = {"laplace": discrete_laplace, "gaussian": discrete_gaussian}
     monkeypatch.setattr(
         NoisyPart, "draw", lambda self, size: draws[self.kind](self.scale * Fraction(3, 2), size)
     )
@@ -212,7 +214,7 @@ def worlds(keep: bool = True):
         wards = ["A", "B", "A", *last]
         data = oracle.table({"who": list(range(len(wards))), "w": wards}, {"w": ["A", "B"]})
         if keep:
-            data.engine = Kept(data.engine)
+            data.engine = Kept(data.engine)  # type: ignore[assignment]
         found.append(data)
     return found
 
@@ -253,7 +255,8 @@ def table_leak(people: int, tmp_path, epsilon: int = 1) -> float:
         places = np.array([["A", "B", "other"].index(each) for each in column])
         np.random.default_rng(1).shuffle(places)
         found.append(places)
-    return leaked(*found)
+    one, other = found
+    return leaked(one, other)
 
 
 @pytest.mark.parametrize("leak", [count_leak, group_leak])

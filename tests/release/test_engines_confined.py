@@ -163,8 +163,9 @@ def test_what_a_kill_leaves_is_removed_at_the_next_start(tmp_path: Path) -> None
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True
     )
+    assert process.stdout is not None
     try:
-        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        assert process.stdout.readline() == "ready\n"
         deadline = time.monotonic() + 300
         while not _spilled(tmp_path) and time.monotonic() < deadline:
             time.sleep(0.02)

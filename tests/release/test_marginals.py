@@ -6,6 +6,7 @@ import json
 import random
 from fractions import Fraction
 from itertools import chain, product
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,7 @@ DOMAINS = {
     "age": Range(0, 120, edges=(0, 18, 65, 120)),
     "ill": [True, False],
 }
-LABELS = {
+LABELS: dict[str, list[Any]] = {
     "sex": ["f", "m", "other"],
     "ward": ["A", "B", "C", "other"],
     "age": ["0..18", "18..65", "65..120", "other"],
@@ -53,7 +54,7 @@ def people(count: int, seed: int = 0, rows: int = 1) -> pa.Table:
     return pa.table(dict(zip(names, columns, strict=True)))
 
 
-def label(column: str, value: object) -> object:
+def label(column: str, value: Any) -> object:
     """The cell that a value is in, by the declared domains."""
     if column == "age":
         ends = (0, 18, 65, 120)
@@ -108,7 +109,7 @@ def test_the_dry_run_says_the_standard_error_of_dense_least_squares(rho) -> None
     sizes = [len(LABELS[name]) for name in names]
     rows = []
     for each in offer.measured:
-        matrix = np.ones((1, 1))
+        matrix: Any = np.ones((1, 1))
         for name, size in zip(names, sizes, strict=True):
             if name in each["differences"]:
                 factor = size * np.eye(size) - 1
@@ -134,17 +135,19 @@ def test_the_dry_run_says_the_standard_error_of_dense_least_squares(rho) -> None
 
 @pytest.mark.parametrize("order", [1, 2, 4])
 @pytest.mark.parametrize("entity", ["who", "row"])
-def test_counts_before_noise_are_those_of_the_rows(order: int, entity: str) -> None:
+def test_counts_before_noise_are_those_of_the_rows(monkeypatch, order: int, entity: str) -> None:
     source = people(200)
     data = oracle.table(source, DOMAINS, entity=entity)
     offer = priced(data, Marginals(columns=PAIRS.columns, order=order))
     scan, runs = offer.details["scan"], []
     run = data.engine.run
-    data.engine.run = lambda *args: runs.append(args) or run(*args)
-    try:
-        counts = scan.count(data, offer.expression, None)
-    finally:
-        del data.engine.run
+
+    def watched(*args):
+        runs.append(args)
+        return run(*args)
+
+    monkeypatch.setattr(data.engine, "run", watched)
+    counts = scan.count(data, offer.expression, None)
     assert len(runs) == 1  # one scan for all tables
     for attributes, found in zip(scan.sets, counts, strict=True):
         columns = tuple(PAIRS.columns[each] for each in attributes)
@@ -352,6 +355,7 @@ def test_attacking_all_tables_together_shows_no_more_than_the_plan(monkeypatch, 
         for rows in (few, other):
             data = oracle.table(rows, {name: DOMAINS[name] for name in ("sex", "ward")})
             offer = query.offer(data, oracle.share(epsilon, relation=relation))
+            assert offer.details is not None
             counts = offer.details["scan"].count(data, offer.expression, None)
             offer.details["scan"].__dict__["count"] = lambda *_, counts=counts: counts
             worlds.append((data, offer))

@@ -42,7 +42,7 @@ KINDS: dict[str, tuple[Any, Any, Any]] = {
 def by_case(data: Any, column: str, domain: Values) -> Any:
     """The definition: the place of the first value that is equal, else the last place."""
     value, last = data[column], len(domain.values)
-    listed = [str(v) if value.type().is_string() else v for v in domain.values]
+    listed: list[Any] = [str(v) if value.type().is_string() else v for v in domain.values]
     unsigned = value.type().is_unsigned_integer()  # is never below 0, and Ibis will not compare
     branches = [
         (value == each, place) for place, each in enumerate(listed) if not (unsigned and each < 0)

@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -123,7 +124,7 @@ def test_laplace_noise_after_gaussian_noise_counts_by_its_rho(data) -> None:
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("epsilon", [10**10, 10**12, 2 * 10**13])
 def test_relative_errors_come_out_equal(data, noise, epsilon) -> None:
-    batch = [
+    batch: list[Any] = [
         release.Count(magnitude=10_000),
         release.Rows(rows=4, magnitude=300),
         release.Sum(column="x", rows=2, magnitude=70),
@@ -183,9 +184,11 @@ def shown_counts(count: int, a: Fraction, threshold: int, top: int) -> dict:
     weight = (1 - a) / (1 + a)
     if count == 0:
         return {None: Fraction(1)}
-    found = {noisy: weight * a ** abs(noisy - count) for noisy in range(threshold, top)}
+    found: dict[int | None, Fraction] = {
+        noisy: weight * a ** abs(noisy - count) for noisy in range(threshold, top)
+    }
     found[top] = a ** (top - count) / (1 + a)
-    found[None] = 1 - sum(found.values())
+    found[None] = 1 - sum(found.values(), Fraction(0))
     return found
 
 
@@ -267,7 +270,7 @@ def test_keys_are_charged_their_delta(data) -> None:
     for relation in RELATIONS:
         query = release.Keys(column="ward", groups=2)
         offer = query.offer(data, oracle.share("1/2", delta=Fraction(1, 10**6), relation=relation))
-        scale, threshold = offer.parts[0].scale, offer.details["threshold"]
+        scale, threshold = offer.parts[0].scale, offer.details
         assert scale == (8 if relation == "replace" else 4)
         failing = 2 * math.exp(-(threshold - 1) / scale) / (1 + math.exp(-1 / scale))
         for each in RELATIONS:
@@ -285,10 +288,10 @@ def test_keys_are_charged_their_delta(data) -> None:
 def test_a_uniform_response_is_charged_what_it_measures(cells, epsilon) -> None:
     response = uniform_response(cells, Fraction(epsilon))
     other = (1 - response.kept) / (cells - 1)
-    matrix = [
-        [response.kept if row == column else other for column in range(cells)]
+    matrix = tuple(
+        tuple(response.kept if row == column else other for column in range(cells))
         for row in range(cells)
-    ]
+    )
     measured = wi.notions.DifferentialPrivacy("replace").measure(
         PerRow((matrix, matrix)).channel(wi.Records(rows=2, values=cells))
     )
@@ -330,7 +333,7 @@ def test_a_response_for_a_prior_is_charged_what_it_measures(prior, epsilon) -> N
     matrix = matrix_of(response)
     assert all(sum(row) == 1 for row in matrix)
     measured = wi.notions.DifferentialPrivacy("replace").measure(
-        PerRow((matrix,)).channel(wi.Records(rows=1, values=len(prior)))
+        PerRow((tuple(map(tuple, matrix)),)).channel(wi.Records(rows=1, values=len(prior)))
     )
     assert response.epsilon == pytest.approx(measured.value, abs=1e-15)
     assert measured.value <= response.epsilon <= Fraction(epsilon)

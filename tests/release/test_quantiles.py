@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
@@ -66,10 +67,10 @@ def test_scores_are_those_of_the_definition(share) -> None:
         values = [rng.randrange(6) for _ in range(rng.randrange(12))]
         counts, b = counts_of(values, 6), share.denominator
         shift = rng.randrange(-9, 9)
-        wanted = defined(values, range(6), share, Fraction(shift, b))
+        wanted = defined(values, list(range(6)), share, Fraction(shift, b))
         assert score(counts, share, shift).tolist() == [b * each for each in wanted]
         outside = rng.randrange(9)
-        wanted = padded(values, range(6), share, outside)
+        wanted = padded(values, list(range(6)), share, outside)
         assert lower_scores(counts, share, outside * b).tolist() == [b * each for each in wanted]
         assert max(lower_scores(counts, share, outside * b)) == 0, "some candidate always fits"
 
@@ -149,9 +150,9 @@ def test_the_grid_is_round_by_default() -> None:
         found = Points.of(domain, whole, None)
         assert (found.step, found.count) == (step, count)
         assert [found.value(0), found.value(count - 1)] == list(domain.bounds)
-    for count in (1, 10_001, True, 2.0, "9"):
+    for wrong in (1, 10_001, True, 2.0, "9"):
         with pytest.raises(InvalidInput, match="points must be a whole number"):
-            Points.of(Range(0, 1), False, count)
+            Points.of(Range(0, 1), False, wrong)  # type: ignore[arg-type]
 
 
 def test_places_are_those_of_the_definition() -> None:
@@ -211,7 +212,7 @@ def test_intervals_cover_the_quantile(name, values, points, share) -> None:
     kept = data.engine.run(offer.expression)
     clamped = [min(max(value, 0), 80) for value in values]
     ends = quantiles(clamped, Fraction(share))
-    data.engine = _Kept(kept)
+    data.engine = _Kept(kept)  # type: ignore[assignment]
     hits, runs = 0, 300
     for _ in range(runs):
         value, low, high = query.answer(data, offer)["rows"][0]
@@ -236,14 +237,13 @@ def test_an_interval_that_is_too_narrow_is_noticed() -> None:
     values = scattered(1, 900, None)
     data = oracle.table({"who": list(range(900)), "x": values}, {"x": Range(0, 80)})
     query = Median(column="x", points=161)
-    offer = query.offer(data, oracle.share("1/2"))
-    assert offer.details is not None
-    offer.details["shift"] = 1  # type: ignore[index]
-    data.engine = _Kept(data.engine.run(offer.expression))
+    offer = query.offer(data, oracle.share("1/20"))
+    offer = replace(offer, details=offer.details._replace(shift=1))
+    data.engine = _Kept(data.engine.run(offer.expression))  # type: ignore[assignment]
     ends = quantiles(values, Fraction(1, 2))
-    found = [query.answer(data, offer)["rows"][0] for _ in range(200)]
+    found = [query.answer(data, offer)["rows"][0] for _ in range(100)]
     hits = sum(low <= ends[0] and ends[1] <= high for _, low, high in found)
-    assert stats.binom.cdf(hits, 200, 0.95) < SURE
+    assert stats.binom.cdf(hits, 100, 0.95) < SURE  # about half cover it
 
 
 def test_nobody_there_still_answers_within_the_range() -> None:

@@ -89,7 +89,7 @@ CASES = [  # scales of the sum and of the rows, rows, quotient
 @pytest.mark.parametrize("kind", KINDS)
 def test_coverage(kind, case):
     """Of 40,000 intervals; a promise of 94% for 95% would be seen."""
-    scales, rows, middle = case[:2], *case[2:]
+    scales, (rows, middle) = case[:2], case[2:]
     noisy = (
         NoisyPart(Part("sum", Fraction(1, 10), -150, 150), kind, Fraction(10 * scales[0])),
         NoisyPart(ROWS, kind, Fraction(scales[1])),

@@ -112,14 +112,14 @@ QUERIES = [
     (release.Count(by="day"), "one with a declared domain"),
     (release.Count(by="age"), "one with edges"),
     (release.Count(by=("ward", "ward")), "by must be different columns"),
-    (release.Count(by=5), "by must be a list of columns"),
+    (release.Count(by=5), "by must be a list of columns"),  # type: ignore[arg-type]
     (release.Count(groups=0), "groups must be a whole number"),
-    (release.Rows(rows="many"), "rows must be a whole number"),
+    (release.Rows(rows="many"), "rows must be a whole number"),  # type: ignore[arg-type]
     (release.Sum(column="ward"), "a range, for numbers"),
     (release.Sum(column="wage"), "did you mean 'age'"),
     (release.Mean(column="day"), "one with a declared domain"),
     (release.Histogram(column="age"), "one with edges"),
-    (release.Histogram(column=None), "column must be one of"),
+    (release.Histogram(column=None), "column must be one of"),  # type: ignore[arg-type]
     (release.Quantile(column="age", quantile=1), "quantile must be a share above 0"),
     (release.Quantile(column="age", quantile="x"), "quantile must be a finite number"),
     (release.Quantile(column="age", points=1), "points must be a whole number"),
@@ -132,7 +132,7 @@ QUERIES = [
     (release.Synthetic(columns=["ward"], path="x.csv"), "ending in .parquet"),
     (release.Synthetic(columns=["ward"], path="/nowhere/x.parquet"), "can be written to"),
     (release.Synthetic(columns=[], path="x.parquet"), "at least one column"),
-    (release.Synthetic(columns=["ward"], path=5), "ending in .parquet"),
+    (release.Synthetic(columns=["ward"], path=5), "ending in .parquet"),  # type: ignore[arg-type]
     (release.Synthetic(columns=["ward"], path="x.parquet", where="age > 1"), "left out"),
     (release.Synthetic(columns=["ward"], path="x.parquet", prior=[1, 0]), "a list of 3"),
     (release.Synthetic(columns=["ward"], path="x.parquet", prior="abc"), "a list of 3"),

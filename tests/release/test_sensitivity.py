@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,7 +122,7 @@ def _columns(rows: list[dict]) -> dict:
 
 
 def test_every_random_choice_is_one_that_the_bounds_allow() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"who": "one", "ward": ward, "x": float(x)}
         for ward, x in [("A", 1), ("A", 2), ("A", 3), ("B", 0), ("B", -2), ("C", 3), ("D", 1)]
     ]

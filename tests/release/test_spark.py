@@ -219,7 +219,7 @@ def rows_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return path
 
 
-def exact(query: Query, table: Table) -> Any:
+def exact(query: Any, table: Table) -> Any:
     """The answer before noise, in one form whatever the order of the engine's rows."""
     if isinstance(query, Linear):
         cells = query.cells(table)
@@ -229,6 +229,7 @@ def exact(query: Query, table: Table) -> Any:
     if isinstance(query, Marginals):
         plan = wi.calibrate(wi.Epsilon(1.0), wi.families.Independent())
         offer = query.offer(table, Share(plan, Fraction(1)))
+        assert offer.details is not None
         return [
             each.tolist() for each in offer.details["scan"].count(table, offer.expression, None)
         ]
@@ -387,7 +388,7 @@ def test_workers_write_the_synthetic_table(spark: Spark, tmp_path: Path) -> None
         assert (name, rows, len(digest)) == ("out.parquet", people, 64)
         assert found.num_rows == people
         counts = {row["values"]: row["counts"] for row in found["ward"].value_counts().to_pylist()}
-        kept = float(query.offer(table, _share(plan)).details["response"].kept)
+        kept = float(query.offer(table, _share(plan)).details.kept)
         for ward, true in (("a", people // 4), ("b", people * 3 // 4), ("other", 0)):
             expected = true * kept + (people - true) * (1 - kept) / 2
             assert abs(counts[ward] - expected) < 6 * people**0.5

@@ -54,7 +54,7 @@ def test_nothing_ends_a_block_of_data():
     assert "<" not in inside.removesuffix("</script>") and inside.endswith("</script>")
 
 
-def test_a_chart_is_drawn_offline_and_names_stay_names(browser, tmp_path):
+def test_a_chart_is_drawn_offline_and_names_stay_names(browser, tmp_path) -> None:
     save(chart(), tmp_path / "chart.html")
     said: list[str] = []
     seen = browser.new_context().new_page()

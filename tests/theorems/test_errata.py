@@ -58,8 +58,7 @@ def k_max_by_hand(n: int, k: int, repaired: bool) -> dict:
         j = max(world) + 1 if world else None
         if repaired:
             j = max(j or 0, k)
-        last = j is None or j + k - 1 > n
-        start = n - k + 1 if last else j
+        start = n - k + 1 if j is None or j + k - 1 > n else j
         channel[world] = [Fraction(start <= o < start + k, k) for o in range(1, n + 1)]
     return channel
 
@@ -223,8 +222,9 @@ def probability(prior: dict, channel: dict, event: tuple[int, ...]) -> Fraction:
 def averages(prior: dict, parts: tuple[dict, dict], p: Fraction, t: int, event: tuple[int, ...]):
     """(posterior under the mixture, average with the paper's weights, average with the right ones),
     or nothing where a part cannot give the event."""
-    after = [oracle.beliefs(prior, part, t, event)[1] for part in parts]
-    if None in after:
+    known = [oracle.beliefs(prior, part, t, event)[1] for part in parts]
+    after = [each for each in known if each is not None]
+    if len(after) < len(known):
         return None
     weights = [p, 1 - p]
     right = [w * probability(prior, part, event) for w, part in zip(weights, parts, strict=True)]

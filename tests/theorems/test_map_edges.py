@@ -188,9 +188,9 @@ ATTAINED_BY_SETS = {
     ("PMP under D_B", "PMP under D_C^m"): None,  # one of three has a belief of 1/3, D_B any
     ("PMP under D_I^[a,b]", "PMP under D_F^β"): None,  # at the ends of the band γ is larger
     ("PMP under D_I^[a,b]", "PMP under D_N"): None,
-    ("PMP under D_NI^k", "PMP under D_I"): only_the_first(3),
-    ("PMP under D_U", "PMP under D_NI^k"): only_the_first(3),
-    ("PMP under D_U", "PMP under D_B"): only_the_first(3),
+    ("PMP under D_NI^k", "PMP under D_I"): only_the_first(Fraction(3)),
+    ("PMP under D_U", "PMP under D_NI^k"): only_the_first(Fraction(3)),
+    ("PMP under D_U", "PMP under D_B"): only_the_first(Fraction(3)),
 }
 """Channels on which a line leaves nothing to spare; `only_the_first` where none is named."""
 
@@ -213,6 +213,7 @@ class Case:
 def random_records(rng: random.Random, full: bool, alone: bool, binary: bool) -> Case:
     rows, values = rng.choice([(1, 2), (2, 2)] if binary else [(1, 2), (1, 3), (2, 2), (2, 3)])
     zeros = 0 if full else 0.2
+    belief: wi.priors.Prior
     if alone:
         listed = [records.random_distribution(rng, values, zeros) for _ in range(rows)]
         prior, belief = records.independent(listed), priors.Independent(listed)
@@ -368,7 +369,7 @@ def test_lines_about_who_is_in(line):
         assert never_below(found.value, truth)
         if found.exact:
             assert float(found.value) == pytest.approx(float(truth), rel=1e-12, abs=1e-12)
-    channel = ATTAINED_BY_SETS.get(line, only_the_first(3))
+    channel = ATTAINED_BY_SETS.get(line, only_the_first(Fraction(3)))
     if channel is not None:
         found = carried(source.brute(channel), source.notion, target.notion)
         assert float(found.value) == pytest.approx(float(target.brute(channel)), rel=1e-12)

@@ -71,7 +71,7 @@ def test_a_server_leaves_the_logs_of_others_alone(hospital):
     """A server in a notebook: handlers that others made stay open."""
     handler = logging.StreamHandler()
     closed = []
-    handler.close = lambda: closed.append(True)  # type: ignore[method-assign]
+    handler.close = lambda: closed.append(True)
     with running(hospital):
         assert not closed
 

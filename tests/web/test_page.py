@@ -88,7 +88,8 @@ def opened(browser, serving):
 def shoot(page: Page, album: Path, name: str) -> None:
     page.screenshot(path=album / f"{name}.png", full_page=True)
     wide = page.evaluate("() => document.documentElement.scrollWidth")
-    assert wide <= page.viewport_size["width"], f"{name} is wider than the screen"
+    size = page.viewport_size
+    assert size is not None and wide <= size["width"], f"{name} is wider than the screen"
 
 
 def load(page: Page, name: str = "hospital.toml") -> None:

@@ -7,6 +7,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import httpx
 import pytest
@@ -43,7 +44,7 @@ def server(hospital):
         yield client
 
 
-def about(scenario: dict[str, object], table: str) -> dict[str, object]:
+def about(scenario: dict[str, Any], table: str) -> dict[str, Any]:
     return scenario | {"table": {**scenario["table"], "source": table}}
 
 

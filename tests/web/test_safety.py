@@ -236,7 +236,7 @@ def test_a_body_is_counted_while_it_comes():
     async def receive() -> dict[str, object]:
         return {"type": "http.request", "body": b" " * (LARGEST_BODY // 2 + 1), "more_body": True}
 
-    guard = Guard(None, Nothing(), None)  # type: ignore[arg-type]
+    guard = Guard(None, Nothing(), None)
     counted = guard._counted({"path": "/api/plan"}, receive)
     asyncio.run(counted())
     with pytest.raises(Refused, match="longer than"):

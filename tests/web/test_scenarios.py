@@ -8,6 +8,7 @@ import sys
 import threading
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import duckdb
 import httpx
@@ -40,7 +41,7 @@ def server(hospital):
         yield client
 
 
-PLANS = [
+PLANS: list[tuple[dict[str, object], dict[str, object], list[float]]] = [
     ({"prior": "10%..50%", "known": 3}, {"posterior": "60%"}, [0.1, 0.5]),
     ({"prior": "10%..50%", "known": 0}, {"gain": "10%"}, [0.1, 0.5]),
     ({"uninformed": True}, {"posterior": "60%"}, [0.5, 0.5]),
@@ -51,7 +52,7 @@ PLANS = [
 ]
 
 
-def test_every_adversary_and_target(server, tmp_path):
+def test_every_adversary_and_target(server, tmp_path) -> None:
     """Displayed, priced, saved as TOML and as a script: always the same plan."""
     for adversary, target, band in PLANS:
         body = ONE | {"adversary": adversary, "target": target}
@@ -66,7 +67,7 @@ def test_every_adversary_and_target(server, tmp_path):
         assert {"adversary": {}} | read == body
         asked = {"scenario": body, "request": "not-made-yet"}
         script = server.post("/api/scenario/script", json=asked).text
-        names: dict[str, object] = {"wi": wi}
+        names: dict[str, Any] = {"wi": wi}
         lines = [line for line in script.splitlines() if line.startswith(("target", "adv", "plan"))]
         exec("\n".join(lines), names)
         assert names["plan"].to_dict() == plan.to_dict()
@@ -261,3 +262,20 @@ def test_racing_for_one_name(server, hospital):
     assert sorted(answer.status_code for answer in found) == [200, 409, 409, 409, 409, 409]
     with Ledger(hospital.ledger) as ledger:
         assert ledger.standing("hospital").debits == 1
+
+
+def test_many_tables_at_once(server) -> None:
+    """Asked on a page, priced table by table, released, and refused where a page cannot hold it."""
+    kind = next(
+        each for each in server.get("/api/kinds").json()["queries"] if each["kind"] == "marginals"
+    )
+    assert {"columns", "order", "sets"} <= set(kind["keys"]) and kind["extra"][0] == "order"
+    query = {"kind": "marginals", "columns": ["ward", "age"], "order": 2}
+    asked = SCENARIO | {"queries": [query]}
+    (offer,) = server.post("/api/price", json=asked).json()["offers"]
+    assert [each["columns"] for each in offer["tables"]] == [["ward"], ["age"], ["ward", "age"]]
+    made = server.post("/api/release", json={"scenario": asked, "request": "tables-at-once"}).json()
+    assert len(made["answers"][0]["rows"]) == 5 + 4 + 20
+    long = {"ward": [f"w{n}" for n in range(400)], "age": list(range(400))}
+    body = asked | {"domains": long}
+    assert "20,000 cells" in problem(server.post("/api/price", json=body), 422, "queries.0.columns")

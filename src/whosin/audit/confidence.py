@@ -32,7 +32,7 @@ def at_least(hits: int, trials: int, probability: float) -> float:
 
 
 def lower(hits: int, trials: int, error: float) -> float:
-    """The p below which so many hits, or more, have a probability of at most `error`."""
+    """The p below which this many hits, or more, have a probability of at most `error`."""
     from scipy.special import betaincinv
 
     if hits == 0:
@@ -45,5 +45,5 @@ def lower(hits: int, trials: int, error: float) -> float:
 
 
 def upper(hits: int, trials: int, error: float) -> float:
-    """The p above which so few hits, or fewer, have a probability of at most `error`."""
+    """The p above which this many hits, or fewer, have a probability of at most `error`."""
     return 1 - lower(trials - hits, trials, error)

@@ -3,7 +3,7 @@
 Contract: the error is shared by the events that are counted, which are picked before any count. If
 the event that promises most favours the world *with* the person, all of the error is spent on it;
 otherwise half is, and half on the best event that favours "with", which alone speaks of γ and
-posteriors (THEORY 10).
+posteriors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from whosin.audit.ratio import RatioTest
 from whosin.audit.result import EventCount
 
 WORTH = 1.1
-"""The direction "without" must promise so many times more to be worth half of the error."""
+"""How many times more the direction "without" must promise to be worth half of the error."""
 
 
 def pick(chosen: dict[str, Choice]) -> list[Choice]:
@@ -31,7 +31,7 @@ def judge(
     error: float,
     delta: float,
 ) -> tuple[EventCount, ...]:
-    """What the hits of each event (with, without), in so many fresh draws of each world, show; the
+    """What the hits of each event (with, without), in `trials` fresh draws of each world, show; the
     strongest first."""
     counts = []
     for choice, (first, second) in zip(picked, hits, strict=True):

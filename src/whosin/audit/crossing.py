@@ -1,4 +1,4 @@
-"""The test of one run: how likely a sequence of coins makes so many right guesses somewhere.
+"""The test of one run: how likely a sequence of coins makes this many right guesses.
 
 Contract: `one_run` has the theory. The statistic is increasing in every number of right guesses and
 depends on neither ε nor the rate of the coins, so p-values grow with both; special functions have
@@ -192,7 +192,7 @@ def _mean(size: int, inside: int, rate: float, epsilon: float) -> float:
 
 
 def _implied(size: int, inside: int, right: int, look: float, rate: float) -> float:
-    """The ε at which so many right guesses are as unlikely as `look`, at the declared rate."""
+    """The ε at which this many right guesses are as unlikely as `look`, at the declared rate."""
     low = exact.lower(right, size, look)
     held, refused = 0.0, LARGEST
     if low <= _mean(size, inside, rate, 0.0):

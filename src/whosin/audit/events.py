@@ -20,16 +20,16 @@ from whosin.audit.tokens import ByCell, ByToken
 from whosin.exact import Array
 
 MANY, SOME = 2000, 20
-"""More than a few nested events count as so many when the search judges its own estimates; fewer
+"""More than a few nested events count as this many when the search judges its own estimates; fewer
 where a classifier ordered them."""
 SCARCE = 12
-"""Below so many counts their logarithm is too rough to judge an event by."""
+"""Below this many counts their logarithm is too rough to judge an event by."""
 MODEST = math.log(2)
 """What is promised at most where counts are scarce: too hopeful a slope costs the whole bound."""
 PLAIN = 0.05
 """What a less plain event must promise more, as a part, to be chosen."""
 FEW = 64
-"""Up to so many different outputs a table of counts leaves nothing for a classifier to find."""
+"""Up to this many different outputs a table of counts leaves nothing for a classifier to find."""
 Pair = tuple[Outputs, Outputs]
 """Outputs with and without."""
 
@@ -232,7 +232,7 @@ def _threshold(
 
 
 def _rare(hits: Array, counts: Array, doubt: float) -> Array:
-    """ln of the ratio that two small counts still speak for, so many standard errors away.
+    """ln of the ratio that two small counts still speak for, `doubt` standard errors away.
 
     Square roots of counts have a spread of 1/2: the largest κ with
     2(√hits − √(κ counts)) ≥ doubt √(1 + κ), a quadratic equation for √κ.

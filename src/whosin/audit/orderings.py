@@ -21,7 +21,7 @@ from whosin.audit.outputs import FORMS, NUMBERS, VECTORS, Outputs
 from whosin.exact import Array
 
 SHOWN = 6
-"""So many outputs, or intervals, of an event are put in words."""
+"""The most outputs, or intervals, of an event that are put in words."""
 SMOOTH = 0.5
 """Added to each count, so that one sighting of a rare output is no proof."""
 BINS = 64

@@ -26,7 +26,7 @@ CELLS, REACH = 400, 6.5
 CLOSE = 1e-4
 LARGEST = 40.0
 THINNER = 3
-"""Each event is so many times rarer than the one before it."""
+"""How many times rarer each event is than the one before it."""
 
 
 def ranks(count: int) -> list[int]:
@@ -52,7 +52,7 @@ class RankTest:
         self.masses = np.diff(levels, prepend=0.0, append=1.0)
 
     def p_value(self, epsilon: float) -> float:
-        """At most so likely are as many hits, or more, under P ≤ e^ε Q + δ."""
+        """The largest probability of as many hits, or more, under P ≤ e^ε Q + δ."""
         from scipy.special import betainc
 
         if self.hits == 0:

@@ -25,7 +25,7 @@ from whosin.exact import Array
 SHARE = 0.01
 """The part of the error that pays for the interval of Q."""
 BLOCKS = 256
-"""Values of Y are summed in at most so many blocks, each counted at its worst."""
+"""Values of Y are summed in at most this many blocks, each counted at its worst."""
 CELLS, POINTS = 96, 9
 """Cells of Q that certify a rejection, and values of Q that look for one."""
 SPAN = 5.5
@@ -60,7 +60,7 @@ class RatioTest:
         self.low = confidence.lower(other_hits, other_trials, side)
         self.high = confidence.upper(other_hits, other_trials, side)
         self.starts = _blocks(self.low, self.high, other_trials)
-        # A hair below, so that rounding can only add to the tail.
+        # Slightly below, so that rounding can only add to the tail.
         needed = np.ceil(hits + slope * (self.starts - other_hits) - 1e-6)
         self.needed = np.clip(needed, 0, trials + 1)
 

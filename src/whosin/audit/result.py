@@ -55,13 +55,8 @@ class AuditBounds:
 
     def to_dict(self) -> dict[str, object]:
         """The bounds for programs."""
-        return {
-            "epsilon": self.epsilon,
-            "gamma": self.gamma,
-            "posterior": self.posterior(0.5),
-            "confidence": self.confidence,
-            "delta": self.delta,
-        }
+        bounds = {"epsilon": self.epsilon, "gamma": self.gamma, "posterior": self.posterior(0.5)}
+        return {**bounds, "confidence": self.confidence, "delta": self.delta}
 
 
 @dataclass(frozen=True)
@@ -92,16 +87,9 @@ class EventCount:
 
     def to_dict(self) -> dict[str, object]:
         """The count for programs."""
-        return {
-            **self.event.data(),
-            "favours": self.event.favours,
-            "with_hits": self.with_hits,
-            "without_hits": self.without_hits,
-            "trials": self.trials,
-            "others": self.others,
-            "log_ratio": self.log_ratio,
-            "estimate": self.estimate,
-        }
+        numbers = ("with_hits", "without_hits", "trials", "others", "log_ratio", "estimate")
+        about = {**self.event.data(), "favours": self.event.favours}
+        return about | {key: getattr(self, key) for key in numbers}
 
 
 @dataclass(frozen=True)
@@ -160,7 +148,7 @@ class Audit(AuditBounds):
 
 
 def most_that_can_show(trials: int, error: float) -> float:
-    """About the largest ε that so many counted draws of each world could ever show: all hits in
+    """About the largest ε that this many counted draws of each world could ever show: all hits in
     one world and none in the other give ln(trials / ln(1/error))."""
     return max(0.0, math.log(trials / -math.log(error)))
 

@@ -27,7 +27,7 @@ from whosin.errors import InvalidInput, MechanismFailed, WhosinError
 CHUNK = 250_000
 """Draws asked for in one call at most: a million vectors at once would not fit a small machine."""
 TELLING = 20
-"""So many draws that differ from the commonest one and come again in order are no accident."""
+"""This many draws that differ from the commonest one and repeat in order are no accident."""
 BROKEN = (
     TypeError,
     NameError,

@@ -7,7 +7,7 @@ are within e^{±ε} of p : (1 − p). So, given the output, "in" guesses are rig
 coins of probability q_in = p e^ε / (p e^ε + 1 − p) at most, and "out" guesses with 1 − p in place
 of p: the whole sequence, from the surest guess on.
 
-*How many to guess.* Each number of guesses implies an ε at which so many right ones would be as
+*How many to guess.* Each number of guesses implies an ε at which this many right ones would be as
 unlikely as `LOOK` of the error; the statistic is the largest of these. The p-value at an ε is the
 probability that a sequence of coins reaches it at *any* of the numbers tried, which is exact, and
 grows with ε and with the coins, because the statistic depends on neither.
@@ -25,7 +25,7 @@ it smaller. So some guess of m is right beyond its coin with probability at most
 Theorem 5.2 says, 2mδ · max over i of (g(i) − g(0))/i.
 
 The rest of the error goes in halves to guesses on both sides and to "in" guesses alone, which bound
-r and so γ and posteriors (THEORY 10); ε is the better of the two. All bounds hold together.
+r and so γ and posteriors; ε is the better of the two. All bounds hold together.
 """
 
 from __future__ import annotations

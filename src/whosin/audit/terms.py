@@ -16,7 +16,7 @@ from whosin.exact import ranged
 from whosin.validation import whole
 
 FEWEST = 40
-"""Below so many samples no event can be both found and counted."""
+"""The fewest samples with which an event can be both found and counted."""
 
 Progress = Callable[[int], None]
 """Called with the number of draws of each world that were made since the last call."""

@@ -70,7 +70,7 @@ def open_worlds(
 
 
 def check_claim(epsilon: object, samples: object, confidence: object) -> None:
-    """Refuse so few samples that no outcome whatever could refute a claim; say how many could."""
+    """Refuse too few samples for any outcome to refute a claim, and say how many are enough."""
     error, share = read_confidence(confidence)[1], 1 - SEARCH
     claim, size = read_epsilon(epsilon), read_samples(samples)
     if most_that_can_show(max(1, round(size * share)), error) < claim:
@@ -95,7 +95,7 @@ class Seen:
         return [*self.first, *self.second]
 
     def choices(self, trials: int, terms: Terms) -> dict[str, Choice]:
-        """The best event in each direction, for a count on so many draws."""
+        """The best event in each direction, for a count on `trials` draws."""
         return choose(trials_of(self.first, self.second), trials, terms.error, terms.delta)
 
     def notes(self) -> tuple[str, ...]:

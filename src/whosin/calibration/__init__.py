@@ -1,41 +1,25 @@
-"""From how sure an adversary may become to the noise that is needed, on the safe side."""
+"""From how sure an adversary may become to the noise that is needed, on the safe side.
 
-from whosin.calibration.accounting import Process, ProcessPlan, calibrate_process
-from whosin.calibration.plan import Fallback, Noise, Plan
-from whosin.calibration.planning import calibrate
-from whosin.calibration.queries import PlannedQuery
-from whosin.calibration.reading import read_adversary, read_plan, read_target
-from whosin.calibration.targets import (
-    HIPAA,
-    TARGETS,
-    Advantage,
-    Epsilon,
-    Gain,
-    Gamma,
-    Posterior,
-    Rho,
-    Target,
-)
+`TARGETS` is the registry. Numbers such as T7 or F9 are explained in docs/theory/numbers.md.
+"""
 
-__all__ = [
-    "HIPAA",
-    "TARGETS",
-    "Advantage",
-    "Epsilon",
-    "Fallback",
-    "Gain",
-    "Gamma",
-    "Noise",
-    "Plan",
-    "PlannedQuery",
-    "Posterior",
-    "Process",
-    "ProcessPlan",
-    "Rho",
-    "Target",
-    "calibrate",
-    "calibrate_process",
-    "read_adversary",
-    "read_plan",
-    "read_target",
-]
+from whosin.calibration.accounting import Process as Process
+from whosin.calibration.accounting import ProcessPlan as ProcessPlan
+from whosin.calibration.accounting import calibrate_process as calibrate_process
+from whosin.calibration.plan import Fallback as Fallback
+from whosin.calibration.plan import Noise as Noise
+from whosin.calibration.plan import Plan as Plan
+from whosin.calibration.planning import calibrate as calibrate
+from whosin.calibration.queries import PlannedQuery as PlannedQuery
+from whosin.calibration.reading import read_adversary as read_adversary
+from whosin.calibration.reading import read_plan as read_plan
+from whosin.calibration.reading import read_target as read_target
+from whosin.calibration.targets import HIPAA as HIPAA
+from whosin.calibration.targets import TARGETS as TARGETS
+from whosin.calibration.targets import Advantage as Advantage
+from whosin.calibration.targets import Epsilon as Epsilon
+from whosin.calibration.targets import Gain as Gain
+from whosin.calibration.targets import Gamma as Gamma
+from whosin.calibration.targets import Posterior as Posterior
+from whosin.calibration.targets import Rho as Rho
+from whosin.calibration.targets import Target as Target

@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from whosin.calibration.adversary import against, default_family
 from whosin.calibration.failure import (
     Profile,
     failure_bound,
@@ -26,7 +26,7 @@ from whosin.calibration.failure import (
     hockey_stick_multiplier,
     smallest_multiplier,
 )
-from whosin.calibration.targets import Advantage, Epsilon, Target
+from whosin.calibration.targets import Target
 from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError
 from whosin.exact import Array, ranged, rational
 from whosin.extras import needs
@@ -149,7 +149,7 @@ def calibrate_process(
     """The least noise multiplier for which a process keeps a target.
 
     Args:
-        target: an `Advantage` needs no δ; all others hold but for a failure probability δ.
+        target: an `Advantage` needs no δ; all others may fail with probability δ.
         family: who may be looking, by default anyone with independent beliefs.
 
     Raises:
@@ -158,12 +158,12 @@ def calibrate_process(
     of_kind(target, Target, "target")  # type: ignore[type-abstract]
     if not of_kind(process, Process, "process").is_plain:
         needs("accounting")
-    adversary = against(target, family or default_family(target))
+    adversary = target.against(family or target.default_family())
     if adversary.group > 1 or (adversary.relation == "replace" and process.sample_rate != 1):
         raise Unsupported("sampled processes are accounted for add-remove families only")
     failing = float(ranged(delta, "delta", "at least 0 and below 1"))
-    if isinstance(target, Advantage):
-        goal = float(rational(target.advantage))
+    if target.stated_advantage is not None:
+        goal = float(target.stated_advantage)
 
         def bound(multiplier: float, grid: float) -> float:
             return float(process.profile(multiplier, grid)(np.zeros(1))[0])
@@ -171,8 +171,8 @@ def calibrate_process(
     else:
         if not 0 < failing < 1:
             raise InvalidInput("delta", "strictly between 0 and 1 for this target", delta)
-        if isinstance(target, Epsilon):
-            return _private(target, process, failing, grids)
+        if target.stated_epsilon is not None:
+            return _private(target, target.stated_epsilon, process, failing, grids)
         goal, ratio = failing, float(target.ratio(adversary.low, adversary.high))
         if ratio == math.inf:
             raise InvalidInput("target", "one that rules something out", "one met without noise")
@@ -180,20 +180,19 @@ def calibrate_process(
         def bound(multiplier: float, grid: float) -> float:
             return failure_bound(process.profile(multiplier, grid), ratio)[0]
 
-    theorems = () if isinstance(target, Advantage) else ("T18",)
+    theorems = () if target.stated_advantage is not None else ("T18",)
     multiplier, value, grid = _least(bound, process, goal, grids)
     return ProcessPlan(process, target, multiplier, value, goal, grid, theorems)
 
 
 def _private(
-    target: Epsilon, process: Process, delta: float, grids: tuple[float, ...]
+    target: Target, exact: Fraction, process: Process, delta: float, grids: tuple[float, ...]
 ) -> ProcessPlan:
-    """The least noise that is (ε, δ)-differentially private.
+    """The least noise that is (ε, δ)-differentially private, for this ε.
 
     Sampling makes the two directions differ; the person's presence shows more, and absence is
     looked at as well at what was found.
     """
-    exact = rational(target.epsilon)
     if process.is_plain:
         root = math.sqrt(process.steps)
         multiplier = hockey_stick_multiplier(exact, rational(delta)) * root * (1 + 2**-50)
@@ -224,9 +223,9 @@ def _least(
     grids: tuple[float, ...],
 ) -> tuple[float, float, float]:
     """(multiplier, bound, grid): the least multiplier, found on ever finer grids."""
-    multiplier = smallest_multiplier(
-        lambda m: bound(m, grids[0]), goal, start=_start(process), accuracy=5e-2, floor=FLOOR
-    )
+    # A first guess: the noise that composes like √steps, thinned by sampling.
+    start = max(0.3, math.sqrt(process.steps) * float(process.sample_rate))
+    multiplier = smallest_multiplier(lambda m: bound(m, grids[0]), goal, start, 5e-2, FLOOR)
     if multiplier < 2 * FLOOR and bound(multiplier / 1.1, grids[0]) <= goal:
         # The target is met with hardly any noise: look no further.
         return multiplier, bound(multiplier, grids[0]), grids[0]
@@ -239,11 +238,6 @@ def _least(
             slope,
         )
     return multiplier, value, grids[-1]
-
-
-def _start(process: Process) -> float:
-    """A first guess: the noise that composes like √steps, thinned by sampling."""
-    return max(0.3, math.sqrt(process.steps) * float(process.sample_rate))
 
 
 def _carry(

@@ -1,6 +1,6 @@
 """A count, exact or with noise, against adversaries who are uncertain about nearly everyone.
 
-`AtMostKnown(k, low, high)` with a failure probability (THEORY F19): for each event the profile is
+`AtMostKnown(k, low, high)` with a failure probability (F19): for each event the profile is
 multilinear in the others' beliefs, so its sup is where each of the n − 1 − k uncertain others is at
 low or at high. Their number is then a sum of two binomials; that distribution, and its convolution
 with geometric noise, is log-concave, so the likelihood ratio of "one more" grows with the count and
@@ -14,6 +14,7 @@ has the output n, which reveals them all.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -37,7 +38,7 @@ def profile(
 
     Args:
         scale: of geometric noise, α = e^(−1/scale); 0 for an exact count.
-        vertices: try only so many of the extreme priors: for a search, not for a certificate.
+        vertices: how many of the extreme priors to try: for a search, not for a certificate.
     """
     unsure = max(0, entities - 1 - family.k)
     low, high = map(float, family.bounds)
@@ -103,6 +104,15 @@ def _geometric(scale: float) -> Array:
     return np.asarray(weights * (1 - alpha) / (1 + alpha))
 
 
+def _certified(bound: Callable[..., float], goal: float, start: float) -> float:
+    """The least scale, possibly 0, whose bound meets the goal: searched on a few of the extreme
+    priors, then certified on all of them (`bound(scale, None)`)."""
+    scale = smallest_multiplier(bound, goal, start, accuracy=1e-3) if bound(0.0) > goal else 0.0
+    while bound(scale, None) > goal:
+        scale = scale * 1.02 if scale else 0.05
+    return scale
+
+
 @lru_cache(maxsize=64)
 def least_scale(
     entities: int, family: AtMostKnown, epsilon: float, delta: float
@@ -119,12 +129,7 @@ def least_scale(
     def bound(scale: float, vertices: int | None = FEW) -> float:
         return max(float(profile(entities, side, scale, vertices)(at)[0]) for side in sides)
 
-    scale = 0.0
-    if bound(0.0) > delta:
-        scale = smallest_multiplier(bound, delta, 1 / epsilon, accuracy=1e-3)
-    while bound(scale, None) > delta:
-        scale = scale * 1.02 if scale else 0.05
-    return scale, epsilon, delta
+    return _certified(bound, delta, 1 / epsilon), epsilon, delta
 
 
 @lru_cache(maxsize=64)
@@ -132,18 +137,10 @@ def smallest_scale(
     entities: int, family: AtMostKnown, ratio: float, delta: float
 ) -> tuple[float, float, float, float]:
     """(scale, failure, ε, δ(ε)): the least geometric noise, possibly none, for which the ratio of a
-    count exceeds `ratio` with probability at most δ given that the person is in.
-
-    Searched on a few of the extreme priors, then certified on all of them.
-    """
+    count exceeds `ratio` with probability at most δ given that the person is in."""
 
     def bound(scale: float, vertices: int | None = FEW) -> tuple[float, float, float]:
         return failure_bound(profile(entities, family, scale, vertices), ratio)
 
-    scale = 0.0
-    if bound(0.0)[0] > delta:
-        start = 1 / math.log(ratio)
-        scale = smallest_multiplier(lambda s: bound(s)[0], delta, start, accuracy=1e-3)
-    while (certified := bound(scale, None))[0] > delta:
-        scale = scale * 1.02 if scale else 0.05
-    return (scale, *certified)
+    scale = _certified(lambda *given: bound(*given)[0], delta, 1 / math.log(ratio))
+    return scale, *bound(scale, None)

@@ -1,4 +1,4 @@
-"""Allowing a small failure probability δ (THEORY 4, F9), the route for Gaussian noise.
+"""Allowing a small failure probability δ (F9), the route for Gaussian noise.
 
 (D, γ, δ)-PMP: for every prior and person, the probability, over an output drawn given that the
 person is in, that the promise fails at that output is at most δ. If the hockey-stick divergence
@@ -21,12 +21,37 @@ from fractions import Fraction
 
 import numpy as np
 
-from whosin.calibration.normal import log_normal
 from whosin.errors import InvalidInput
-from whosin.exact import BALL_BITS, Array, ball_ratio_upper
+from whosin.exact import BALL_BITS, Array, ball, ball_ratio_upper
 
 Profile = Callable[[Array], Array]
 POINTS = 400
+FAR = -30.0
+"""Below this the tail is a series, before it gets too small for a float."""
+TERMS = 13
+_erfc = np.frompyfunc(math.erfc, 1, 1)
+
+
+def log_normal(places: Array) -> Array:
+    """ln Φ(x) at each place, to about 14 digits, however far out: for searching in floats, which
+    balls certify where a proof depends on it."""
+    x = np.asarray(places, dtype=float)
+    near = np.maximum(x, FAR)
+    tail = np.asarray(_erfc(np.abs(near) / math.sqrt(2)), dtype=float) / 2
+    found = np.where(near < 0, np.log(np.maximum(tail, 5e-324)), np.log1p(-np.minimum(tail, 0.5)))
+    far = x < FAR
+    if far.any():
+        found[far] = _log_tail(x[far])
+    return found
+
+
+def _log_tail(x: Array) -> Array:
+    """ln Φ(x) = −x²/2 − ln(−x√2π) + ln(1 − 1/x² + 3/x⁴ − 15/x⁶ + …)."""
+    inverse, series = x**-2.0, np.ones_like(x)
+    for odd in range(TERMS, 0, -2):
+        series = 1 - odd * inverse * series
+    found: Array = -(x**2) / 2 - np.log(-x) - math.log(2 * math.pi) / 2 + np.log(series)
+    return found
 
 
 @dataclass(frozen=True)
@@ -134,11 +159,10 @@ def hockey_stick_multiplier(epsilon: Fraction, delta: Fraction) -> float:
 
 def gaussian_delta(multiplier: float, epsilon: Fraction) -> Fraction:
     """At least δ(ε) = Φ(1/2σ − εσ) − e^ε Φ(−1/2σ − εσ) of Gaussian noise of this multiplier σ."""
-    from flint import arb, ctx, fmpq
+    from flint import ctx
 
     with ctx.workprec(2 * BALL_BITS):
-        sigma, level = arb(multiplier), arb(fmpq(epsilon.numerator, epsilon.denominator))
-        half, root = 1 / (2 * sigma), arb(2).sqrt()
+        sigma, level = ball(multiplier), ball(epsilon)
+        half, root = 1 / (2 * sigma), ball(2).sqrt()
         with_it, without = ((level * sigma - side * half) / root for side in (1, -1))
-        ball = (with_it.erfc() - level.exp() * without.erfc()) / 2
-        return ball_ratio_upper(ball, arb(1))
+        return ball_ratio_upper(with_it.erfc() - level.exp() * without.erfc(), 2)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
 
 from whosin.calibration import codec
-from whosin.calibration.adversary import against
 from whosin.calibration.queries import PlannedQuery
 from whosin.calibration.targets import Target
 from whosin.documents import check_keys, read_json
@@ -19,24 +18,6 @@ from whosin.notebook_display import Displayed
 from whosin.validation import path_of
 
 VERSION = 1
-KEYS = (
-    "version",
-    "target",
-    "family",
-    "query",
-    "entities",
-    "delta",
-    "epsilon",
-    "dp_delta",
-    "relation",
-    "gamma",
-    "baseline_epsilon",
-    "theorems",
-    "tight",
-    "composes",
-    "noise",
-    "fallback",
-)
 
 
 @dataclass(frozen=True)
@@ -78,7 +59,7 @@ class Plan(Displayed):
         gamma: the factor by which a belief may then move, for this family.
         baseline_epsilon: what plain DP needs for the same target against any prior, if it can.
         tight: whether no larger ε would do for all mechanisms; otherwise it is sufficient.
-        composes: whether several releases may share this plan as their total (THEORY 9): pure ε
+        composes: whether several releases may share this plan as their total: pure ε
             adds, and with a δ a ledger adds in zCDP.
         fallback: what holds if the adversary knows more.
     """
@@ -102,7 +83,7 @@ class Plan(Displayed):
     @property
     def beliefs(self) -> tuple[Fraction, Fraction]:
         """The least and the largest belief that the promise is for."""
-        adversary = against(self.target, self.family)
+        adversary = self.target.against(self.family)
         return adversary.low, adversary.high
 
     def to_dict(self) -> dict[str, object]:
@@ -144,7 +125,7 @@ class Plan(Displayed):
         for key in ("target", "family", "epsilon", "relation"):
             if key not in data:
                 raise InvalidInput("plan", f"an object with {key!r}", "none")
-        check_keys(data, KEYS, "plan")
+        check_keys(data, ("version", *(each.name for each in fields(cls))), "plan")
         query = data.get("query")
         plan = calibrate(
             codec.decode_target(data["target"]),

@@ -6,14 +6,13 @@ import math
 from fractions import Fraction
 
 from whosin import beliefs
-from whosin.calibration.adversary import against, default_family
 from whosin.calibration.counts import least_scale, smallest_scale
 from whosin.calibration.failure import gaussian_plan, hockey_stick_multiplier
 from whosin.calibration.plan import Fallback, Noise, Plan
 from whosin.calibration.queries import PlannedQuery
-from whosin.calibration.targets import Advantage, Epsilon, Target
+from whosin.calibration.targets import Target
 from whosin.errors import InvalidInput, WhosinError
-from whosin.exact import Number, exp_up, log_down, ranged, rational, round_up
+from whosin.exact import Number, exp_float, exp_up, log_down, ranged, rational, round_down, round_up
 from whosin.families import Adversary, AtMostKnown, Family
 from whosin.validation import of_kind, whole
 
@@ -31,14 +30,14 @@ def calibrate(
     query: PlannedQuery | str | None = None,
     entities: int | None = None,
 ) -> Plan:
-    """The largest ε, hence the least noise, that keeps the target against the family.
+    """The largest ε, and so the least noise, that keeps the target against the family.
 
     Args:
         target: how sure an adversary may become.
         family: who may be looking; by default anyone with independent beliefs (one of m
             candidates for `Rho`).
         delta: the probability, given that a person is in, with which the promise may fail; 0 for
-            none. Gaussian noise needs one (THEORY 4).
+            none. Gaussian noise needs one.
         query: what is asked, to plan its noise: a `PlannedQuery`, or its kind such as "count".
         entities: how many people there are at the least; only `AtMostKnown` with a δ needs it.
 
@@ -54,14 +53,14 @@ def calibrate(
             query, PlannedQuery, "query", "a kind of query, such as count, or a PlannedQuery(…)"
         )
     if family is None:
-        family = default_family(target)
+        family = target.default_family()
     failing = ranged(delta, "delta", "at least 0 and below 1")
-    if failing and isinstance(target, Advantage):
-        # r ≤ g but for a probability δ does not bound TPR − FPR, an average over all outputs.
+    if failing and target.stated_advantage is not None:
+        # r ≤ g except with probability δ does not bound TPR − FPR, an average over all outputs.
         raise InvalidInput("delta", "0 for an advantage, which never fails", delta)
     if entities is not None:
         entities = whole(entities, "entities", 1)
-    adversary = against(target, family)
+    adversary = target.against(family)
     ratio = target.ratio(adversary.low, adversary.high)
     if ratio == math.inf:
         raise InvalidInput("target", "one that rules something out", "one met without any noise")
@@ -69,8 +68,8 @@ def calibrate(
     if not epsilon:  # it is rounded down
         raise InvalidInput("target", "one that leaves an ε that a float can hold", "a smaller one")
     theorems = (*adversary.theorems, *target.theorems)
-    failing_at = _down(failing)
-    private = isinstance(target, Epsilon) and bool(failing)  # (ε, δ)-DP, which needs no T18
+    failing_at = round_down(failing)
+    private = target.stated_epsilon is not None and bool(failing)  # (ε, δ)-DP, which needs no T18
     if query is not None:
         noise = laplace(query.sensitivity(adversary.relation) / Fraction(epsilon))
     if failing and isinstance(family, AtMostKnown):
@@ -83,7 +82,7 @@ def calibrate(
             dp_delta = failing_at
             multiplier = hockey_stick_multiplier(rational(epsilon), rational(dp_delta))
         else:
-            gaussian = gaussian_plan(_down(rational(ratio)), failing_at)
+            gaussian = gaussian_plan(round_down(rational(ratio)), failing_at)
             multiplier, epsilon, dp_delta = gaussian.multiplier, gaussian.epsilon, gaussian.delta
             theorems = (*theorems, "T18")
         if query is not None:
@@ -107,7 +106,7 @@ def calibrate(
         baseline_epsilon=None if baseline is None else _log(target, baseline),
         theorems=tuple(dict.fromkeys((*theorems, "T12"))),
         tight=adversary.tight and (private or not failing),
-        composes=not isinstance(family, AtMostKnown),
+        composes=family.composes,
         delta=failing_at,
         entities=entities,
         dp_delta=dp_delta,
@@ -136,10 +135,10 @@ def _uncertain(
         raise InvalidInput("query", "count, for at-most-known with a delta", query and query.kind)
     if entities is None or entities < 2:
         raise InvalidInput("entities", "at least 2, for at-most-known with a delta", entities)
-    if isinstance(target, Epsilon):
+    if target.stated_epsilon is not None:
         scale, epsilon, dp_delta = least_scale(entities, family, _log(target, ratio), delta)
     else:
-        most = _down(rational(ratio))
+        most = round_down(rational(ratio))
         scale, _, epsilon, dp_delta = smallest_scale(entities, family, most, delta)
     if scale == 0:
         return epsilon, dp_delta, Noise("none", 0.0, 0.0, 0.0)
@@ -148,16 +147,10 @@ def _uncertain(
     return epsilon, dp_delta, Noise("geometric", scale, 2 * alpha / (1 - alpha**2), float(within))
 
 
-def _down(value: Fraction) -> float:
-    """The largest float that is at most the value."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
-
-
 def _log(target: Target, ratio: Number) -> float:
     """ln ratio, or the ε that the target is, rounded down."""
-    if isinstance(target, Epsilon):
-        return _down(rational(target.epsilon))
+    if target.stated_epsilon is not None:
+        return round_down(target.stated_epsilon)
     return log_down(ratio if isinstance(ratio, float) else Fraction(ratio))
 
 
@@ -165,7 +158,7 @@ def _pure(target: Target, adversary: Adversary, ratio: Number) -> float:
     """The largest ε with e^(group · ε) ≤ ratio, then checked against the target's definition."""
     epsilon = _log(target, ratio) / adversary.group
     for _ in range(64):
-        if isinstance(target, Epsilon) and adversary.group == 1:
+        if target.stated_epsilon is not None and adversary.group == 1:
             return epsilon
         worst = exp_up(Fraction(epsilon) * adversary.group)
         if target.met(worst, adversary.low, adversary.high):
@@ -175,7 +168,8 @@ def _pure(target: Target, adversary: Adversary, ratio: Number) -> float:
 
 
 def _gamma(target: Target, adversary: Adversary, ratio: Number) -> float:
-    exact = exp_up(rational(target.epsilon)) if isinstance(target, Epsilon) else rational(ratio)
+    stated = target.stated_epsilon
+    exact = rational(ratio) if stated is None else exp_up(stated)
     return round_up(Fraction(beliefs.worst_belief(exact, adversary.low, adversary.high).gamma))
 
 
@@ -184,10 +178,10 @@ def fallbacks(epsilon: float, adversary: Adversary) -> tuple[Fallback, ...]:
     unbounded = adversary.relation == "add-remove"
     rows = []
     if adversary.group > 1:
-        grouped = _exp(adversary.group * epsilon)
+        grouped = exp_float(adversary.group * epsilon)
         rows.append(Fallback("D_NI^k", f"groups of up to {adversary.group}", grouped, "T7"))
-    any_belief = _exp(epsilon) if unbounded else math.inf
-    sized = _exp(2 * epsilon if unbounded else epsilon)
+    any_belief = exp_float(epsilon) if unbounded else math.inf
+    sized = exp_float(2 * epsilon if unbounded else epsilon)
     return (
         *rows,
         Fallback("D_I", ANYTHING, any_belief, "T12"),
@@ -205,7 +199,3 @@ def failing_fallbacks(ratio: float, adversary: Adversary) -> tuple[Fallback, ...
         Fallback("D_B", SIZED, math.inf if unbounded else ratio, "T18"),
         Fallback("D_U", LINKED, math.inf, "T3"),
     )
-
-
-def _exp(exponent: float) -> float:
-    return round_up(exp_up(exponent)) if exponent < 700 else math.inf

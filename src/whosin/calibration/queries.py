@@ -1,4 +1,4 @@
-"""How far one person can move an answer (THEORY 8), and what that costs in accuracy."""
+"""How far one person can move an answer, and what that costs in accuracy."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ from dataclasses import fields
 from fractions import Fraction
 
 from whosin import vocabulary
-from whosin.calibration.adversary import default_family
 from whosin.calibration.plan import Plan
 from whosin.calibration.planning import calibrate
 from whosin.calibration.queries import PlannedQuery
@@ -77,7 +76,7 @@ def read_adversary(data: Said, target: Target) -> Family:
             range_words = dict.fromkeys(("low", "high", "low and high"), "prior")
             return at_its_word(lambda: chosen[0].chosen(value, prior), {"": key, **range_words})
         if prior is None:
-            return default_family(target)
+            return target.default_family()
         with at("prior"):
             return Independent(*prior)
 
@@ -103,7 +102,7 @@ def read_plan(adversary: Said, target: Said, query: PlannedQuery | str | None = 
             raise InvalidInput("people", accepted, "nothing")
     lead = next(word for word in words_said(target, vocabulary.TARGET, "target") if word != "delta")
     try:
-        # Such a plan is for one count, alone; nothing else draws on what nobody knows.
+        # This plan is for one count, alone; nothing else draws on what nobody knows.
         kind = query if query is not None or not rests else "count"
         return calibrate(wanted, family, float(delta), kind, people)  # type: ignore[arg-type]
     except WhosinError as error:

@@ -1,4 +1,4 @@
-"""Targets: how sure an adversary may become, one frozen class each (THEORY 2).
+"""Targets: how sure an adversary may become, one frozen class each.
 
 A target answers one question: given that prior beliefs lie in [low, high], how large may the
 likelihood ratio r = Pr[S|t]/Pr[S|¬t] be? Answers are exact where they can be; the caller rounds
@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import ClassVar
 
 from whosin import beliefs
 from whosin.errors import ImpossibleTarget, InvalidInput
-from whosin.exact import Number, exp_up, rational
+from whosin.exact import Number, exp_up, ranged, rational
+from whosin.families import Adversary, Family, Independent, OneOf
+from whosin.families.base import WHOLE
 from whosin.validation import MOST_PEOPLE, whole
 
 LARGEST_EPSILON = 700
-"""Beyond it e^ε is no float, and no promise."""
+"""Beyond it e^ε does not fit into a float, and promises nothing."""
 
 
 class Target(ABC):
@@ -29,6 +31,10 @@ class Target(ABC):
     words_taken: ClassVar[tuple[str, ...]]
     """Its words in files, options and requests (see `vocabulary`), one for each attribute."""
     theorems: ClassVar[tuple[str, ...]] = ()
+    stated_epsilon: Fraction | None = None
+    """The ε between neighbours, where the target is one and no belief: with a δ it is (ε, δ)-DP."""
+    stated_advantage: Fraction | None = None
+    """The average over all outputs, where the target is one: it cannot fail with a probability."""
 
     def __init_subclass__(cls) -> None:
         if "name" in cls.__dict__ and "words_taken" not in cls.__dict__:
@@ -59,63 +65,77 @@ class Target(ABC):
         """The ratio that plain DP needs for the same target against any prior, where one exists."""
         return None
 
+    def default_family(self) -> Family:
+        """The adversaries of a plan that names none: anyone with independent beliefs."""
+        return Independent()
+
+    def against(self, family: Family) -> Adversary:
+        """The adversary of a family as the target sees it.
+
+        Raises:
+            Unsupported: no finite ε protects against the family.
+            InvalidInput: the target does not fit the family.
+        """
+        if not isinstance(family, Family):
+            raise InvalidInput("family", "a family of priors", repr(family))
+        return family.adversary()
+
     @abstractmethod
     def words(self) -> str:
         """The promise, completing "an adversary …"."""
 
 
-def _above(value: object, least: int, field: str, accepted: str) -> Fraction:
-    number = rational(value, field)
-    if number <= least:
-        raise InvalidInput(field, accepted, value)
-    return number
+class NumberTarget(Target):
+    """A target whose first attribute is its number, in an accepted range."""
+
+    accepted: ClassVar[str] = "strictly between 0 and 1"
+
+    def __post_init__(self) -> None:
+        _ = self.number
+
+    @property
+    def number(self) -> Fraction:
+        """The number, exactly."""
+        name = fields(self)[0].name  # type: ignore[arg-type]
+        return ranged(getattr(self, name), name, self.accepted)
 
 
-def _inside(value: object, field: str) -> Fraction:
-    number = rational(value, field)
-    if not 0 < number < 1:
-        raise InvalidInput(field, "strictly between 0 and 1", value)
-    return number
+def _exactly(ratio: Number) -> Fraction | float:
+    return math.inf if ratio == math.inf else rational(ratio)
 
 
 @dataclass(frozen=True)
-class Gamma(Target):
+class Gamma(NumberTarget):
     """Pr[t|S] ≤ γ Pr[t] and Pr[¬t|S] ≥ Pr[¬t]/γ: beliefs move by a factor of γ at most."""
 
     gamma: object
     name: ClassVar[str] = "gamma"
     theorems: ClassVar[tuple[str, ...]] = ("T11",)
-
-    def __post_init__(self) -> None:
-        _above(self.gamma, 1, "gamma", "above 1")
+    accepted: ClassVar[str] = "above 1"
 
     def ratio(self, low: Fraction, high: Fraction) -> Number:
-        return beliefs.ratio_for_gamma(rational(self.gamma), low, high)
+        return beliefs.ratio_for_gamma(self.number, low, high)
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        exact = ratio if ratio == math.inf else rational(ratio)
-        return beliefs.worst_belief(exact, low, high).gamma <= rational(self.gamma)
+        return beliefs.worst_belief(_exactly(ratio), low, high).gamma <= self.number
 
     def baseline(self) -> Number:
-        return rational(self.gamma)
+        return self.number
 
     def words(self) -> str:
-        return f"becomes at most {float(rational(self.gamma)):g} times as sure as before"
+        return f"becomes at most {float(self.number):g} times as sure as before"
 
 
 @dataclass(frozen=True)
-class Posterior(Target):
+class Posterior(NumberTarget):
     """Pr[t|S] ≤ posterior for every prior in the family's range."""
 
     posterior: object
     name: ClassVar[str] = "posterior"
     theorems: ClassVar[tuple[str, ...]] = ("T11",)
 
-    def __post_init__(self) -> None:
-        _inside(self.posterior, "posterior")
-
     def ratio(self, low: Fraction, high: Fraction) -> Number:
-        most = rational(self.posterior)
+        most = self.number
         if high == 1:
             raise ImpossibleTarget(
                 "posterior must be above the largest prior, 1: someone may be certain already "
@@ -134,43 +154,47 @@ class Posterior(Target):
         return beliefs.ratio_for_posterior(most, high)
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        exact = ratio if ratio == math.inf else rational(ratio)
-        return beliefs.posterior(exact, high) <= rational(self.posterior)
+        return beliefs.posterior(_exactly(ratio), high) <= self.number
 
     def words(self) -> str:
-        return f"becomes at most {float(rational(self.posterior)):.1%} sure"
+        return f"becomes at most {float(self.number):.1%} sure"
 
 
 @dataclass(frozen=True)
-class Epsilon(Target):
+class Epsilon(NumberTarget):
     """Plain ε between neighbouring worlds, in nats."""
 
     epsilon: object
     name: ClassVar[str] = "epsilon"
+    accepted: ClassVar[str] = "above 0"
 
     def __post_init__(self) -> None:
-        if _above(self.epsilon, 0, "epsilon", "above 0") > LARGEST_EPSILON:
+        if self.number > LARGEST_EPSILON:
             raise InvalidInput("epsilon", f"at most {LARGEST_EPSILON}", self.epsilon)
 
+    @property
+    def stated_epsilon(self) -> Fraction:  # type: ignore[override]
+        return self.number
+
     def ratio(self, low: Fraction, high: Fraction) -> Number:
-        return math.exp(float(rational(self.epsilon)))
+        return math.exp(float(self.number))
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        return ratio != math.inf and rational(ratio) <= exp_up(rational(self.epsilon))
+        return ratio != math.inf and rational(ratio) <= exp_up(self.number)
 
     def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
         accepted = "a gamma, posterior, gain or advantage: no ε holds where absence may show"
         raise InvalidInput("target", accepted, "an epsilon")
 
     def baseline(self) -> Number:
-        return math.exp(float(rational(self.epsilon)))
+        return self.ratio(*WHOLE)
 
     def words(self) -> str:
-        return f"sees answers that are ε = {float(rational(self.epsilon)):g} private"
+        return f"sees answers that are ε = {float(self.number):g} private"
 
 
 @dataclass(frozen=True)
-class Rho(Target):
+class Rho(NumberTarget):
     """(ρ, m)-differential identifiability: one of m equally likely candidates is in, and none of
     them becomes more likely than ρ (Lee and Clifton 2012). Posterior(ρ) at prior 1/m."""
 
@@ -181,11 +205,11 @@ class Rho(Target):
     theorems: ClassVar[tuple[str, ...]] = ("T8",)
 
     def __post_init__(self) -> None:
-        _inside(self.rho, "rho")
+        super().__post_init__()
         whole(self.m, "m", 2, MOST_PEOPLE)
 
     def ratio(self, low: Fraction, high: Fraction) -> Number:
-        rho, prior = rational(self.rho), Fraction(1, self.m)
+        rho, prior = self.number, Fraction(1, self.m)
         if rho <= prior:
             raise ImpossibleTarget(
                 f"rho must be above 1/m = {float(prior):.6g}, what the adversary believes already; "
@@ -196,69 +220,75 @@ class Rho(Target):
         return beliefs.ratio_for_posterior(rho, prior)
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        exact = ratio if ratio == math.inf else rational(ratio)
-        return beliefs.posterior(exact, Fraction(1, self.m)) <= rational(self.rho)
+        return beliefs.posterior(_exactly(ratio), Fraction(1, self.m)) <= self.number
+
+    def default_family(self) -> Family:
+        return OneOf(self.m)
+
+    def against(self, family: Family) -> Adversary:
+        """It fixes the prior, 1/m, and the relation."""
+        known, prior = super().against(family), Fraction(1, self.m)
+        if known.relation != "replace" or not known.low <= prior <= known.high:
+            raise InvalidInput("family", f"one-of={self.m} or fixed-size for rho", repr(family))
+        return Adversary(prior, prior, "replace", tight=self.m == 2, theorems=("T5", "T8"))
 
     def words(self) -> str:
-        most = f"{float(rational(self.rho)):.1%}"
+        most = f"{float(self.number):.1%}"
         return f"becomes at most {most} sure of any of {self.m} equally likely candidates"
 
 
 @dataclass(frozen=True)
-class Gain(Target):
+class Gain(NumberTarget):
     """Posterior minus prior is at most this, at every prior in the family's range (F16)."""
 
     gain: object
     name: ClassVar[str] = "gain"
 
-    def __post_init__(self) -> None:
-        _inside(self.gain, "gain")
-
     def ratio(self, low: Fraction, high: Fraction) -> Number:
-        return beliefs.ratio_for_gain(rational(self.gain), low, high)
+        return beliefs.ratio_for_gain(self.number, low, high)
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        most = rational(self.gain)
+        most = self.number
         if ratio == math.inf:
             return beliefs.ratio_for_gain(most, low, high) == math.inf
         return beliefs.gain_stays(most, rational(ratio), low, high)
 
     def baseline(self) -> Number:
-        return self.ratio(Fraction(0), Fraction(1))
+        return self.ratio(*WHOLE)
 
     def words(self) -> str:
-        return f"gains at most {float(rational(self.gain)) * 100:g} percentage points of certainty"
+        return f"gains at most {float(self.number) * 100:g} percentage points of certainty"
 
 
 @dataclass(frozen=True)
-class Advantage(Target):
+class Advantage(NumberTarget):
     """The largest TPR − FPR of any membership attack on one person: (r−1)/(r+1) = tanh(ε/2)."""
 
     advantage: object
     name: ClassVar[str] = "advantage"
 
-    def __post_init__(self) -> None:
-        _inside(self.advantage, "advantage")
+    @property
+    def stated_advantage(self) -> Fraction:  # type: ignore[override]
+        return self.number
 
     def ratio(self, low: Fraction, high: Fraction) -> Number:
-        most = rational(self.advantage)
-        return (1 + most) / (1 - most)
+        return (1 + self.number) / (1 - self.number)
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
         if ratio == math.inf:
             return False
         exact = rational(ratio)
-        return (exact - 1) / (exact + 1) <= rational(self.advantage)
+        return (exact - 1) / (exact + 1) <= self.number
 
     def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
         # TPR ≤ r FPR, so TPR − FPR ≤ (1 − 1/r) TPR, attained where TPR = 1.
-        return 1 / (1 - rational(self.advantage))
+        return 1 / (1 - self.number)
 
     def baseline(self) -> Number:
-        return self.ratio(Fraction(0), Fraction(1))
+        return self.ratio(*WHOLE)
 
     def words(self) -> str:
-        most = float(rational(self.advantage))
+        most = float(self.number)
         return f"has an attack advantage (true minus false positive rate) of at most {most:g}"
 
 

@@ -1,7 +1,8 @@
 """The best mechanism for a distortion: closed forms, linear programs by type, rate–distortion.
 
 `best` is the entry: D from ε or ε from D, under differential privacy, identifiability or mutual
-information, with a mechanism that keeps the level exactly and a certified optimality gap.
+information, with a mechanism that keeps the level exactly and a certified optimality gap. Numbers
+such as T16 or F14 are explained in docs/theory/numbers.md.
 """
 
 from whosin.distortion.closed.bounds import stated_threshold as stated_threshold

@@ -66,11 +66,8 @@ def curves(
         for number, level in enumerate(levels):
             if progress is not None:
                 progress(notion, number, len(levels))
-            if notion == "mutual-information":
-                made = best(space, prior, distortion=level, notion=notion, cost=cost)
-            else:
-                made = best(space, prior, epsilon=level, notion=notion, cost=cost)
-            found[notion].append(made)
+            given = "distortion" if notion == "mutual-information" else "epsilon"
+            found[notion].append(best(space, prior, notion=notion, cost=cost, **{given: level}))
         if progress is not None:
             progress(notion, len(levels), len(levels))
     return Curves(known.spread, stated_threshold(known), found, skipped)

@@ -8,8 +8,7 @@ from fractions import Fraction
 from whosin.distortion.closed.bounds import distortion_bounds, epsilon_bounds
 from whosin.distortion.closed.costs import best_constant, check_cost, is_hamming
 from whosin.distortion.mechanisms.per_row import constant, identity
-from whosin.distortion.optimum import NOTIONS, Optimum
-from whosin.distortion.program.best_at_level import BestAtLevel
+from whosin.distortion.optimum import NOTIONS, BestAtLevel, Optimum
 from whosin.distortion.program.independent_parts import PriorProblem
 from whosin.distortion.program.least_epsilon import smallest_epsilon
 from whosin.distortion.rate.information import information_of, rate_optimum
@@ -23,7 +22,7 @@ from whosin.priors import Prior
 from whosin.spaces import Space
 
 LARGEST = 700.0
-"""ε beyond which e^ε is no float, and every mechanism is as good as the data themselves."""
+"""Beyond this ε, e^ε does not fit into a float, and a mechanism may as well show the data."""
 
 
 FORMS = {
@@ -90,7 +89,7 @@ def _level(epsilon: object, notion: str) -> float:
 
 
 def at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) -> Optimum:
-    """The best mechanism at ε (or at so many nats)."""
+    """The best mechanism at ε, or at a number of nats."""
     space, plain = known.space, is_hamming(cost)
     if notion == "identifiability":
         reachable(known, epsilon)
@@ -111,21 +110,13 @@ def at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) -> Op
     epsilon = max(epsilon, problem.floor)
     answer = problem.at(epsilon)
     theorems, note = describe(answer, plain)
-    if notion == "identifiability" and epsilon <= known.spread and answer.form == "program":
-        note = "at ε_X the program has no interior, so that nothing better could be proved feasible"
-    return Optimum(
-        space,
-        notion,
-        "epsilon",
-        round_up(answer.distortion) if answer.form == "program" else float(answer.distortion),
-        epsilon,
-        information_of(known, answer.mechanism),
-        answer.mechanism,
-        0.0 if answer.form != "program" else round_up(answer.gap),
-        *bounds,
-        theorems,
-        note,
-    )
+    solved = answer.form == "program"
+    if notion == "identifiability" and epsilon <= known.spread and solved:
+        note = "at ε_X the program has no interior, so nothing better could be proved feasible"
+    least = round_up(answer.distortion) if solved else float(answer.distortion)
+    found = (least, epsilon, information_of(known, answer.mechanism), answer.mechanism)
+    gap = round_up(answer.gap) if solved else 0.0
+    return Optimum(space, notion, "epsilon", *found, gap, *bounds, theorems, note)
 
 
 def describe(answer: BestAtLevel, plain: bool) -> tuple[tuple[str, ...], str]:
@@ -185,16 +176,6 @@ def at_distortion(known: Structure, cost: Array, notion: str, wanted: Fraction) 
             low, high = high, 2 * high
     level, answer, gap = smallest_epsilon(problem, wanted, low, high)
     theorems, note = describe(answer, plain)
-    return Optimum(
-        space,
-        notion,
-        "distortion",
-        round_up(answer.distortion),
-        level,
-        information_of(known, answer.mechanism),
-        answer.mechanism,
-        gap,
-        *bounds,
-        theorems,
-        note,
-    )
+    learned = information_of(known, answer.mechanism)
+    found = (round_up(answer.distortion), level, learned, answer.mechanism, gap)
+    return Optimum(space, notion, "distortion", *found, *bounds, theorems, note)

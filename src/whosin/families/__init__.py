@@ -1,39 +1,26 @@
-"""Sets of priors: the adversaries that a notion of privacy defends against (THEORY 1).
+"""Sets of priors: the adversaries that a notion of privacy defends against.
 
 A family describes itself: what it is called and how it is spelled, who it is in plain words, which
-beliefs and neighbours it has, and which other families it includes. `FAMILIES` is the registry.
+beliefs and neighbours it has, and which other families it includes. `FAMILIES` is the registry: the
+command, scenario files, the page, the reference and the contract tests find a family there.
+Numbers such as T7, F12 or E2 are explained in docs/theory/numbers.md.
 """
 
 from whosin.errors import InvalidInput, UnknownName
-from whosin.families.any_prior import AnyPrior
-from whosin.families.at_most_known import AtMostKnown
-from whosin.families.base import Adversary, Family, Worst
-from whosin.families.cliques import Cliques
-from whosin.families.explicit import Explicit
-from whosin.families.fixed_probability import FixedProbability
-from whosin.families.fixed_size import FixedSize, SwapOfTwo
-from whosin.families.independent import Independent, OneOfTwo
-from whosin.families.one_of import OneOf
-from whosin.families.uninformed import Uninformed
-
-__all__ = [
-    "FAMILIES",
-    "Adversary",
-    "AnyPrior",
-    "AtMostKnown",
-    "Cliques",
-    "Explicit",
-    "Family",
-    "FixedProbability",
-    "FixedSize",
-    "Independent",
-    "OneOf",
-    "OneOfTwo",
-    "SwapOfTwo",
-    "Uninformed",
-    "Worst",
-    "read_family",
-]
+from whosin.families.any_prior import AnyPrior as AnyPrior
+from whosin.families.at_most_known import AtMostKnown as AtMostKnown
+from whosin.families.base import Adversary as Adversary
+from whosin.families.base import Family as Family
+from whosin.families.base import Worst as Worst
+from whosin.families.cliques import Cliques as Cliques
+from whosin.families.explicit import Explicit as Explicit
+from whosin.families.fixed_probability import FixedProbability as FixedProbability
+from whosin.families.fixed_size import FixedSize as FixedSize
+from whosin.families.fixed_size import SwapOfTwo as SwapOfTwo
+from whosin.families.independent import Independent as Independent
+from whosin.families.independent import OneOfTwo as OneOfTwo
+from whosin.families.one_of import OneOf as OneOf
+from whosin.families.uninformed import Uninformed as Uninformed
 
 FAMILIES: dict[str, type[Family]] = {
     kind.name: kind
@@ -51,8 +38,6 @@ FAMILIES: dict[str, type[Family]] = {
         Explicit,
     )
 }
-"""Contract, property and documentation tests find a family here, and so do the command, scenario
-files, the page and the reference."""
 
 
 def read_family(text: str) -> Family:

@@ -1,4 +1,4 @@
-"""Adversaries who are uncertain about nearly everyone (THEORY 1, 5)."""
+"""Adversaries who are uncertain about nearly everyone ."""
 
 from __future__ import annotations
 
@@ -56,10 +56,8 @@ class AtMostKnown(Bounded):
     key: ClassVar[str] = "known"
     symbol: ClassVar[str] = "D_K^k"
     definition: ClassVar[str] = "independent and bounded, and at most k entities are known"
-    source: ClassVar[str] = "ours: THEORY section 5"
-    downward: ClassVar[bool] = False
-    upward: ClassVar[bool] = False
-    theorems: ClassVar[tuple[str, ...]] = ()
+    source: ClassVar[str] = "ours"
+    composes: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         whole(self.k, "k", 0, MOST_PEOPLE)

@@ -30,13 +30,14 @@ HALF = Fraction(1, 2)
 
 @dataclass(frozen=True)
 class Adversary:
-    """What a family means for ε between neighbouring worlds (THEORY 8).
+    """What a family means for ε between neighbouring worlds.
 
     Attributes:
         low, high: the beliefs that uncertain entities may have.
         relation: "add-remove" or "replace".
         group: how many entities may move together, so that r ≤ e^(group · ε).
         tight: whether no larger ε would do for every mechanism; otherwise a plan is sufficient.
+        equivalent: whether a level under the family gives the ε of the same mechanism back.
         theorems: why.
     """
 
@@ -45,6 +46,7 @@ class Adversary:
     relation: str
     group: int = 1
     tight: bool = True
+    equivalent: bool = False
     theorems: tuple[str, ...] = ()
 
 
@@ -56,7 +58,7 @@ class Worst:
         ratio: Pr[o|t]/Pr[o|¬t], or its inverse when searching for negative membership, as found.
         entity, output: where, by position.
         low, high: the beliefs Pr[t] at which the family has a prior with these conditionals.
-        prior: the family's prior at such a belief.
+        prior: the family's prior at a belief between them.
         present, absent: (class, weight) given t and given ¬t, where few; otherwise ask the prior.
     """
 
@@ -86,13 +88,15 @@ class Family(ABC):
     symbol: ClassVar[str]
     definition: ClassVar[str]
     source: ClassVar[str]
-    downward: ClassVar[bool]
+    downward: ClassVar[bool] = False
     """For each of its priors it has t-scaled ones with Pr[t] as close to 0 as one likes."""
-    upward: ClassVar[bool]
+    upward: ClassVar[bool] = False
     """The same towards 1."""
     theorems: ClassVar[tuple[str, ...]] = ()
     tight: bool = True
     """Whether `worst` finds the sup; otherwise the level from `upper` is a bound."""
+    composes: ClassVar[bool] = True
+    """Whether several releases may share one plan against it; otherwise a plan is for one count."""
 
     @property
     def parameters(self) -> tuple[object, ...]:
@@ -142,6 +146,11 @@ class Family(ABC):
     def canonical(self) -> Family:
         """The same family in one spelling, with exact numbers."""
         return self
+
+    def relatives(self) -> Iterator[Family]:
+        """Other families that include it, or that it includes, at the same level: chains of
+        theorems may pass through them."""
+        return iter(())
 
     @abstractmethod
     def words(self) -> str:
@@ -194,7 +203,7 @@ class Bounded(Family):
     def adversary(self) -> Adversary:
         reason = "T4" if self.relation == "add-remove" else "T5"
         theorems = (reason,) if self.beliefs == WHOLE else (reason, "T11")
-        return Adversary(*self.beliefs, self.relation, tight=self.tight, theorems=theorems)
+        return Adversary(*self.beliefs, self.relation, 1, self.tight, self.tight, theorems)
 
     def canonical(self) -> Family:
         low, high = self.beliefs

@@ -40,9 +40,6 @@ class Explicit(Family):
     symbol: ClassVar[str] = "explicit"
     definition: ClassVar[str] = "a finite list of priors"
     source: ClassVar[str] = "Li13, Definition 3.1 for any set of distributions"
-    downward: ClassVar[bool] = False
-    upward: ClassVar[bool] = False
-    theorems: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, priors: Iterable[Prior] | Prior) -> None:
         accepted = "a list of at least one prior"

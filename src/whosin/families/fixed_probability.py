@@ -49,8 +49,6 @@ class FixedProbability(Family):
     symbol: ClassVar[str] = "D_F^β"
     definition: ClassVar[str] = "independent, and everyone who may be in has the same probability β"
     source: ClassVar[str] = "Li13, distribution family 5.9"
-    downward: ClassVar[bool] = False
-    upward: ClassVar[bool] = False
     theorems: ClassVar[tuple[str, ...]] = ("T10",)
 
     def __post_init__(self) -> None:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
-
 from whosin.errors import InvalidInput
 from whosin.exact import Array, rational
 from whosin.families.base import HALF, WHOLE, Bounded, Family, Range, Worst, columns, nested
@@ -50,11 +48,9 @@ class FixedSize(Bounded):
     @property
     def downward(self) -> bool:  # type: ignore[override]
         # Less belief in one is more in the others, so a bound at either end stands in the way.
-        return self.bounds[0] == 0 and self.bounds[1] == 1
+        return self.bounds == WHOLE
 
-    @property
-    def upward(self) -> bool:  # type: ignore[override]
-        return self.bounds[0] == 0 and self.bounds[1] == 1
+    upward = downward
 
     @property
     def tight(self) -> bool:  # type: ignore[override]
@@ -77,6 +73,10 @@ class FixedSize(Bounded):
                 sized = all(isinstance(each, FixedSizePrior) for each in listed)
                 return self.bounds == WHOLE and sized
         return False
+
+    def relatives(self) -> Iterator[Family]:
+        if nested(self.bounds, (HALF, HALF)):
+            yield SwapOfTwo(*self.swaps)
 
     def words(self) -> str:
         return (
@@ -123,9 +123,6 @@ class FixedSize(Bounded):
 @dataclass(frozen=True)
 class SwapOfTwo(FixedSize):
     """D_B²: exactly two worlds, T with one entity or T with another. Its level is that of D_B."""
-
-    low: object = 0
-    high: object = 1
 
     name: ClassVar[str] = "swap-of-two"
     example: ClassVar[str] = "swap-of-two=0.4..0.6"
@@ -196,10 +193,9 @@ def worst_swap(
         return
     ratio, base, output = found
     ways = lattice.neighbours(base)
-    gains = max(ways, key=lambda way: _key(array[way[1], output]))
-    loses = min(
-        (way for way in ways if way[0] != gains[0]), key=lambda way: _key(array[way[1], output])
-    )
+    gains = max(ways, key=lambda way: array[way[1], output])
+    others = [way for way in ways if way[0] != gains[0]]
+    loses = min(others, key=lambda way: array[way[1], output])
     named, other = (gains, loses) if positive else (loses, gains)
     yield Worst(
         ratio=ratio,
@@ -240,7 +236,3 @@ def swap_of_two(lattice: Lattice, base: int, named: int, other: int) -> Callable
         return FixedSizePrior(odds, len(known) + 1)
 
     return prior
-
-
-def _key(value: Any) -> Any:
-    return float(value) if isinstance(value, np.floating) else value

@@ -24,7 +24,7 @@ BOTH = (True, False)
 class Independent(Bounded):
     """D_I, or D_I^[low, high] when uncertain entities have beliefs in [low, high] only.
 
-    The worst ratio is between two neighbouring worlds, T with and without one entity: mixing such
+    The worst ratio is between two neighbouring worlds, T with and without one entity: mixing
     pairs cannot raise it (Li13 Theorem 4.5). One pass over the likelihoods for each entity.
     """
 
@@ -70,9 +70,6 @@ class Independent(Bounded):
 @dataclass(frozen=True)
 class OneOfTwo(Independent):
     """D_I²: everyone is known to be in or out but one entity. Its level is that of D_I."""
-
-    low: object = 0
-    high: object = 1
 
     name: ClassVar[str] = "one-of-two"
     example: ClassVar[str] = "one-of-two=0.1..0.9"

@@ -22,7 +22,7 @@ from whosin.spaces.subsets import Subsets
 from whosin.validation import MOST_PEOPLE, spelled_whole, whole
 
 FEW = 24
-"""Up to so many candidates insertion is faster than partial sorting."""
+"""Up to this many candidates insertion is faster than partial sorting."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,6 @@ class OneOf(Family):
     symbol: ClassVar[str] = "D_C^m"
     definition: ClassVar[str] = "a known set plus one entity drawn uniformly from m candidates"
     source: ClassVar[str] = "Li13, distribution family 5.5"
-    downward: ClassVar[bool] = False
-    upward: ClassVar[bool] = False
     theorems: ClassVar[tuple[str, ...]] = ("T8",)
 
     def __post_init__(self) -> None:
@@ -56,14 +54,22 @@ class OneOf(Family):
         return Fraction(1, self.m), Fraction(1, self.m)
 
     def adversary(self) -> Adversary:
-        theorems = ("T5", "T11")
-        return Adversary(*self.beliefs, self.relation, tight=self.m == 2, theorems=theorems)
+        pair = self.m == 2
+        equivalent = pair and not self.literal
+        return Adversary(*self.beliefs, self.relation, 1, pair, equivalent, ("T5", "T11"))
 
     def includes(self, other: Family) -> bool:
         if isinstance(other, OneOf):
             return self.m == other.m and (other.literal or not self.literal)
         swaps = other.name == "swap-of-two" and other.beliefs == (HALF, HALF)
         return swaps and self.m == 2 and not self.literal
+
+    def relatives(self) -> Iterator[Family]:
+        from whosin.families.fixed_size import SwapOfTwo  # which is made from this one
+
+        yield OneOf(self.m)
+        if self.m == 2:
+            yield SwapOfTwo(HALF, HALF)
 
     def words(self) -> str:
         return f"someone who knows all but one person, who is one of {self.m} likely candidates"

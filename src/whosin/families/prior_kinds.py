@@ -12,14 +12,14 @@ from whosin.validation import of_kind, shown
 
 
 def check_prior(prior: Prior, space: Subsets) -> None:
-    """Refuse what is no prior, no space, or a prior of another space."""
+    """Refuse what is not a prior, not a space, or a prior of another space."""
     if not isinstance(prior, Prior):
         raise InvalidInput("prior", "a prior, such as Independent([0.5, 0.2])", shown(prior))
     prior.check(of_kind(space, Subsets, "space", "Subsets(…)"))
 
 
 def independent_beliefs(prior: Prior, space: Subsets) -> tuple[Fraction, ...] | None:
-    """p_t for each entity if the prior is independent, otherwise nothing."""
+    """p_t for each entity if the prior is independent, otherwise None."""
     check_prior(prior, space)
     if isinstance(prior, Independent):
         return prior.beliefs(space)

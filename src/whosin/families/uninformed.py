@@ -25,9 +25,6 @@ class Uninformed(Family):
     symbol: ClassVar[str] = "D_N"
     definition: ClassVar[str] = "the one prior under which all subsets are equally likely"
     source: ClassVar[str] = "Li13, distribution family 5.1"
-    downward: ClassVar[bool] = False
-    upward: ClassVar[bool] = False
-    theorems: ClassVar[tuple[str, ...]] = ()
 
     @property
     def beliefs(self) -> Range:
@@ -36,6 +33,11 @@ class Uninformed(Family):
     @property
     def independent_beliefs(self) -> Range:
         return HALF, HALF
+
+    def relatives(self) -> Iterator[Family]:
+        from whosin.families.fixed_probability import FixedProbability  # which knows this one
+
+        yield FixedProbability(HALF)
 
     def words(self) -> str:
         return "someone who knows nothing: every set of people is as likely as any other"

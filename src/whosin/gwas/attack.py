@@ -37,7 +37,7 @@ CHUNK = 2_000
 
 @dataclass(frozen=True)
 class Point:
-    """How well one test does on the frequencies of so many SNPs.
+    """How well one test does on the frequencies of `snps` SNPs.
 
     Attributes:
         snps: M.

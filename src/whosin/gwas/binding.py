@@ -20,9 +20,8 @@ SHOWN = 16
 
 def binding_of(study: Study) -> Binding:
     """What a budget for a study is bound to."""
-    snps = study.snps
-    public = (snps.chromosome, snps.name, snps.position.tolist(), snps.a1, snps.a2)
-    listed = f"{len(snps)} of digest {_digest(zip(*public, strict=True))[:SHOWN]}"
+    public = study.snps.columns()
+    listed = f"{len(study.snps)} of digest {_digest(zip(*public, strict=True))[:SHOWN]}"
     fixed = {"cases": str(study.cases), "controls": str(study.controls), "SNPs": listed}
     counted = _digest(zip(*public, *study.counts.T.tolist(), strict=True))
     return Binding(

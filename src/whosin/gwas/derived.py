@@ -29,7 +29,7 @@ class Association:
 
     Attributes:
         f_a, f_u: frequencies of A1 among cases and controls, cut to [0, 1].
-        f_a_noise, f_u_noise: 95% of the noise is within ± so much.
+        f_a_noise, f_u_noise: 95% of the noise is within ± that much.
         chi2, p: of the difference, sampling and noise together.
         odds_ratio, se: of A1, and the standard error of its logarithm, noise included; infinite
             where the noise is larger than an allele's count.

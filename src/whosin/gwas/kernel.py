@@ -25,7 +25,7 @@ CHUNK_BYTES = 1 << 19
 LOW, HIGH = np.uint64(0x5555_5555_5555_5555), np.uint64(0xAAAA_AAAA_AAAA_AAAA)
 ONE = np.uint64(1)
 WIDEST = 1000
-"""So many popcounts, at most 64 each, add up in 16 bits."""
+"""How many popcounts, of at most 64 each, add up in 16 bits."""
 
 
 @dataclass(frozen=True, eq=False)

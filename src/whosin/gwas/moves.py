@@ -38,7 +38,7 @@ class Moves:
         return cost
 
     def reach(self, people: Array) -> Array:
-        """The largest step of so many people (at most all of them)."""
+        """The largest step of this many people (at most all of them)."""
         step: Array = np.minimum(2 * people, people + self.twos)
         return step
 

@@ -9,7 +9,6 @@ leaves out people of unknown sex unless it is told `--allow-no-sex`; here they c
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,12 +18,9 @@ from whosin.gwas.kernel import Groups
 from whosin.gwas.tables import LARGEST
 from whosin.validation import path_of, whole
 
-if TYPE_CHECKING:
-    from whosin.exact import Array
-
 CASE, CONTROL = 2, 1
 SMALLEST = 2
-"""Groups of fewer are refused: the sensitivities of THEORY 11 hold from two on."""
+"""Groups of fewer are refused: the sensitivities hold from two on."""
 
 
 def read_groups(
@@ -34,19 +30,22 @@ def read_groups(
     given_file = None if phenotypes is None else path_of(phenotypes, "phenotype file")
     rows = _rows(fam, 6)
     names = [(row[0], row[1]) for row in rows]
-    if len(set(names)) < len(names):
-        raise InvalidInput(
-            fam.name, "text with one line a person (family and individual)", "repeated ones"
-        )
+    _check_distinct(names, fam)
     if given_file is None:
         words = [row[5] for row in rows]
     else:
         given = _phenotype_file(given_file)
         words = [given.get(name, "0") for name in names]
     source = (given_file or fam).name
-    status = np.array([_status(word, source) for word in words], dtype=np.int64)
     if leave_out_no_sex:
-        status[np.array([row[4] not in ("1", "2") for row in rows])] = 0
+        pairs = zip(words, rows, strict=True)
+        words = [word if row[4] in ("1", "2") else "0" for word, row in pairs]
+    return _groups(words, source)
+
+
+def _groups(words: list[str], source: str) -> Groups:
+    """Cases and controls from the phenotypes of people."""
+    status = np.array([_status(word, source) for word in words], dtype=np.int64)
     groups = Groups(status == CASE, status == CONTROL)
     check_sizes(*groups.sizes, source)
     return groups
@@ -69,36 +68,30 @@ def sample_groups(samples: list[str], phenotypes: str | Path) -> Groups:
         if name in given:
             raise InvalidInput(path.name, "text with one line an individual name", "repeated ones")
         given[name] = word
-    status = np.array([_status(given.get(name, "0"), path.name) for name in samples])
-    groups = Groups(status == CASE, status == CONTROL)
-    check_sizes(*groups.sizes, path.name)
-    return groups
+    return _groups([given.get(name, "0") for name in samples], path.name)
 
 
 def _phenotype_file(path: Path) -> dict[tuple[str, str], str]:
     """FID, IID and phenotype (a .fam file is one too: then the sixth column counts)."""
-    rows = _rows(path, 3)
+    column = 5 if path.suffix == ".fam" else 2
+    rows = _rows(path, column + 1)
     if rows and [word.lower() for word in rows[0][:2]] in (["fid", "iid"], ["#fid", "iid"]):
         rows = rows[1:]
-    column = 5 if path.suffix == ".fam" else 2
-    if any(len(row) <= column for row in rows):
-        raise InvalidInput(
-            path.name, f"text with at least {column + 1} columns in every line", "fewer"
-        )
-    found = {(row[0], row[1]): row[column] for row in rows}
-    if len(found) < len(rows):
-        raise InvalidInput(
-            path.name, "text with one line a person (family and individual)", "repeated ones"
-        )
-    return found
+    _check_distinct([(row[0], row[1]) for row in rows], path)
+    return {(row[0], row[1]): row[column] for row in rows}
+
+
+def _check_distinct(names: list[tuple[str, str]], path: Path) -> None:
+    if len(set(names)) < len(names):
+        accepted = "text with one line a person (family and individual)"
+        raise InvalidInput(path.name, accepted, "repeated ones")
 
 
 def _rows(path: Path, columns: int) -> list[list[str]]:
     rows = read_rows(path, MOST_STUDY)
     if any(len(row) < columns for row in rows):
-        raise InvalidInput(
-            path.name, f"text with at least {columns} columns in every line", "fewer"
-        )
+        accepted = f"text with at least {columns} columns in every line"
+        raise InvalidInput(path.name, accepted, "fewer")
     return rows
 
 
@@ -114,14 +107,3 @@ def _status(word: str, source: str) -> int:
     raise InvalidInput(
         f"phenotypes in {source}", "2 (case), 1 (control), 0 or -9 (missing)", "another number"
     )
-
-
-def group_array(cases: Array, controls: Array) -> Groups:
-    """Groups from two Boolean arrays."""
-    first, second = np.asarray(cases, dtype=bool), np.asarray(controls, dtype=bool)
-    if first.shape != second.shape or first.ndim != 1:
-        raise InvalidInput("cases and controls", "Boolean arrays of one length", first.shape)
-    if (first & second).any():
-        raise InvalidInput("cases and controls", "disjoint", "someone who is both")
-    check_sizes(int(first.sum()), int(second.sum()))
-    return Groups(first, second)

@@ -1,10 +1,10 @@
-"""How far one person, or one exchange of labels, moves a statistic (THEORY 11).
+"""How far one person, or one exchange of labels, moves a statistic.
 
 Contract: exact rationals, for groups of two people and more. Relations: "genotype", one
 participant has another genotype (or is another person); "label-swap", a case and a control
 exchange labels. One person has a genotype at every SNP, so M SNPs multiply the sensitivity by M.
 
-The published allelic sensitivity assumes that no genotype is absent and is too small (THEORY E6).
+The published allelic sensitivity assumes that no genotype is absent and is too small (E6).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,9 +36,13 @@ class Snps:
 
     def take(self, which: Array) -> Snps:
         """Some of the SNPs, by index."""
-        places = [int(place) for place in which]
-        pick = [[column[place] for place in places] for column in self._words()]
-        return Snps(pick[0], pick[1], self.position[which], pick[2], pick[3])
+        words = self.chromosome, self.name, self.a1, self.a2
+        chromosome, name, a1, a2 = ([column[int(place)] for place in which] for column in words)
+        return Snps(chromosome, name, self.position[which], a1, a2)
+
+    def columns(self) -> tuple[list[Any], ...]:
+        """Chromosome, name, position, A1 and A2, as lists."""
+        return self.chromosome, self.name, self.position.tolist(), self.a1, self.a2
 
     def autosomal(self) -> Array:
         """Which SNPs are diploid in everybody."""
@@ -47,19 +51,9 @@ class Snps:
             return np.ones(len(self), dtype=bool)
         return np.array([chromosome not in haploid for chromosome in self.chromosome])
 
-    def _words(self) -> tuple[list[str], list[str], list[str], list[str]]:
-        return self.chromosome, self.name, self.a1, self.a2
-
 
 def _plain(chromosome: str) -> str:
     return chromosome.upper().removeprefix("CHR")
-
-
-def unnamed(count: int) -> Snps:
-    """Names for SNPs that came without any: snp1, snp2, …"""
-    names = [f"snp{number}" for number in range(1, count + 1)]
-    dots, ones = ["."] * count, ["1"] * count
-    return Snps(ones, names, np.arange(1, count + 1), dots, dots)
 
 
 def read_bim(path: Path) -> Snps:

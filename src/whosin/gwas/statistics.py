@@ -17,7 +17,7 @@ from whosin.validation import whole
 def allelic_chi2(counts: object) -> Array:
     """χ² of the 2×2 table of alleles: 2N (xS − yR)² / (R S (x+y)(2N−x−y)), 0 where nothing varies.
 
-    Where x, y = copies of A1 among the R cases and S controls, N = R + S (THEORY 11).
+    Where x, y = copies of A1 among the R cases and S controls, N = R + S.
     """
     table = read_counts(counts)
     (x, y), (r, s) = allele_counts(table), group_sizes(table)

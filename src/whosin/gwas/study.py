@@ -105,13 +105,11 @@ def read_table(path: Path) -> Study:
     header = rows[0] if rows else []
     missing = [column for column in (*PUBLIC, *COUNTS) if column not in header]
     if missing:
-        raise InvalidInput(
-            f"header of {path.name}", f"one that has the column {missing[0]}", "none"
-        )
+        accepted = f"one that has the column {missing[0]}"
+        raise InvalidInput(f"header of {path.name}", accepted, "none")
     if any(len(row) != len(header) for row in rows):
-        raise InvalidInput(
-            path.name, f"text with {len(header)} columns in every line", "another number"
-        )
+        accepted = f"text with {len(header)} columns in every line"
+        raise InvalidInput(path.name, accepted, "another number")
     where = {column: header.index(column) for column in (*PUBLIC, *COUNTS)}
     chromosome, name, position, a1, a2 = ([row[where[c]] for row in rows[1:]] for c in PUBLIC)
     try:
@@ -129,14 +127,7 @@ def read_table(path: Path) -> Study:
 
 def write_table(study: Study, path: Path) -> None:
     """Write the exact counts of a study, for `read_table`. They are private."""
-    columns = (
-        study.snps.chromosome,
-        study.snps.name,
-        study.snps.position.tolist(),
-        study.snps.a1,
-        study.snps.a2,
-        *study.counts.T.tolist(),
-    )
+    columns = (*study.snps.columns(), *study.counts.T.tolist())
     with path.open("w", encoding="utf-8") as file:
         file.write(f"# cases {study.cases} controls {study.controls}\n")
         file.write("\t".join((*PUBLIC, *COUNTS)) + "\n")

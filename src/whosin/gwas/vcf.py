@@ -42,11 +42,6 @@ def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, tu
     except (Crashed, OutOfMemory):
         raise InvalidInput(place.name, "a VCF file", "one that its reader cannot read") from None
     counts = np.frombuffer(counted, dtype=np.int64).reshape(-1, 6).copy()
-    snps = Snps(
-        [row[0] for row in found],
-        [row[1] for row in found],
-        np.array([row[2] for row in found], dtype=np.int64),
-        [row[3] for row in found],
-        [row[4] for row in found],
-    )
+    chromosome, name, position, a1, a2 = ([row[column] for row in found] for column in range(5))
+    snps = Snps(chromosome, name, np.array(position, dtype=np.int64), a1, a2)
     return snps, counts, groups.sizes, left_out

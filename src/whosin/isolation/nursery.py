@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import shutil
 import socket
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from itertools import count
@@ -22,7 +20,7 @@ from whosin.errors import Crashed
 from whosin.isolation import messages
 from whosin.isolation.child import JOB, KILL, PID, START
 from whosin.isolation.limits import Limits, wait
-from whosin.isolation.once import start
+from whosin.isolation.once import start, work_folder
 
 FIRST = 60.0
 """Seconds for the nursery to import its modules."""
@@ -59,8 +57,7 @@ class Nursery:
 
     def run(self, function: Callable[..., Any], *arguments: Any, limits: Limits) -> Any:
         """As `isolation.run`, at once."""
-        folder = tempfile.mkdtemp(prefix="whosin-work-")
-        try:
+        with work_folder() as folder:
             call = messages.task(function, arguments, folder, limits.memory)
             connection, number = self._begin()
             try:
@@ -74,8 +71,6 @@ class Nursery:
                 self._stop(number)
                 raise Crashed("no process could be started for this") from None
             return wait(connection, pid, limits, lambda: self._stop(number))
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _ready(self) -> socket.socket:
         if self._process is None or self._process.poll() is not None or self._control is None:

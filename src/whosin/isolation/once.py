@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -33,8 +32,7 @@ def run(function: Callable[..., Any], *arguments: Any, limits: Limits) -> Any:
     """
     limits = limits.inside()
     ours, theirs = socket.socketpair()
-    folder = tempfile.mkdtemp(prefix="whosin-work-")
-    try:
+    with work_folder() as folder:
         with theirs:
             process = start("once", theirs)
 
@@ -46,8 +44,11 @@ def run(function: Callable[..., Any], *arguments: Any, limits: Limits) -> Any:
         with contextlib.suppress(ConnectionError):  # it ended already; the waiting says so
             ours.sendall(messages.LENGTH.pack(len(call)) + call)
         return wait(ours, process.pid, limits, stop)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+
+
+def work_folder() -> tempfile.TemporaryDirectory[str]:
+    """Where a process keeps temporary files; it goes with the task."""
+    return tempfile.TemporaryDirectory(prefix="whosin-work-", ignore_cleanup_errors=True)
 
 
 def start(role: str, theirs: socket.socket, *more: object) -> subprocess.Popen[bytes]:

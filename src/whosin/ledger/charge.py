@@ -69,7 +69,7 @@ class Charge:
         what: the question, as plain JSON data; a retry must ask the same, except for `COUNTED`.
         costs: the cost under each relation; one that is missing means: no finite cost.
         guarantee: what kind of promise the answer has, such as "pure" or "k-max".
-        alone: a promise that does not add (THEORY 9): nothing else may be asked of the data. Where
+        alone: a promise that does not add: nothing else may be asked of the data. Where
             it has no cost under the dataset's relation, whoever asks must have seen that the
             promise itself keeps the dataset's plan: `promise` must be the one that the dataset was
             registered with.
@@ -123,5 +123,5 @@ class Charge:
 def promise_of(plan: Plan) -> dict[str, Any]:
     """Whom a plan protects from whom, as data: what a release of its own answers for."""
     data = plan.to_dict()
-    own = () if plan.composes else ("query", "entities")  # such a promise is for one release
+    own = () if plan.composes else ("query", "entities")  # a promise for one release
     return {key: data[key] for key in ("target", "family", "delta", *own)}

@@ -32,8 +32,8 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
+from whosin.exact import ball, ball_end
 from whosin.ledger.units import EPSILON_UNITS, INFINITE
 
 CERTIFYING_BITS = 200
@@ -54,7 +54,7 @@ def epsilon_of(rho: int, delta: Fraction) -> int:
         return INFINITE
     at, log_delta = rho / EPSILON_UNITS, _log(delta)
     order = _best(lambda a: a * at + _excess(a, log_delta))
-    return min(INFINITE, max(0, math.ceil(_ends(order, delta, Fraction(rho, EPSILON_UNITS))[1])))
+    return min(INFINITE, max(0, math.ceil(_upper(order, delta, Fraction(rho, EPSILON_UNITS)))))
 
 
 @lru_cache(maxsize=1024)
@@ -64,12 +64,12 @@ def concentrated_limit(epsilon: int, delta: Fraction) -> int:
         return 0
     level, log_delta = epsilon / EPSILON_UNITS, _log(delta)
     order = _best(lambda a: (_excess(a, log_delta) - level) / a)
-    left = epsilon - _ends(order, delta, Fraction(0))[1]
+    left = epsilon - _upper(order, delta, Fraction(0))
     return min(INFINITE - 1, max(0, math.floor(left / order)))
 
 
 def concentrated_budget(epsilon: int, delta: Fraction) -> int:
-    """A hair less than the limit, so that every machine's search for the order proves it again."""
+    """A little less than the limit, so that every machine's search for the order proves it."""
     limit = concentrated_limit(epsilon, delta)
     return max(0, limit - limit // 2**40 - 2)
 
@@ -96,20 +96,14 @@ def _excess(order: float, log_delta: float) -> float:
     return (-log_delta - math.log(order)) / (order - 1) + math.log1p(-1 / order)
 
 
-def _ends(order: Fraction, delta: Fraction, rho: Fraction) -> tuple[Fraction, Fraction]:
-    """An interval, in units of ε, that holds the ε of the order exactly."""
-    from flint import arb, ctx, fmpq
+def _upper(order: Fraction, delta: Fraction, rho: Fraction) -> Fraction:
+    """At least the ε of the order, in units."""
+    from flint import ctx
 
     with ctx.workprec(CERTIFYING_BITS):
-        a, d, r = (arb(fmpq(x.numerator, x.denominator)) for x in (order, delta, rho))
-        ball = a * r + (-d.log() - a.log()) / (a - 1) + (1 - 1 / a).log()
-        ball *= EPSILON_UNITS
-        return _exactly(ball.lower()), _exactly(ball.upper())
-
-
-def _exactly(end: Any) -> Fraction:
-    mantissa, exponent = end.man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+        a, d, r = map(ball, (order, delta, rho))
+        found = EPSILON_UNITS * (a * r + (-d.log() - a.log()) / (a - 1) + (1 - 1 / a).log())
+        return ball_end(found.upper())
 
 
 def _best(score: Callable[[float], float]) -> Fraction:

@@ -28,17 +28,11 @@ class Entry:
 
     def linked(self) -> dict[str, Any]:
         """What the digest covers."""
-        return {
-            "dataset": self.dataset,
-            "number": self.number,
-            "kind": self.kind,
-            "request": self.request,
-            "body": self.body,
-        }
+        return {key: value for key, value in vars(self).items() if key != "head"}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {**self.linked(), "head": self.head}
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)

@@ -11,34 +11,19 @@ from __future__ import annotations
 
 from whosin.ledger import schema, units
 
+_TYPES = {"alone": "integer", "epsilon": "bigint", "rho": "bigint", "delta": "bigint"}
+"""Of the arguments that are no text."""
 CALLS = {
-    "lock": ("p_dataset text",),
-    "debit": ("p_dataset text", "p_request text", "p_body text", "p_head text"),
-    "answer": (
-        "p_dataset text",
-        "p_request text",
-        "p_body text",
-        "p_head text",
-        "p_answer text",
-    ),
-    "halt": ("p_dataset text", "p_body text", "p_head text"),
-    "resume": ("p_dataset text", "p_body text", "p_head text"),
-    "close": ("p_dataset text", "p_body text", "p_head text"),
-    "amend": ("p_dataset text", "p_body text", "p_head text", "p_binding text"),
-    "register": (
-        "p_dataset text",
-        "p_relation text",
-        "p_alone integer",
-        "p_epsilon bigint",
-        "p_rho bigint",
-        "p_delta bigint",
-        "p_plan text",
-        "p_binding text",
-        "p_body text",
-        "p_head text",
-    ),
+    "lock": ("dataset",),
+    "debit": ("dataset", "request", "body", "head"),
+    "answer": ("dataset", "request", "body", "head", "answer"),
+    "halt": ("dataset", "body", "head"),
+    "resume": ("dataset", "body", "head"),
+    "close": ("dataset", "body", "head"),
+    "amend": ("dataset", "body", "head", "binding"),
+    "register": ("dataset", "relation", *_TYPES, "plan", "binding", "body", "head"),
 }
-"""What a client may call, if it was granted: whosin_lock, whosin_debit and so on."""
+"""What a client may call, if it was granted: whosin_lock, whosin_debit and so on, and with what."""
 
 
 _JSON = """
@@ -224,34 +209,38 @@ END
 """
 
 _BODIES = {
-    "json": (("p_text text",), "text", _JSON),
-    "digest": (("p_text text",), "text", _DIGEST),
-    "write": (
-        ("d whosin_datasets", "p_kind text", "p_request text", "p_body text", "p_head text"),
-        "void",
-        _WRITE,
-    ),
-    "lock": (CALLS["lock"], "void", _LOCK),
-    "debit": (CALLS["debit"], "void", _DEBIT),
-    "answer": (CALLS["answer"], "void", _ANSWER),
-    "halt": (CALLS["halt"], "void", _HALT),
-    "resume": (CALLS["resume"], "void", _RESUME),
-    "close": (CALLS["close"], "void", _CLOSE),
-    "amend": (CALLS["amend"], "void", _AMEND),
-    "register": (CALLS["register"], "boolean", _REGISTER),
+    "json": _JSON,
+    "digest": _DIGEST,
+    "write": _WRITE,
+    "lock": _LOCK,
+    "debit": _DEBIT,
+    "answer": _ANSWER,
+    "halt": _HALT,
+    "resume": _RESUME,
+    "close": _CLOSE,
+    "amend": _AMEND,
+    "register": _REGISTER,
 }
+_INNER = {"json": ("text",), "digest": ("text",), "write": ("kind", "request", "body", "head")}
+"""Functions that only the others call."""
+_RETURNS = {"json": "text", "digest": "text", "register": "boolean"}
 
 
 def sources() -> dict[str, str]:
     """The text of each function, by its name."""
-    return {f"whosin_{name}": body for name, (_, _, body) in _BODIES.items()}
+    return {f"whosin_{name}": body for name, body in _BODIES.items()}
 
 
 def statements(place: str) -> list[str]:
     """What makes the functions in a schema of the database; nobody else may call them yet."""
     made = []
-    for name, (arguments, returns, body) in _BODIES.items():
+    for name, body in _BODIES.items():
+        taken = CALLS.get(name) or _INNER[name]
+        arguments = [f"p_{each} {_TYPES.get(each, 'text')}" for each in taken]
+        if name == "write":
+            arguments.insert(0, "d whosin_datasets")
         kinds = ", ".join(argument.split()[1] for argument in arguments)
+        returns = _RETURNS.get(name, "void")
         rights = "SECURITY DEFINER" if name in CALLS else "SECURITY INVOKER"
         strict = "IMMUTABLE STRICT" if name in ("json", "digest") else "VOLATILE"
         made.append(
@@ -264,7 +253,7 @@ def statements(place: str) -> list[str]:
 
 
 def withdrawals() -> list[str]:
-    """What takes back every right to write directly that format 1 gave: but for the owner's."""
+    """What takes back every right to write directly that format 1 gave, except the owner's."""
     tables = ", ".join(f"'{name}'" for name in sorted(schema.metadata.tables))
     return [
         f"""DO $whosin$ DECLARE given record; BEGIN

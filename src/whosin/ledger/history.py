@@ -107,10 +107,8 @@ def _check_sums(standing: Standing, entries: Sequence[Entry], debits: Sequence[E
     if not standing.budget.proved(standing.plan):
         raise BrokenHistory(name, "the budget is not that of the plan")
     _check_table(standing, entries, debits)
-    spent, relation = Cost(0, 0), standing.budget.relation
-    for entry in debits:
-        cost = entry.body["costs"].get(relation)
-        spent += Cost(**cost) if cost else Cost(units.INFINITE, units.INFINITE)
+    relation = standing.budget.relation
+    spent = sum((_cost(entry, relation) for entry in debits), Cost(0, 0))
     if spent != standing.spent or len(debits) != standing.debits:
         raise BrokenHistory(name, "the debits do not add up to what the dataset says was spent")
     by_itself = all(e.body["alone"] and relation not in e.body["costs"] for e in debits)
@@ -128,6 +126,11 @@ def _check_sums(standing: Standing, entries: Sequence[Entry], debits: Sequence[E
         raise BrokenHistory(name, f"it says {standing.state}, and its entries say {state}")
     if standing.halted != _check_halts(name, entries):
         raise BrokenHistory(name, "whether it is halted is not what its entries say")
+
+
+def _cost(debit: Entry, relation: str) -> Cost:
+    cost = debit.body["costs"].get(relation)
+    return Cost(**cost) if cost else Cost(units.INFINITE, units.INFINITE)
 
 
 def _check_halts(name: str, entries: Sequence[Entry]) -> bool:
@@ -170,8 +173,7 @@ def _check_running(standing: Standing, entries: Sequence[Entry]) -> None:
     silent = "sums" not in entries[0].body
     for entry in entries:
         if entry.kind == "debit":
-            cost = entry.body["costs"].get(relation)
-            spent += Cost(**cost) if cost else Cost(units.INFINITE, units.INFINITE)
+            spent += _cost(entry, relation)
             debits += 1
             state = "complete" if entry.body["alone"] or standing.budget.alone else state
         elif entry.kind in ("closed", "halted", "resumed"):

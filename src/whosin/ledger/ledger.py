@@ -102,11 +102,11 @@ class Ledger(Registry):
     def store(self, debit: Debit, answer: object) -> Any:
         """Store the answer of a debit and return what may be shown.
 
-        That is the answer stored first: if another process answered the same request meanwhile,
-        its answer counts and this one must be thrown away.
+        That is the answer stored first: if another process has answered the same request by
+        now, its answer counts and this one must be thrown away.
 
         Raises:
-            BudgetRefused: the dataset was halted meanwhile; this answer must be thrown away.
+            BudgetRefused: the dataset has been halted since; this answer must be thrown away.
         """
         if not isinstance(debit, Debit):
             raise InvalidInput("debit", "a Debit, as `Ledger.debit` returns it", repr(debit))
@@ -118,9 +118,7 @@ class Ledger(Registry):
             if key in turn.answers:
                 return json.loads(turn.answers[key])
             refusal.halted(rows.standing(turn.row))
-            body = self._signed({"digest": chain.digest(text)}, turn.time)
-            entry, row = running.following(turn.row, "answer", key, body)
-            turn.commit(row, entry, answer=text)
+            self._append(turn, "answer", {"digest": chain.digest(text)}, key, text)
         return json.loads(text)
 
     def answer(

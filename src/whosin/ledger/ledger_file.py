@@ -100,7 +100,7 @@ class LedgerFile:
             )
 
     def _look_inside(self) -> None:
-        """Refuse what is no ledger before a setting of ours is written into it."""
+        """Refuse what is not a ledger, before a setting of ours is written into it."""
         base = sqlite3.connect(f"file:{quote(str(self.path))}?mode=ro&immutable=1", uri=True)
         try:
             tables = {name for (name,) in base.execute("SELECT tbl_name FROM sqlite_master")}

@@ -63,7 +63,7 @@ def session(standing: Standing, plan: Plan, budget: Budget, share: object = None
     if total.holds(standing.spent + whole):
         return
     if standing.spent.delta + budget.delta > total.delta:
-        # A session counts on its whole δ, of which the ledger keeps a quarter for single answers.
+        # A session counts on its whole δ; the ledger keeps a quarter of it for single answers.
         left = 4 * (total.delta - standing.spent.delta)
         needed, have = apart(4 * budget.delta, left, units.DELTA_UNITS)
         raise BudgetRefused(

@@ -18,15 +18,9 @@ COPIES = ("warn", "refuse")
 
 def first_row(name: str, plan: Plan, budget: Budget, bound: Bound | None) -> Any:
     """A dataset's row before its first entry."""
-    fixed = {
-        "relation": budget.relation,
-        "alone": int(budget.alone),
-        "epsilon": budget.epsilon,
-        "rho": budget.rho,
-        "delta": budget.delta,
-        "plan": chain.canonical(plan.to_dict()),
-        "binding": None if bound is None else bound.text(),
-    }
+    text = chain.canonical(plan.to_dict())
+    binding = None if bound is None else bound.text()
+    fixed = {**vars(budget), "alone": int(budget.alone), "plan": text, "binding": binding}
     zero = dict.fromkeys(("spent_epsilon", "spent_rho", "spent_delta", "debits", "entries"), 0)
     start = {"name": name, "state": "open", "head": chain.START, "last": "", **zero, **fixed}
     return rows.DatasetRow(**start)

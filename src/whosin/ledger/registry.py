@@ -140,10 +140,7 @@ class Registry:
             before = rows.standing(turn.row).bound
             bound = Bound.of(binding) if before is None else before.amended(turn.row.name, binding)
             if before is None or before.difference(binding) is not None:
-                body = self._signed({"binding": bound.entry()}, turn.time)
-                changed = {"binding": bound.text()}
-                entry, row = running.following(turn.row, "amended", None, body, **changed)
-                turn.commit(row, entry)
+                self._append(turn, "amended", {"binding": bound.entry()}, binding=bound.text())
         return self.standing(dataset)
 
     def copies(self, dataset: str, binding: Binding) -> list[str]:
@@ -164,10 +161,7 @@ class Registry:
         with self._turn(dataset) as turn:
             if states.without_halt(turn.row.state) == "closed":
                 raise BudgetRefused(f"dataset {turn.row.name!r} is closed already")
-            body = self._signed({}, turn.time)
-            after = states.closed(turn.row.state)
-            entry, row = running.following(turn.row, "closed", None, body, state=after)
-            turn.commit(row, entry)
+            self._append(turn, "closed", {}, state=states.closed(turn.row.state))
         return self.standing(dataset)
 
     def halt(self, dataset: str, request: str | None = None) -> None:
@@ -179,10 +173,7 @@ class Registry:
         """
         said = {} if request is None else {"request": read_name(request, "request")}
         with self._turn(dataset) as turn:
-            body = self._signed(said, turn.time)
-            after = states.halted(turn.row.state)
-            entry, row = running.following(turn.row, "halted", None, body, state=after)
-            turn.commit(row, entry)
+            self._append(turn, "halted", said, state=states.halted(turn.row.state))
 
     def resume(self, dataset: str) -> Standing:
         """Let a halted dataset go on: for its curator, who knows why an engine failed. What was
@@ -194,10 +185,7 @@ class Registry:
         with self._turn(dataset) as turn:
             if not states.is_halted(turn.row.state):
                 raise BudgetRefused(f"dataset {turn.row.name!r} is not halted")
-            after = states.without_halt(turn.row.state)
-            body = self._signed({}, turn.time)
-            entry, row = running.following(turn.row, "resumed", None, body, state=after)
-            turn.commit(row, entry)
+            self._append(turn, "resumed", {}, state=states.without_halt(turn.row.state))
         return self.standing(dataset)
 
     def _register(
@@ -233,6 +221,20 @@ class Registry:
                 return
         with self._store.reading() as connection:
             raise _unknown(connection, name)
+
+    def _append(
+        self,
+        turn: Transaction,
+        kind: str,
+        said: dict[str, Any],
+        request: str | None = None,
+        answer: str | None = None,
+        **changes: object,
+    ) -> None:
+        """Commit one more entry, with the answer that it is about and what it changes."""
+        body = self._signed(said, turn.time)
+        entry, row = running.following(turn.row, kind, request, body, **changes)
+        turn.commit(row, entry, answer=answer)
 
     def _find(self, connection: Connection, dataset: object) -> Any:
         name = read_name(dataset, "dataset")

@@ -9,7 +9,7 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from whosin.calibration import Fallback, Noise, Plan, codec
 from whosin.errors import BrokenHistory, WhosinError
@@ -93,31 +93,25 @@ def history(connection: Connection, dataset: str) -> list[Entry]:
 
 
 def requests(connection: Connection, dataset: str, prefix: str, *, answered: bool) -> set[str]:
-    """The requests of debits, or of answers, that begin with a text; found through an index.
-
-    No request contains the last code point, which is not printable: what begins with the text is
-    what sorts between it and it with that code point.
-    """
+    """The requests of debits, or of answers, that begin with a text; found through an index."""
     kind = "answer" if answered else "debit"
-    found = select(entries.c.request).where(
-        entries.c.dataset == dataset,
-        entries.c.request >= prefix,
-        entries.c.request < prefix + chr(sys.maxunicode),
-        entries.c.kind == kind,
-    )
-    return {str(request) for request in connection.scalars(found)}
+    begun = select(entries.c.request).where(*_begins(dataset, prefix, kind))
+    return {str(request) for request in connection.scalars(begun)}
 
 
 def requests_of(connection: Connection, dataset: str, prefix: str, who: str) -> set[str]:
     """The requests that one person paid for and that begin with a text."""
-    found = select(entries).where(
-        entries.c.dataset == dataset,
-        entries.c.request >= prefix,
-        entries.c.request < prefix + chr(sys.maxunicode),
-        entries.c.kind == "debit",
-    )
-    paid = (read_entry(row) for row in connection.execute(found))
+    begun = select(entries).where(*_begins(dataset, prefix, "debit"))
+    paid = (read_entry(row) for row in connection.execute(begun))
     return {str(entry.request) for entry in paid if entry.body.get("who") == who}
+
+
+def _begins(dataset: str, prefix: str, kind: str) -> tuple[ColumnElement[bool], ...]:
+    """No request contains the last code point, which is not printable: what begins with a text is
+    what sorts between it and it with that code point."""
+    request, last = entries.c.request, prefix + chr(sys.maxunicode)
+    mine = entries.c.dataset == dataset, entries.c.kind == kind
+    return *mine, request >= prefix, request < last
 
 
 def stored_answers(connection: Connection, dataset: str) -> dict[str, str]:

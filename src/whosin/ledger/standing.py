@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from whosin import beliefs
 from whosin.calibration import Plan
-from whosin.exact import exp_up, probability, round_up
+from whosin.exact import exp_up, probability, round_down, round_up
 from whosin.ledger import units
 from whosin.ledger.binding import Bound
 from whosin.ledger.budget import Budget, reading
@@ -51,7 +51,7 @@ class Standing(Displayed):
         It may be read at any time, also by someone who chose the time after seeing answers (see
         `composition`).
         """
-        return _up(self._read[0])
+        return round_up(units.number(self._read[0]))
 
     @property
     def reading(self) -> str:
@@ -63,6 +63,14 @@ class Standing(Displayed):
         return reading(self.spent, self.budget, self.plan)
 
     @property
+    def _unspent(self) -> tuple[int, int]:
+        """(ε, ρ) that are left, in units; none where nothing more may be asked."""
+        if self.state != "open":
+            return 0, 0
+        left = self.budget.epsilon - self.spent.epsilon, self.budget.rho - self.spent.rho
+        return max(0, left[0]), max(0, left[1])
+
+    @property
     def remaining(self) -> float:
         """What is left of ε for one answer with pure noise, rounded down."""
         return _down(self.left)
@@ -70,16 +78,13 @@ class Standing(Displayed):
     @property
     def left(self) -> int:
         """The same in units."""
-        if self.state != "open":
-            return 0
-        pure = max(0, self.budget.epsilon - self.spent.epsilon)
-        return max(pure, units.pure(self.budget.rho - self.spent.rho))
+        pure, rho = self._unspent
+        return max(pure, units.pure(rho))
 
     @property
     def remaining_rho(self) -> float:
         """What is left of ρ for answers with Gaussian noise, rounded down; 0 without a δ."""
-        left = self.budget.rho - self.spent.rho if self.state == "open" else 0
-        return _down(max(0, left))
+        return _down(self._unspent[1])
 
     @property
     def spendable(self) -> float:
@@ -89,13 +94,8 @@ class Standing(Displayed):
     @property
     def spendable_units(self) -> int:
         """The same in units."""
-        if self.state != "open":
-            return 0
-        pure = self.budget.epsilon - self.spent.epsilon
-        return max(
-            without_dust(pure, self.budget.epsilon, self.debits),
-            units.pure(self._spendable_rho),
-        )
+        pure = without_dust(self._unspent[0], self.budget.epsilon, self.debits)
+        return max(pure, units.pure(self._spendable_rho))
 
     @property
     def spendable_rho(self) -> float:
@@ -104,8 +104,7 @@ class Standing(Displayed):
 
     @property
     def _spendable_rho(self) -> int:
-        left = self.budget.rho - self.spent.rho if self.state == "open" else 0
-        return without_dust(left, self.budget.rho, self.debits)
+        return without_dust(self._unspent[1], self.budget.rho, self.debits)
 
     @property
     def certain(self) -> bool:
@@ -189,10 +188,4 @@ def _finite(value: float) -> float | str:
 
 
 def _down(value: int) -> float:
-    found = value / units.EPSILON_UNITS
-    return math.nextafter(found, 0) if Fraction(found) * units.EPSILON_UNITS > value else found
-
-
-def _up(value: int) -> float:
-    number = units.number(value)
-    return math.inf if isinstance(number, float) else round_up(number)
+    return round_down(Fraction(value, units.EPSILON_UNITS))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +22,6 @@ from sqlalchemy.engine import URL, make_url
 from whosin.errors import BrokenHistory, InvalidInput, StoreFailed, WhosinError
 from whosin.extras import needs
 from whosin.ledger import functions, rows, schema, store_errors
-from whosin.ledger.clock import now
 from whosin.ledger.engines import checkpoint, postgres_engine, read_only_engine, sqlite_engine
 from whosin.ledger.entries import Entry
 from whosin.ledger.functions import CALLS
@@ -37,6 +37,11 @@ WAIT = 30.0
 
 _INHERITED: list[Engine] = []
 """Engines of a parent process: closing their connections here could end them there."""
+
+
+def now(moment: datetime | None = None) -> str:
+    """A moment as text, this one by default: UTC, to the microsecond. Numbers order entries."""
+    return (moment or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def read_url(url: object) -> URL:
@@ -153,9 +158,8 @@ class Store:
         """Write a dataset with its first entry; False where there is one of this name."""
         values = {**rows.entry_values(entry), **row._asdict()}
         if not self.sqlite:
-            names = [each.split()[0].removeprefix("p_") for each in CALLS["register"]]
             values |= {"dataset": row.name, "head": entry.head}
-            call = func.whosin_register(*(values[name] for name in names))
+            call = func.whosin_register(*(values[name] for name in CALLS["register"]))
             return bool(connection.execute(select(call)).scalar_one())
         if self.heads is not None:
             number, _ = self.heads.read().get(row.name, (0, ""))

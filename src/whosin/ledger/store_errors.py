@@ -73,13 +73,11 @@ def words(error: BaseException) -> str:
     """The reason of a failure of SQLAlchemy, a driver or the system."""
     cause = getattr(error, "orig", None) or error
     name = getattr(cause, "sqlite_errorname", None)
-    for sign, reason in SQLITE.items():
-        if name and name.startswith(sign):
-            return reason
     state = getattr(cause, "sqlstate", None)
-    for sign, reason in POSTGRES.items():
-        if state and state.startswith(sign):
-            return reason
+    for known, code in ((SQLITE, name), (POSTGRES, state)):
+        for sign, reason in known.items():
+            if code and code.startswith(sign):
+                return reason
     if isinstance(cause, UnicodeError):
         return "the file is damaged"
     if isinstance(cause, OSError) and cause.errno in SYSTEM:

@@ -67,11 +67,7 @@ _STATEMENTS: dict[str, CompilerElement] = {
     .values({name: bindparam(name) for name in _CHANGED}),
     # On a server the same is done by functions that check it (see `functions`).
     **{
-        f"call {name}": select(
-            getattr(func, f"whosin_{name}")(
-                *(bindparam(each.split()[0].removeprefix("p_")) for each in arguments)
-            )
-        )
+        f"call {name}": select(getattr(func, f"whosin_{name}")(*map(bindparam, arguments)))
         for name, arguments in CALLS.items()
     },
 }
@@ -92,7 +88,7 @@ class Transaction:
         time: of this turn: the server's where there is one, since machines' clocks differ.
         after: the dataset's row after a commit.
         settles: whether a file has to be whole without its log before this turn ends: where answers
-            were found or stored, and after whatever has no answer. A debit has one, later.
+            were found or stored, and after entries that have no answer. A debit has one, later.
     """
 
     def __init__(self, driver: Any, *, server: bool) -> None:

@@ -1,8 +1,14 @@
 """Tables of whole numbers, none below 0, with the same total in each.
 
 Contract: post-processing of the estimate, free of charge and biased: cells that are truly 0 come
-out at 0 or above, never below. Each table is the closest one to its estimate with no cell below 0
-and the common total, then rounded so that the total stays.
+out at 0 or above, never below.
+
+A table of one attribute is the closest one, in least squares, with no cell below 0 and the common
+total. A larger table starts where its attributes would be independent, and moves towards its
+estimate by exponentiated gradients, which keep cells positive, until what is left is no more than
+noise: many cells of a large table are nearly empty, and there the closest table would follow the
+noise. Where it does not come that near, it is the closest table too. Then cells are rounded so that
+the total stays.
 """
 
 from __future__ import annotations
@@ -13,24 +19,72 @@ import numpy as np
 
 from whosin.exact import Array
 
+EXPLAINED = 0.6
+"""Of the noise's expected square: what may be left between a table and its estimate."""
+NEARLY = 1.1
+"""Times what is left by the closest table, which need not be reached."""
+STEPS = 100
+LEAST = 0.5
+"""People in a margin, so that no cell starts at 0."""
 
-def whole_tables(tables: Sequence[Array], total: float) -> list[Array]:
+
+def whole_tables(tables: Sequence[Array], variances: Sequence[float], total: float) -> list[Array]:
     """The whole version of some tables.
 
     Args:
+        variances: of a cell of each estimate.
         total: the estimate of how many there are in all.
     """
     people = max(0, round(float(total)))
-    return [_rounded(_closest(each.ravel(), people), people).reshape(each.shape) for each in tables]
+    found = []
+    for table, variance in zip(tables, variances, strict=True):
+        fitted = _closest(table.ravel(), people).reshape(table.shape)
+        if table.ndim > 1 and people:
+            least = float(((fitted - table) ** 2).sum())
+            allowed = max(EXPLAINED * float(variance) * table.size, NEARLY * least)
+            fitted = _moved(table, people, allowed, float(variance) ** 0.5, fitted)
+        found.append(_rounded(fitted.ravel(), people).reshape(table.shape))
+    return found
+
+
+def _moved(table: Array, total: int, allowed: float, error: float, closest: Array) -> Array:
+    """From independence towards the estimate, until no more than so much is left; the closest table
+    where that takes too long."""
+    fit = _independent(table, total)
+    square = float(((fit - table) ** 2).sum())
+    rate = 1 / (float(fit.max()) + error)
+    for _ in range(STEPS):
+        if square <= allowed:
+            return fit
+        moved = fit * np.exp(np.clip(rate * (table - fit), -5.0, 5.0))
+        moved *= total / moved.sum()
+        left = float(((moved - table) ** 2).sum())
+        if left < square:
+            fit, square, rate = moved, left, rate * 1.3
+        else:
+            rate /= 2
+    return fit if square <= allowed else closest
+
+
+def _independent(table: Array, total: int) -> Array:
+    """The table that the margins of an estimate would have if attributes were independent."""
+    found = np.ones(())
+    for axis in range(table.ndim):
+        others = tuple(each for each in range(table.ndim) if each != axis)
+        margin = np.maximum(_closest(table.sum(axis=others), total), LEAST)
+        found = np.multiply.outer(found, margin / margin.sum())
+    return np.asarray(found * total)
 
 
 def _closest(cells: Array, total: int) -> Array:
     """The closest point, in least squares, whose coordinates are at least 0 and add up: all cells
     less a constant, those that would be below 0 set to it."""
+    if not total:
+        return np.zeros(cells.size)
     falling = np.sort(cells)[::-1]
     sums = (np.cumsum(falling) - total) / np.arange(1, cells.size + 1)
-    kept = int(np.flatnonzero(falling > sums)[-1]) if total else 0
-    return np.maximum(cells - sums[kept], 0.0) if total else np.zeros(cells.size)
+    kept = int(np.flatnonzero(falling > sums)[-1])
+    return np.asarray(np.maximum(cells - sums[kept], 0.0))
 
 
 def _rounded(cells: Array, total: int) -> Array:
@@ -40,4 +94,6 @@ def _rounded(cells: Array, total: int) -> Array:
     order = np.argsort(found - cells, kind="stable")
     if rest > 0:
         found[order[:rest]] += 1
+    for place in order[::-1][: max(-rest, 0)]:  # only where sums of floats are off by a unit
+        found[place] -= found[place] > 0
     return found

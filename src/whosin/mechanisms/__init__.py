@@ -1,6 +1,7 @@
 """Mechanisms: the probability of each output in each world.
 
 `MECHANISMS` is the registry: the command, the reference and contract tests find a mechanism there.
+Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
 """
 
 from whosin import vocabulary

@@ -3,7 +3,7 @@
 Contract: rows are in world order (`Subsets`: bit i of the row's number is entity i; `Records`: row
 0 is the most significant digit), or in the order of a lattice that says which worlds are alike. A
 channel of rationals stays exact; a channel of floats is taken as the binary fractions it holds.
-Noise with a density is represented by its densities at the points that decide (THEORY F10): all
+Noise with a density is represented by its densities at the points that decide (F10): all
 rows share one normaliser, which cancels in every ratio.
 """
 
@@ -265,6 +265,21 @@ class Channel(Mechanism):
     def __repr__(self) -> str:
         rows, columns = self.likelihoods.shape
         return f"Channel({self.space!r}, {rows} × {columns})"
+
+
+def same_lattice(channels: Sequence[Channel]) -> list[Channel]:
+    """The channels as they are when their worlds agree, otherwise spread over all worlds.
+
+    Raises:
+        InvalidInput: they are on different spaces.
+    """
+    first = channels[0]
+    for channel in channels[1:]:
+        if channel.space != first.space:
+            raise InvalidInput("parts", f"all on {first.space!r}", f"one on {channel.space!r}")
+    if all(channel.lattice == first.lattice for channel in channels):
+        return list(channels)
+    return [channel.on_worlds() for channel in channels]
 
 
 def _describe(space: Space) -> str:

@@ -14,10 +14,9 @@ import numpy as np
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, precisely
 from whosin.mechanisms.base import Mechanism, as_channel
-from whosin.mechanisms.channel import Channel
+from whosin.mechanisms.channel import Channel, same_lattice
 from whosin.mechanisms.entries import Balls, Entries, Exponents, Rationals
 from whosin.mechanisms.noise import Axis
-from whosin.mechanisms.shared import same_lattice
 from whosin.spaces import Space
 from whosin.spaces.memory import require_table
 from whosin.spaces.width import is_narrow, widened
@@ -27,7 +26,7 @@ from whosin.spaces.width import is_narrow, widened
 class Composed(Mechanism):
     """The joint channel of mechanisms run with independent randomness; outputs are tuples.
 
-    Levels under most families do not follow from the parts' levels (THEORY 9): measure this.
+    Levels under most families do not follow from the parts' levels: measure this.
     """
 
     parts: Sequence[Mechanism]

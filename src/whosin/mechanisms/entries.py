@@ -1,7 +1,7 @@
 """What the entries of a channel are, for certificates: rationals, floats, exponents or balls.
 
 Contract: `at` is the entry itself, up to one factor common to all worlds: a FLINT rational, or an
-Arb ball where e^x enters. `ratio` is exact, or just above where balls are (THEORY F12).
+Arb ball where e^x enters. `ratio` is exact, or just above where balls are (F12).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Gaussian noise: no pure level exists, only levels with a failure probability (THEORY 4)."""
+"""Gaussian noise: no pure level exists, only levels with a failure probability."""
 
 from __future__ import annotations
 
@@ -6,21 +6,13 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from whosin.errors import NoPureLevel
-from whosin.mechanisms.base import Mechanism
-from whosin.mechanisms.noise import positive
-from whosin.spaces import Space, as_statistic
+from whosin.mechanisms.noise import AdditiveNoise
+from whosin.spaces import Space
 
 
 @dataclass(frozen=True)
-class Gaussian(Mechanism):
+class Gaussian(AdditiveNoise):
     """statistic(T) + normal noise with standard deviation `scale` in each coordinate."""
-
-    statistic: object
-    scale: object
-
-    def __post_init__(self) -> None:
-        as_statistic(self.statistic)
-        positive(self.scale, "scale")
 
     def channel(self, space: Space | None = None) -> NoReturn:
         raise NoPureLevel(

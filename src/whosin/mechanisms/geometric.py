@@ -11,7 +11,7 @@ from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.entries import Rationals
 from whosin.mechanisms.noise import (
-    axes_of,
+    Axis,
     centres_on,
     labels,
     lattice_on,
@@ -64,5 +64,5 @@ class Geometric(Mechanism):
             exponential(math.log(alpha) * apart),
             labels(points),
             Rationals(power_table(alpha, apart)),
-            axes=axes_of(centres, alpha=alpha, whole=True),
+            axes=[Axis(column, None, alpha, True) for column in zip(*centres, strict=True)],
         )

@@ -11,8 +11,7 @@ import numpy as np
 from whosin.errors import InvalidInput
 from whosin.exact import flint_rational, is_exact, probability
 from whosin.mechanisms.base import Mechanism, as_channel
-from whosin.mechanisms.channel import Channel
-from whosin.mechanisms.shared import same_lattice
+from whosin.mechanisms.channel import Channel, same_lattice
 from whosin.spaces import Space
 from whosin.validation import listed
 

@@ -1,6 +1,6 @@
 """Additive noise whose density falls by e^−distance/scale: what Laplace and geometric share.
 
-THEORY F10: with the same noise around finitely many centres, the ratio of any two mixtures is
+F10: with the same noise around finitely many centres, the ratio of any two mixtures is
 monotone between consecutive centres and constant outside, so its sup is attained at a centre; in
 several dimensions on the product grid of the centres' coordinates. So these points are all that
 exact verification needs, under any prior, of every notion that is about one ratio. Bayesian
@@ -20,9 +20,10 @@ import numpy as np
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array, ball_exp, flint_rational, rational
+from whosin.mechanisms.base import Mechanism
 from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.entries import Exponents
-from whosin.spaces import Lattice, Space, Statistic, Subsets
+from whosin.spaces import Lattice, Space, Statistic, Subsets, as_statistic
 from whosin.spaces.memory import require_table
 from whosin.spaces.statistics import Centre, distances, outputs_at
 from whosin.spaces.width import exponential
@@ -38,6 +39,18 @@ def positive(value: object, field: str) -> Fraction:
     if not SMALLEST <= number <= 1 / SMALLEST:
         raise InvalidInput(field, "between 1e-300 and 1e300", value)
     return number
+
+
+@dataclass(frozen=True)
+class AdditiveNoise(Mechanism):
+    """Noise of a scale on a statistic."""
+
+    statistic: object
+    scale: object
+
+    def __post_init__(self) -> None:
+        as_statistic(self.statistic)
+        positive(self.scale, "scale")
 
 
 @dataclass(frozen=True)
@@ -82,17 +95,6 @@ class Axis:
         return ball_exp(-distance / self.scale)
 
 
-def axes_of(
-    centres: Sequence[Centre],
-    *,
-    scale: Fraction | None = None,
-    alpha: Fraction | None = None,
-    whole: bool = False,
-) -> tuple[Axis, ...]:
-    """The coordinates of noise of one scale around these centres."""
-    return tuple(Axis(column, scale, alpha, whole) for column in zip(*centres, strict=True))
-
-
 def noise_channel(
     statistic: Statistic, space: Space, scale: Fraction, *, whole: bool = False
 ) -> Channel:
@@ -116,7 +118,7 @@ def noise_channel(
         densities,
         labels(points),
         Exponents(exponent),
-        axes=axes_of(centres, scale=scale, whole=whole),
+        axes=[Axis(column, scale, None, whole) for column in zip(*centres, strict=True)],
     )
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import count, product
 
 import numpy as np
 
@@ -50,7 +49,12 @@ class RandomizedResponse(Mechanism):
         space = need_space(space, "RandomizedResponse")
         subsets = isinstance(space, Subsets)
         rows, values = (space.size, 2) if isinstance(space, Subsets) else (space.rows, space.values)
-        require("a table of worlds by worlds", 8 * space.worlds**2, _largest(values))
+
+        def fits(limit: int) -> str:
+            fit = next(n for n in count() if 8 * values ** (2 * (n + 1)) > limit)
+            return f"{fit} rows or entities of {values} values fit"
+
+        require("a table of worlds by worlds", 8 * space.worlds**2, fits)
         keep = self._keep(values)
         move = (1 - keep) / (values - 1)
         letter = [[keep if i == j else move for j in range(values)] for i in range(values)]
@@ -68,15 +72,3 @@ class RandomizedResponse(Mechanism):
             world[::-1] if subsets else world for world in product(range(values), repeat=rows)
         ]
         return Channel(space, table, outputs)
-
-
-def _largest(values: int) -> Callable[[int], str]:
-    """How many rows or entities would fit."""
-
-    def fits(limit: int) -> str:
-        fit = 0
-        while 8 * values ** (2 * (fit + 1)) <= limit:
-            fit += 1
-        return f"{fit} rows or entities of {values} values fit"
-
-    return fits

@@ -31,13 +31,10 @@ def stochastic(
 
 def _read(probabilities: object, rows: int, why: str) -> tuple[Array, Array | None]:
     """(floats, exact rationals or nothing), both worlds × outputs."""
-    if isinstance(probabilities, np.ndarray) and probabilities.dtype != object:
-        array = probabilities
-    else:
-        try:
-            array = np.asarray(probabilities)
-        except ValueError:
-            raise InvalidInput("probabilities", "rows of equal length", "unequal rows") from None
+    try:
+        array = np.asarray(probabilities)
+    except ValueError:
+        raise InvalidInput("probabilities", "rows of equal length", "unequal rows") from None
     if array.ndim != 2 or array.shape[1] == 0:
         raise InvalidInput("probabilities", "a table: worlds × outputs", f"shape {array.shape}")
     if array.shape[0] != rows:
@@ -46,9 +43,8 @@ def _read(probabilities: object, rows: int, why: str) -> tuple[Array, Array | No
     if array.dtype.kind == "f":
         return np.ascontiguousarray(array, dtype=np.float64), None
     if array.dtype.kind in "iu":
-        return np.ascontiguousarray(array, dtype=np.float64), flint_array(
-            array.ravel(), array.shape
-        )
+        exact = flint_array(array.ravel(), array.shape)
+        return np.ascontiguousarray(array, dtype=np.float64), exact
     # A list that mixes floats with strings comes out as text: go back to what was given.
     entries = (
         array.ravel() if array.dtype == object else np.array(probabilities, dtype=object).ravel()

@@ -7,14 +7,20 @@ Noise is integers and is added to integers: what is not an integer is first put 
 sensitivity is accounted.
 """
 
-from whosin.noise.choices import categorical, randomized_response
-from whosin.noise.coins import bernoulli, exp_minus
-from whosin.noise.gaussian import discrete_gaussian
-from whosin.noise.grid import Grid
-from whosin.noise.integers import uniform
-from whosin.noise.laplace import discrete_laplace, geometric
-from whosin.noise.selection import noisy_max, selection_epsilon, selection_rho, top_k
-from whosin.noise.source import Source
+from whosin.noise.choices import categorical as categorical
+from whosin.noise.choices import randomized_response as randomized_response
+from whosin.noise.coins import bernoulli as bernoulli
+from whosin.noise.coins import exp_minus as exp_minus
+from whosin.noise.gaussian import discrete_gaussian as discrete_gaussian
+from whosin.noise.grid import Grid as Grid
+from whosin.noise.integers import uniform as uniform
+from whosin.noise.laplace import discrete_laplace as discrete_laplace
+from whosin.noise.laplace import geometric as geometric
+from whosin.noise.selection import noisy_max as noisy_max
+from whosin.noise.selection import selection_epsilon as selection_epsilon
+from whosin.noise.selection import selection_rho as selection_rho
+from whosin.noise.selection import top_k as top_k
+from whosin.noise.source import Source as Source
 
 SAMPLERS = (
     discrete_laplace,
@@ -26,20 +32,3 @@ SAMPLERS = (
     randomized_response,
 )
 SELECTIONS = (noisy_max, top_k, selection_epsilon, selection_rho)
-
-__all__ = [
-    "Grid",
-    "Source",
-    "bernoulli",
-    "categorical",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "exp_minus",
-    "geometric",
-    "noisy_max",
-    "randomized_response",
-    "selection_epsilon",
-    "selection_rho",
-    "top_k",
-    "uniform",
-]

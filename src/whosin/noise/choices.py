@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array, probability
+from whosin.exact import Array, ball, probability
 from whosin.noise.inversion import Inversion
 from whosin.noise.parameters import Shape, Size, count_of, shaped
 from whosin.noise.source import SYSTEM, Source, checked_source
@@ -108,9 +108,9 @@ def _table(probabilities: tuple[Fraction, ...]) -> Inversion:
     sums = list(accumulate(probabilities))[:-1]
 
     def thresholds(precision: int) -> list[Any]:
-        from flint import arb, ctx, fmpq
+        from flint import ctx
 
         with ctx.workprec(precision):
-            return [arb(fmpq(total.numerator, total.denominator)) for total in sums]
+            return list(map(ball, sums))
 
     return Inversion(thresholds, np.arange(len(probabilities)))

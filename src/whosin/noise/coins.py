@@ -16,14 +16,14 @@ from typing import Any, overload
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array, rational
+from whosin.exact import Array, ball, ball_exp, ranged, rational
 from whosin.noise.inversion import Inversion
-from whosin.noise.lazy import Real, exp_ball, is_below
+from whosin.noise.lazy import Real, is_below
 from whosin.noise.parameters import Shape, Size, count_of, shaped
 from whosin.noise.source import SYSTEM, Source, checked_source
 
 FEW = 64
-"""So few coins are compared one by one, without a table."""
+"""Up to this many coins are compared one by one, without a table."""
 MARGIN = 2.0**-44
 """More than the rounding errors of the sums below; exponents come within this relative error."""
 
@@ -54,38 +54,31 @@ def exp_minus(exponent: object) -> Real:
     number = rational(exponent, "exponent")
     if number < 0:
         raise InvalidInput("exponent", "a number from 0 up", exponent)
-    return lambda precision: exp_ball(-number, precision)
+    return lambda precision: ball_exp(-number, precision)
 
 
 def _real(probability: object) -> Real:
     if not callable(probability):
-        return _rational(_in_unit(rational(probability, "probability"), probability))
+        return _rational(ranged(probability, "probability", "between 0 and 1"))
     from flint import arb
 
-    ball = probability(128)
-    if not isinstance(ball, arb) or not ball.is_finite() or ball < 0 or ball > 1:
+    found = probability(128)
+    if not isinstance(found, arb) or not found.is_finite() or found < 0 or found > 1:
         accepted = "between 0 and 1, or a function from a precision to an Arb ball there"
-        raise InvalidInput("probability", accepted, repr(ball))
+        raise InvalidInput("probability", accepted, repr(found))
     return probability
-
-
-def _in_unit(number: Fraction, given: object) -> Fraction:
-    if not 0 <= number <= 1:
-        raise InvalidInput("probability", "between 0 and 1", given)
-    return number
 
 
 @lru_cache(maxsize=64)
 def _rational(number: Fraction) -> Real:
     """The rational as a certified real; the same function each time, so that its table is kept."""
-    return lambda precision: _ratio_ball(number, precision)
+    from flint import ctx
 
+    def real(precision: int) -> Any:
+        with ctx.workprec(precision):
+            return ball(number)
 
-def _ratio_ball(number: Fraction, precision: int) -> Any:
-    from flint import arb, ctx, fmpq
-
-    with ctx.workprec(precision):
-        return arb(fmpq(number.numerator, number.denominator))
+    return real
 
 
 @lru_cache(maxsize=32)

@@ -16,17 +16,17 @@ from typing import Any, overload
 import numpy as np
 
 from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import Array
+from whosin.exact import Array, ball_exp
 from whosin.noise.coins import bernoulli_exp, exp_minus
 from whosin.noise.inversion import BLOCK, Inversion
 from whosin.noise.laplace import geometric, magnitudes
-from whosin.noise.lazy import exp_ball, is_below
+from whosin.noise.lazy import is_below
 from whosin.noise.parameters import LARGEST, Shape, Size, count_of, positive, shaped
 from whosin.noise.source import SYSTEM, Source, checked_source
 
 TOP_WIDTH = 128
 TAIL_WIDTHS = 5
-"""The table ends after so many σ, where about 2^-21 of the mass is left."""
+"""The table ends after this many σ, where about 2^-21 of the mass is left."""
 
 
 @overload
@@ -155,7 +155,7 @@ def _weights(variance: Fraction, last: int, precision: int) -> tuple[list[Any], 
     most w_N/(1 − w_{N+1}/w_N), as successive ratios decrease."""
     from flint import arb
 
-    ratio, step = exp_ball(-1 / (2 * variance), precision), exp_ball(-1 / variance, precision)
+    ratio, step = ball_exp(-1 / (2 * variance), precision), ball_exp(-1 / variance, precision)
     negligible = arb(2) ** -precision
     weight = arb(1)
     weights: list[Any] = []
@@ -177,6 +177,4 @@ def _top(variance: Fraction, last: int, split: bool, first_bits: int, word_bits:
     )
 
 
-@lru_cache(maxsize=32)
-def _sampler(variance: Fraction) -> DiscreteGaussian:
-    return DiscreteGaussian(variance)
+_sampler = lru_cache(maxsize=32)(DiscreteGaussian)

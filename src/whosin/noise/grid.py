@@ -23,6 +23,7 @@ from whosin.noise.laplace import discrete_laplace
 from whosin.noise.parameters import LARGEST, positive
 from whosin.validation import whole
 
+WIDEST = "so large that the noise is at most 2^52 steps wide"
 LIMIT = 2**62
 """Units are cut to ±2^62, before noise and after: the first is part of g and moves no two values
 apart, the second looks at nothing but the answer."""
@@ -92,7 +93,9 @@ class Grid:
         """
         whole, change = _integers(units), _sensitivity(sensitivity)
         scale = change / positive(epsilon, "epsilon", 2**1000)
-        return _cut_sum(whole, discrete_laplace(_held(scale, "epsilon"), whole.shape))
+        if scale > LARGEST:
+            raise InvalidInput("epsilon", WIDEST, float(scale))
+        return _cut_sum(whole, discrete_laplace(scale, whole.shape))
 
     def add_gaussian(self, units: npt.ArrayLike, sensitivity: int, rho: object) -> Array:
         """Units plus discrete Gaussian noise of variance Δ²/(2ρ): ρ-zCDP.
@@ -105,7 +108,7 @@ class Grid:
         whole, change = _integers(units), _sensitivity(sensitivity)
         variance = change**2 / (2 * positive(rho, "rho", 2**1000))
         if variance > LARGEST**2:
-            raise InvalidInput("rho", "such that the noise is at most 2^52 steps wide", rho)
+            raise InvalidInput("rho", WIDEST, rho)
         return _cut_sum(whole, discrete_gaussian(None, whole.shape, variance=variance))
 
     def values(self, units: npt.ArrayLike) -> Array:
@@ -141,12 +144,6 @@ def _integers(units: npt.ArrayLike) -> Array:
 
 def _sensitivity(value: object) -> Fraction:
     return Fraction(whole(value, "sensitivity", 1, what=", in steps of the grid"))
-
-
-def _held(scale: Fraction, field: str) -> Fraction:
-    if scale > LARGEST:
-        raise InvalidInput(field, "such that the noise is at most 2^52 steps wide", float(scale))
-    return scale
 
 
 def _cut_sum(whole: Array, noise: Array) -> Array:

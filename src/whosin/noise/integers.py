@@ -1,7 +1,7 @@
 """Uniform integers.
 
-Contract: each of 0, …, n − 1 has probability 1/n, exactly: words of which the n outcomes get
-equally many are kept, the few others are drawn again.
+Contract: each of 0, …, n − 1 has probability 1/n, exactly: words are kept where all n
+outcomes have equally many of them, and the few others are drawn again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def uniform(n: int, size: Size = None, *, source: Source = SYSTEM) -> Array | in
 
 
 def below(n: int, count: int, source: Source) -> Array:
-    """So many uniform integers below n."""
+    """A number of uniform integers below n."""
     bits = next(bits for bits in (8, 16, 32, 64) if n << 4 <= 1 << bits or bits == 64)
     fair = (1 << bits) // n * n
     words = source.words(bits, count)

@@ -58,7 +58,7 @@ class Inversion:
         return guide
 
     def draw(self, source: Source, count: int) -> Array:
-        """So many independent outcomes."""
+        """A number of independent outcomes."""
         drawn = np.empty(count, dtype=self.guide.dtype)
         for start in range(0, count, BLOCK):
             block = drawn[start : start + BLOCK]

@@ -16,16 +16,15 @@ from typing import Any, overload
 import numpy as np
 
 from whosin.errors import Unsupported
-from whosin.exact import Array
+from whosin.exact import Array, ball_exp
 from whosin.noise.inversion import BLOCK, Inversion
-from whosin.noise.lazy import exp_ball
 from whosin.noise.parameters import Shape, Size, count_of, positive, shaped
 from whosin.noise.source import SYSTEM, Source, checked_source
 
 TOP_SCALE = 128
 DIGIT_BITS = 11
 TAIL_SCALES = 17
-"""The table of q ends after so many scales, where about 2^-24 of the mass is left."""
+"""The table of q ends after this many scales, where about 2^-24 of the mass is left."""
 
 
 @overload
@@ -81,13 +80,9 @@ class DiscreteLaplace:
             first_bits,
             word_bits,
         )
-        self.digits = [
-            (
-                shift,
-                _digit(scale, shift, min(DIGIT_BITS, self.low_bits - shift), first_bits, word_bits),
-            )
-            for shift in range(0, self.low_bits, DIGIT_BITS)
-        ]
+        shifts = range(0, self.low_bits, DIGIT_BITS)
+        widths = [(shift, min(DIGIT_BITS, self.low_bits - shift)) for shift in shifts]
+        self.digits = [(w[0], _digit(scale, *w, first_bits, word_bits)) for w in widths]
 
     def draw(self, source: Source, count: int) -> Array:
         signed = self._top(source, count)
@@ -123,9 +118,9 @@ def top_thresholds(scale: Fraction, low_bits: int, last: int, precision: int) ->
     from flint import ctx
 
     with ctx.workprec(precision + 64):
-        single = exp_ball(-1 / scale, precision + 64)
+        single = ball_exp(-1 / scale, precision + 64)
         powers = [single**0]
-        ratio = exp_ball(Fraction(-(2**low_bits)) / scale, precision + 64)
+        ratio = ball_exp(Fraction(-(2**low_bits)) / scale, precision + 64)
         for _ in range(last + 1):
             powers.append(powers[-1] * ratio)
         below = single / (1 + single)
@@ -150,7 +145,7 @@ def digit_thresholds(scale: Fraction, shift: int, bits: int, precision: int) -> 
     from flint import ctx
 
     with ctx.workprec(precision + 128):  # 1 − ρ loses up to 52 bits
-        ratio = exp_ball(Fraction(-(2**shift)) / scale, precision + 128)
+        ratio = ball_exp(Fraction(-(2**shift)) / scale, precision + 128)
         powers = [ratio]
         for _ in range((1 << bits) - 1):
             powers.append(powers[-1] * ratio)
@@ -158,6 +153,4 @@ def digit_thresholds(scale: Fraction, shift: int, bits: int, precision: int) -> 
         return [(1 - power) / whole for power in powers[:-1]]
 
 
-@lru_cache(maxsize=32)
-def _sampler(scale: Fraction) -> DiscreteLaplace:
-    return DiscreteLaplace(scale)
+_sampler = lru_cache(maxsize=32)(DiscreteLaplace)

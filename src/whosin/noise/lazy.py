@@ -12,7 +12,6 @@ wrong: the next round draws more bits at the right precision.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 from whosin.noise.source import Source
@@ -61,11 +60,3 @@ def count_below(
 def is_below(source: Source, real: Real, word: int = 0, bits: int = 0) -> bool:
     """Whether U < T, for U that continues the word."""
     return count_below(source, word, bits, lambda precision: [real(precision)], 0, 1) == 0
-
-
-def exp_ball(exponent: Fraction, precision: int) -> Any:
-    """The ball of e^exponent."""
-    from flint import arb, ctx, fmpq
-
-    with ctx.workprec(precision):
-        return arb(fmpq(exponent.numerator, exponent.denominator)).exp()

@@ -45,7 +45,7 @@ def shape_of(size: object) -> tuple[int, ...]:
         for length in lengths
     )
     if isinstance(size, str | bytes) or not whole:
-        raise InvalidInput("size", "None, an integer from 0 up or a tuple of such", repr(size))
+        raise InvalidInput("size", "None, an integer from 0 up or a tuple of these", repr(size))
     if math.prod(int(length) for length in lengths) > 2**40:
         raise InvalidInput("size", "at most 2^40 draws in all", repr(size))
     return tuple(int(length) for length in lengths)

@@ -29,7 +29,7 @@ class Source(ABC):
         return np.frombuffer(self.draw(count * bits // 8), dtype=f"<u{bits // 8}")
 
     def integer(self, bits: int) -> int:
-        """One random integer of so many bits, a multiple of 8."""
+        """One random integer with this number of bits, a multiple of 8."""
         return int.from_bytes(self.draw(bits // 8), "little")
 
 

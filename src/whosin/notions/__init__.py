@@ -1,7 +1,8 @@
-"""Definitions of privacy: each measures the level of a mechanism (THEORY 2, 5).
+"""Definitions of privacy: each measures the level of a mechanism.
 
 `NOTIONS` is the registry: the command, the page, the reference and contract tests find a notion
 there.
+Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
 """
 
 from whosin.notions.base import Notion as Notion

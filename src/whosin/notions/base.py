@@ -1,19 +1,19 @@
-"""What every notion can do, and how a worst case becomes a certified level (THEORY F12)."""
+"""What every notion can do, and how a worst case becomes a certified level (F12)."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from whosin import beliefs
-from whosin.errors import Unsupported
+from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, Number, Rational, flint_rational, is_exact, rational, round_up
 from whosin.families import Family, Worst
 from whosin.families.underflow import possible
@@ -22,6 +22,7 @@ from whosin.notions.level import Level, Witness
 from whosin.priors import Prior
 from whosin.spaces import Lattice, Space, Subsets
 from whosin.spaces.width import FLOOR, Underflow, scaled
+from whosin.validation import listed
 
 EXACT_WORLDS = 1 << 16
 """Above this many worlds a certificate sums in floats, with a bound on the rounding."""
@@ -41,6 +42,21 @@ class Notion(ABC):
     """Other names for it on the command line."""
     spelled_as: ClassVar[Mapping[str, str]] = {"m": "candidates", "prior": "prior-file"}
     """Fields whose word in files and options is another one."""
+    about_records: bool | None = False
+    """True for notions about the values of rows, False for those about who is in, None for both."""
+
+    @property
+    def priors(self) -> tuple[Prior, ...]:
+        """The priors on records that it speaks of."""
+        return ()
+
+    def canonical(self) -> Notion:
+        """The same notion in one spelling, with exact numbers, so that equal ones compare equal.
+
+        Raises:
+            InvalidInput: a family whose range leaves no prior.
+        """
+        return self
 
     @abstractmethod
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
@@ -49,6 +65,48 @@ class Notion(ABC):
         Args:
             mechanism: a channel, or a mechanism together with its space.
         """
+
+
+@dataclass(frozen=True)
+class OfOnePrior(Notion):
+    """A notion about rows that follow one prior."""
+
+    prior: Prior
+    about_records: ClassVar[bool] = True  # type: ignore[misc]
+
+    @property
+    def priors(self) -> tuple[Prior, ...]:
+        return (self.prior,)
+
+    def canonical(self) -> Notion:
+        return replace(self, prior=self.prior.canonical())
+
+
+@dataclass(frozen=True, init=False)
+class OfPriors(Notion):
+    """A notion about rows that follow one of several priors.
+
+    Args:
+        prior: a prior on records, or a list of them: then the largest level of any.
+    """
+
+    prior: Prior | tuple[Prior, ...]
+    about_records: ClassVar[bool] = True  # type: ignore[misc]
+
+    def __init__(self, prior: Prior | Iterable[Prior]) -> None:
+        accepted = "a prior on records, or a list of them"
+        priors = prior if isinstance(prior, Prior) else listed(prior, "prior", accepted)
+        object.__setattr__(self, "prior", priors)
+        if not self.priors or not all(isinstance(each, Prior) for each in self.priors):
+            raise InvalidInput("prior", accepted, repr(prior))
+
+    @property
+    def priors(self) -> tuple[Prior, ...]:
+        return (self.prior,) if isinstance(self.prior, Prior) else self.prior
+
+    def canonical(self) -> Self:
+        distinct = tuple(dict.fromkeys(prior.canonical() for prior in self.priors))
+        return type(self)(distinct[0] if len(distinct) == 1 else distinct)
 
 
 @dataclass(frozen=True)
@@ -130,19 +188,19 @@ def worst_case(
     best_score: Any = None
     for worst in found:
         ratio = worst.ratio if worst.ratio == math.inf else rational(worst.ratio)
-        score = beliefs.worst_belief(ratio, *_range(worst.low, worst.high, positive)).gamma
+        score = beliefs.worst_belief(ratio, *beliefs.sides(worst.low, worst.high, positive)).gamma
         if best is None or score > best_score:
             best, best_score = worst, score
     if best is None:
         return None
     certificate = certify(channel, best, positive)
-    low, high = _range(best.low, best.high, positive)
     ratio = certificate.ratio
     searched = best.ratio if best.ratio == math.inf else rational(best.ratio)
     if best.present is None and not certificate.exact and 1 < searched < math.inf:
         # Sums were searched in floats: another output may be worse by their rounding.
         ratio = max(ratio, searched * (1 + _rounding(lattice)))
-    return best, certificate, beliefs.worst_belief(ratio, low, high)
+    ends = beliefs.sides(best.low, best.high, positive)
+    return best, certificate, beliefs.worst_belief(ratio, *ends)
 
 
 def _trusted(channel: Channel, search: Callable[[Array], list[Worst]]) -> list[Worst]:
@@ -163,11 +221,6 @@ def _trusted(channel: Channel, search: Callable[[Array], list[Worst]]) -> list[W
             "give very unlikely entities more probability, or use fewer of them"
         )
     return search(channel.rationals)
-
-
-def _range(low: Fraction, high: Fraction, positive: bool) -> tuple[Fraction, Fraction]:
-    """Beliefs in the event whose likelihood is on top: t, or ¬t for negative membership."""
-    return (low, high) if positive else (1 - high, 1 - low)
 
 
 def witness(

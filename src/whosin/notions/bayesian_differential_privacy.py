@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -10,11 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput
 from whosin.exact import Number, flint_rational, is_exact, log_up
 from whosin.mechanisms import Channel
 from whosin.notions import chains, known_rows
-from whosin.notions.base import Notion
+from whosin.notions.base import Notion, OfPriors
 from whosin.notions.certain import (
     Certain,
     Nearest,
@@ -27,13 +25,10 @@ from whosin.notions.level import Level
 from whosin.notions.sums import noisy_sum
 from whosin.priors import MarkovChain, Prior
 from whosin.spaces import Records, Space
-from whosin.validation import listed
-
-HALF = Fraction(1, 2)
 
 
-@dataclass(frozen=True)
-class BayesianDifferentialPrivacy(Notion):
+@dataclass(frozen=True, init=False)
+class BayesianDifferentialPrivacy(OfPriors):
     """The largest ln Pr[y | x_i, x_S] / Pr[y | x_i', x_S] over rows i, known rows S and outputs y.
 
     The rows outside S are as uncertain as the prior says, so what depends on row i leaks with it.
@@ -44,21 +39,8 @@ class BayesianDifferentialPrivacy(Notion):
         prior: a prior on records, or a list of them: then the largest leakage of any.
     """
 
-    prior: Prior | tuple[Prior, ...]
     unit: ClassVar[str] = "ε"
     short_names: ClassVar[tuple[str, ...]] = ("bayesian-dp",)
-
-    def __init__(self, prior: Prior | Iterable[Prior]) -> None:
-        accepted = "a prior on records, or a list of them"
-        priors = prior if isinstance(prior, Prior) else listed(prior, "prior", accepted)
-        object.__setattr__(self, "prior", priors)
-        if not self.priors or not all(isinstance(each, Prior) for each in self.priors):
-            raise InvalidInput("prior", accepted, repr(prior))
-
-    @property
-    def priors(self) -> tuple[Prior, ...]:
-        """The priors, one or several."""
-        return (self.prior,) if isinstance(self.prior, Prior) else self.prior
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         levels = [self._measure(prior, mechanism, space) for prior in self.priors]
@@ -89,7 +71,7 @@ def _by_table(notion: Notion, prior: Prior, channel: Channel, space: Records) ->
     """Search the table over all sets of known rows, then recompute the winners exactly."""
     mass = prior.on_records(space, flint_rational)
     near = Nearest()
-    for start, table in known_rows.likelihoods(channel, mass):
+    for start, table in known_rows.conditioned(channel.wide, mass, space):
         for row in range(space.rows):
             view = known_rows.axis(table, space, row)[:, : space.values]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -14,23 +14,22 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, quarter_tanh_up
 from whosin.mechanisms import Channel
 from whosin.notions import known_rows
-from whosin.notions.base import Notion
+from whosin.notions.base import OfOnePrior
 from whosin.notions.between import Sides, between_centres
 from whosin.notions.certain import Certain, Nearest, level_of, on_records
 from whosin.notions.level import Level
 from whosin.notions.semantic_privacy import (
-    check_default,
     exact_spread,
     ratios,
     semantic_witness,
     spread_of,
 )
-from whosin.priors import Prior
 from whosin.spaces import Records, Space
+from whosin.validation import whole
 
 
 @dataclass(frozen=True)
-class BayesianSemanticPrivacy(Notion):
+class BayesianSemanticPrivacy(OfOnePrior):
     """Semantic privacy when only some rows are known and the others follow a prior: the same level
     for every set of known rows, with the likelihoods of the table of known rows.
 
@@ -44,14 +43,13 @@ class BayesianSemanticPrivacy(Notion):
         default: the value that stands for "no data".
     """
 
-    prior: Prior
     default: int = 0
     unit: ClassVar[str] = "level"
     short_names: ClassVar[tuple[str, ...]] = ("bayesian-semantic",)
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel, records = on_records(mechanism, space)
-        check_default(self.default, records)
+        whole(self.default, "default", 0, records.values - 1)
         mass = self.prior.on_records(records, flint_rational)
         note = _left_out(mass, records, self.default)
         near, sides = _search(channel, mass, self.default)
@@ -79,7 +77,7 @@ def _search(channel: Channel, mass: Array, default: int) -> tuple[Nearest, list[
     assert isinstance(space, Records)
     near = Nearest()
     parts: list[list[Sides]] = [[] for _ in range(space.rows)]
-    for start, table in known_rows.likelihoods(channel, mass):
+    for start, table in known_rows.conditioned(channel.wide, mass, space):
         for row in range(space.rows):
             view = known_rows.axis(table, space, row)
             found = ratios(view[:, : space.values], view[:, default : default + 1])
@@ -158,7 +156,7 @@ def _left_out(mass: Array, space: Records, default: int) -> str:
         raise InvalidInput(
             "default",
             "a value that the prior allows beside others: Bayesian semantic privacy compares with "
-            "it. Choose such a value, give this one a small probability, or measure "
+            "it. Choose a possible value, give this one a small probability, or measure "
             "BayesianDifferentialPrivacy, which compares the possible values with each other",
             f"{default}, which has probability 0",
         )

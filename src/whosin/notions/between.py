@@ -1,4 +1,4 @@
-"""What Bayesian semantic privacy is between the centres of noise (THEORY 15, "F10 has a limit").
+"""What Bayesian semantic privacy is between the centres of noise, where F10 has a limit.
 
 For one row i and one set S of known rows the spread max r / min r is a quotient of two likelihood
 ratios, P(y) Q'(y) / (Q(y) P'(y)), and can be larger between two neighbouring centres than at both.
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -255,8 +255,7 @@ class _Search:
         for pair in near:
             cost += self.space.worlds
             if cost > BALLS and found.attained:
-                raised = max(found.upper, rational(top) * (1 + Fraction(NEAR)))
-                return Between(raised, found.attained, found.row, found.pattern, found.output)
+                return replace(found, upper=max(found.upper, rational(top) * (1 + Fraction(NEAR))))
             high, low = Recomputed(self.certain, self.axis, self.default).ends(pair)
             upper = max(found.upper, high)
             if low > max(best, found.attained):
@@ -264,7 +263,7 @@ class _Search:
                 shown: Hashable = int(output) if output is not None else self._output(pair)
                 found = Between(upper, low, pair.gap.row, pair.gap.pattern, shown)
             else:
-                found = Between(upper, found.attained, found.row, found.pattern, found.output)
+                found = replace(found, upper=upper)
         return found
 
     def _output(self, pair: Pair) -> float:

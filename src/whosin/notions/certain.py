@@ -1,4 +1,4 @@
-"""Search, certificate and witness over records: what the notions about rows share (THEORY F12).
+"""Search, certificate and witness over records: what the notions about rows share (F12).
 
 Numbers are FLINT rationals, or Arb balls where e^x enters. A search in floats hands over every case
 within `NEAR` of the best; the level is the largest of them. Where there are too many to recompute,
@@ -94,7 +94,7 @@ class Nearest:
             return
         if self.best is None or most > self.best:
             self.best = most
-            self.cases = [case for case in self.cases if self._is_near(case[0])]
+            self.cases = [case for case in self.cases if case[0] >= most * (1 - NEAR)]
         if np.isinf(most):
             places = [np.unravel_index(int(values.argmax()), values.shape)]
         else:
@@ -102,9 +102,6 @@ class Nearest:
         for found in places:
             place = tuple(map(int, found))
             self.cases.append((values[place], place, name))
-
-    def _is_near(self, value: Any) -> bool:
-        return bool(value >= self.best * (1 - NEAR))
 
     def certified(
         self,

@@ -1,4 +1,4 @@
-"""Exact Bayesian-DP leakage of noisy sums over a Markov chain (THEORY F13).
+"""Exact Bayesian-DP leakage of noisy sums over a Markov chain (F13).
 
 **Windows.** Rows beyond the nearest known neighbours of row i are independent of x_i given them, so
 leaving them unknown only helps: the worst set of known rows is everything outside a window around

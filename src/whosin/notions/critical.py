@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from whosin.exact import rational
+from whosin.exact import ball_end, rational
 from whosin.mechanisms.noise import Axis
 from whosin.notions.certain import Certain
 
@@ -70,7 +70,7 @@ class Recomputed:
                 exact = p * other_q / (q * other_p)
                 if hasattr(exact, "p"):
                     return rational(exact), rational(exact)
-                return _end(exact.upper()), _end(exact.lower())
+                return ball_end(exact.upper()), ball_end(exact.lower())
         below, above = (self.axis.points[pair.gap.place + side] for side in (0, 1))
         p, q, other_q, other_p = (self._lines(cell, below, above) for cell in cells)
         with ctx.workprec(BITS):
@@ -87,7 +87,7 @@ class Recomputed:
                     continue
                 if value.upper() > highest.upper():
                     highest = value
-            return _end(highest.upper()), _end(reached.lower())
+            return ball_end(highest.upper()), ball_end(reached.lower())
 
     def _mixture(self, cell: Mapping[int, int], output: Fraction) -> Any:
         """Pr[output | these values]."""
@@ -122,7 +122,7 @@ def _ball_product(one: tuple[Any, Any], two: tuple[Any, Any]) -> tuple[Any, Any,
 
 
 def _ball_roots(a: Any, b: Any, c: Any, fall: Any) -> list[Any]:
-    """Balls around the real roots of a w² + 2 b w + c, but for those surely beyond 1/fall; None
+    """Balls around the real roots of a w² + 2 b w + c, without those surely beyond 1/fall; None
     where one could not be enclosed."""
     inside = b * b - a * c
     if inside.upper() < 0:
@@ -176,9 +176,3 @@ def _quotient(p: Any, q: Any, other_q: Any, other_p: Any, w: Any) -> Any:
 
 def _largest(balls: Sequence[Any]) -> Any:
     return balls[0] if balls[0].upper() > balls[1].upper() else balls[1]
-
-
-def _end(number: Any) -> Fraction:
-    """The exact value of an end of a ball."""
-    mantissa, exponent = number.man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

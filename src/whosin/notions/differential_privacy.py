@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -42,14 +42,20 @@ class DifferentialPrivacy(Notion):
         if self.direction not in ("both", "positive", "negative"):
             raise UnknownName("direction", str(self.direction), ("both", "positive", "negative"))
 
+    @property
+    def about_records(self) -> bool | None:  # type: ignore[override]
+        return None if self.relation == "replace" else False
+
+    def canonical(self) -> Notion:
+        return replace(self, direction="both") if self.relation == "replace" else self
+
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel = as_channel(mechanism, space)
         if isinstance(channel.space, Records):
             return self._on_records(channel)
         lattice = on_subsets(channel, "differential privacy")
-        replace = self.relation == "replace"
         positive = True
-        if replace:
+        if self.relation == "replace":
             worst = next(worst_swap(channel.searchable, lattice), None)
             if worst is None:  # one entity only: nobody to replace it with
                 return Level(0.0, None, True, (), notion=self)

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from whosin.exact import flint_rational, is_exact, log_up, precisely, rational
-from whosin.notions.base import Notion
+from whosin.notions.base import OfOnePrior
 from whosin.notions.certain import (
     Certain,
     Nearest,
@@ -20,23 +20,21 @@ from whosin.notions.certain import (
     value_witness,
 )
 from whosin.notions.level import Level
-from whosin.priors import Prior
 from whosin.spaces import Records, Space
 from whosin.spaces.width import products
 
 
 @dataclass(frozen=True)
-class Identifiability(Notion):
+class Identifiability(OfOnePrior):
     """Pr[x|y] ≤ e^ε Pr[x'|y] for tables x, x' that differ in one row: who it is stays open.
 
-    Pairs of which neither is possible with y are passed over. Unlike the other notions it can be
+    A pair where neither table is possible with y is passed over. Unlike the other notions it can be
     violated by the prior alone: no mechanism is below ε_X.
 
     Args:
         prior: a prior on records.
     """
 
-    prior: Prior
     unit: ClassVar[str] = "ε"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:

@@ -1,4 +1,4 @@
-"""Likelihoods for every set of known rows at once (THEORY 5, Bayesian DP).
+"""Likelihoods for every set of known rows at once.
 
 Each row of a table of records is given one value more, "unknown", whose slice is the sum of the
 others: (m+1)^n entries hold Pr[y, x_i, x_S] and Pr[x_i, x_S] for every set S of known rows.
@@ -13,7 +13,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from whosin.exact import Array
-from whosin.mechanisms import Channel
 from whosin.spaces import Records
 from whosin.spaces.memory import require
 from whosin.spaces.width import products
@@ -22,21 +21,15 @@ COLUMNS = 1 << 24
 """How many entries of the larger table are held at once."""
 
 
-def likelihoods(channel: Channel, mass: Array) -> Iterator[tuple[int, Array]]:
+def conditioned(array: Array, mass: Array, space: Records) -> Iterator[tuple[int, Array]]:
     """(first output, Pr[y | known rows]) for the outputs, a few at a time: (m+1)^n × outputs.
 
     Each output's likelihoods are up to a factor of its own, which cancels in every ratio.
 
     Args:
+        array: likelihoods, worlds × outputs.
         mass: the probability of each world, as FLINT rationals.
     """
-    space = channel.space
-    assert isinstance(space, Records)
-    return conditioned(channel.wide, mass, space)
-
-
-def conditioned(array: Array, mass: Array, space: Records) -> Iterator[tuple[int, Array]]:
-    """The same from an array of likelihoods, worlds × outputs."""
     cells = (space.values + 1) ** space.rows
     fits = "a Markov chain with noise on a sum needs no table, and reaches thousands of rows"
     require("a table over all sets of known rows", 4 * 8 * cells, fits)
@@ -73,8 +66,5 @@ def axis(table: Array, space: Records, row: int) -> Array:
 
 def coordinates(index: int, space: Records) -> list[int | None]:
     """The value of each row at an entry of the table; None where it is unknown."""
-    found: list[int | None] = []
-    for _ in range(space.rows):
-        index, digit = divmod(index, space.values + 1)
-        found.append(None if digit == space.values else digit)
-    return found[::-1]
+    digits = np.unravel_index(index, (space.values + 1,) * space.rows)
+    return [None if digit == space.values else int(digit) for digit in digits]

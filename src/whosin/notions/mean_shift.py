@@ -1,4 +1,4 @@
-"""How far beliefs about one row move on average over outputs (THEORY T23)."""
+"""How far beliefs about one row move on average over outputs (T23)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.exact import Array, Rational, flint_rational, is_exact, rational, round_up
-from whosin.notions.base import Notion
+from whosin.notions.base import OfOnePrior
 from whosin.notions.certain import on_records
 from whosin.notions.level import Level
-from whosin.priors import Prior
 from whosin.spaces import Records, Space
 
 EXACT_ENTRIES = 1 << 16
@@ -20,7 +19,7 @@ EXACT_ENTRIES = 1 << 16
 
 
 @dataclass(frozen=True)
-class MeanShift(Notion):
+class MeanShift(OfOnePrior):
     """The mean over outputs of the total variation between what is believed about one row after
     and before, the largest over rows; for a binary row that is |posterior − prior|.
 
@@ -30,7 +29,6 @@ class MeanShift(Notion):
         prior: a prior on records.
     """
 
-    prior: Prior
     unit: ClassVar[str] = "level"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -35,6 +35,9 @@ class PositiveMembership(Notion):
     def __post_init__(self) -> None:
         if not isinstance(self.family, Family):
             raise InvalidInput("family", "a family of priors", repr(self.family))
+
+    def canonical(self) -> Notion:
+        return replace(self, family=self.family.canonical())
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel = as_channel(mechanism, space)
@@ -74,7 +77,7 @@ class PositiveMembership(Notion):
         upper = self.family.upper(array, on_subsets(channel, "membership privacy"), self.positive)
         assert upper is not None
         ratio, low, high = upper
-        low, high = (low, high) if self.positive else (1 - high, 1 - low)
+        low, high = beliefs.sides(low, high, self.positive)
         exact = array.dtype == object
         if ratio != float("inf"):
             ratio = rational(ratio) * (1 if exact or ratio == 1 else 1 + SLACK)

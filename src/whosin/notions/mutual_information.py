@@ -10,10 +10,9 @@ import numpy as np
 
 from whosin.exact import BALL_BITS, Array, ball_up, flint_rational
 from whosin.mechanisms import Channel
-from whosin.notions.base import Notion
+from whosin.notions.base import OfOnePrior
 from whosin.notions.certain import bracket, on_records
 from whosin.notions.level import Level
-from whosin.priors import Prior
 from whosin.spaces import Space
 from whosin.spaces.width import products
 
@@ -26,7 +25,7 @@ ENOUGH = 64
 
 
 @dataclass(frozen=True)
-class MutualInformation(Notion):
+class MutualInformation(OfOnePrior):
     """I(X; Y) in nats, rounded up: an average, so no single case stands behind it and the witness
     is None.
 
@@ -34,7 +33,6 @@ class MutualInformation(Notion):
         prior: a prior on records.
     """
 
-    prior: Prior
     unit: ClassVar[str] = "nats"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:

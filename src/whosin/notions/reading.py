@@ -45,3 +45,9 @@ def read_notion(name: str, data: Mapping[str, object]) -> Notion:
                     with at(word):
                         said[word] = read(value)
         return describe(kind, f"the notion {name}", said, words)
+
+
+def plain_words(notion: Notion) -> dict[str, object]:
+    """The words that read a notion back, apart from its family and a prior's file."""
+    taken = takes(type(notion), vocabulary.NOTION) or {}
+    return {word: getattr(notion, taken[word].name) for word in taken if word not in READERS}

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
 from whosin import beliefs
-from whosin.exact import Number, exp_up, is_exact, log_up, rational
-from whosin.notions.base import Notion, shown
+from whosin.exact import Number, exp_float, is_exact, log_up, rational
+from whosin.notions.base import OfPriors, shown
 from whosin.notions.bayesian_differential_privacy import BayesianDifferentialPrivacy
 from whosin.notions.level import Level, Witness
-from whosin.priors import Prior
 from whosin.spaces import Space
 
-LARGEST = 700
 
-
-@dataclass(frozen=True)
-class RecordMembership(Notion):
+@dataclass(frozen=True, init=False)
+class RecordMembership(OfPriors):
     """(D_*, γ)-PMP: the secret of row i is one value against another, given the known rows x_K.
 
     D_* puts any mass p on (x_i, x_K) and 1 − p on (x_i', x_K), and lets the other rows follow the
@@ -31,22 +27,13 @@ class RecordMembership(Notion):
         prior: a prior on records, or a list of them: then the largest level of any.
     """
 
-    prior: Prior | tuple[Prior, ...]
     unit: ClassVar[str] = "γ"
-
-    def __init__(self, prior: Prior | Iterable[Prior]) -> None:
-        object.__setattr__(self, "prior", BayesianDifferentialPrivacy(prior).prior)
-
-    @property
-    def priors(self) -> tuple[Prior, ...]:
-        """The priors, one or several."""
-        return BayesianDifferentialPrivacy(self.prior).priors
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         found = BayesianDifferentialPrivacy(self.prior).measure(mechanism, space)
         most = found.witness
         if most is None:
-            return Level(_gamma(found.value), None, found.exact, found.theorems, notion=self)
+            return Level(exp_float(found.value), None, found.exact, found.theorems, notion=self)
         exact = is_exact(most.ratio)
         ratio = most.ratio if most.ratio == math.inf else max(rational(most.ratio), Fraction(1))
         worst = beliefs.worst_belief(ratio, Fraction(0), Fraction(1))
@@ -60,10 +47,9 @@ class RecordMembership(Notion):
                 attained=worst.attained,
             )
 
-        value, lower = _gamma(found.value), None
-        if found.lower is not None:
-            lower = _gamma(found.lower)
-        elif log_up(ratio) >= found.value:
+        value: Number = exp_float(found.value)
+        lower = None if found.lower is None else exp_float(found.lower)
+        if lower is None and log_up(ratio) >= found.value:
             value = shown(worst.gamma, exact)
         return Level(
             value,
@@ -74,7 +60,3 @@ class RecordMembership(Notion):
             notion=self,
             nearer=lambda claim: case_at(beliefs.closer(ratio, worst.prior, claim)),
         )
-
-
-def _gamma(epsilon: Number) -> Number:
-    return shown(exp_up(rational(epsilon)), False) if epsilon < LARGEST else math.inf

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from whosin.errors import UnknownName
-from whosin.exact import ranged
+from whosin.exact import ranged, rational
 from whosin.mechanisms import Sampled, as_channel
 from whosin.notions.base import Notion
 from whosin.notions.differential_privacy import DifferentialPrivacy
@@ -32,6 +32,12 @@ class SampledDifferentialPrivacy(Notion):
         ranged(self.beta, "beta", "above 0 and at most 1")
         if self.direction not in ("both", "positive", "negative"):
             raise UnknownName("direction", str(self.direction), ("both", "positive", "negative"))
+
+    def canonical(self) -> Notion:
+        beta = rational(self.beta)
+        if beta == 1:  # a sample of everyone
+            return DifferentialPrivacy("add-remove", self.direction)
+        return replace(self, beta=beta)
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         sampled = Sampled(as_channel(mechanism, space), self.beta)

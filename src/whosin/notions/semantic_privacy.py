@@ -23,7 +23,7 @@ from whosin.exact import (
 from whosin.notions.base import Notion
 from whosin.notions.certain import Certain, Nearest, level_of, on_records
 from whosin.notions.level import Level, Witness
-from whosin.spaces import Records, Space
+from whosin.spaces import Space
 from whosin.validation import whole
 
 
@@ -44,15 +44,17 @@ class SemanticPrivacy(Notion):
     default: int = 0
     unit: ClassVar[str] = "level"
     short_names: ClassVar[tuple[str, ...]] = ("semantic",)
+    about_records: ClassVar[bool] = True  # type: ignore[misc]
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel, records = on_records(mechanism, space)
-        check_default(self.default, records)
+        whole(self.default, "default", 0, records.values - 1)
         near, view = Nearest(), channel.wide
         for row in range(records.rows):
             along = records.axis(view, row)
             found = ratios(along, along[:, self.default : self.default + 1])
-            spread = spreads(found.reshape(records.worlds, -1), 0)
+            table = found.reshape(records.worlds, -1)
+            spread = spread_of(np.fmax.reduce(table), np.fmin.reduce(table))
             near.add(spread, lambda place, row=row: (row, place[0]))  # type: ignore[misc]
         even = np.full(records.worlds, flint_rational(1))
         certain = Certain(channel, even)
@@ -77,21 +79,10 @@ def _spread(
     return exact_spread(pairs), case
 
 
-def check_default(default: int, space: Records) -> None:
-    """Refuse a default that is no value of a row."""
-    whole(default, "default", 0, space.values - 1)
-
-
 def ratios(values: Array, default: Array) -> Array:
-    """r, with 0/0 passed over (NaN): such a world has no weight in either posterior."""
+    """r, with 0/0 passed over (NaN): that world has no weight in either posterior."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.asarray(values / default)
-
-
-def spreads(found: Array, along: int) -> Array:
-    """max r / min r along an axis."""
-    with np.errstate(invalid="ignore"):
-        return spread_of(np.fmax.reduce(found, axis=along), np.fmin.reduce(found, axis=along))
 
 
 def spread_of(most: Array, least: Array) -> Array:

@@ -1,4 +1,7 @@
-"""One adversary's belief about the world (THEORY 1)."""
+"""One adversary's belief about the world.
+
+Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
+"""
 
 from whosin.priors.base import Prior
 from whosin.priors.blocks import Blocks

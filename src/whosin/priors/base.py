@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported
 from whosin.exact import Array, flint_rational, rational
 from whosin.spaces.count_lattice import CountLattice
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.memory import require_table
 from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
-from whosin.validation import of_kind, within
+from whosin.validation import of_kind
 
 if TYPE_CHECKING:
     from whosin.priors.table import WorldTable
 
 AsNumber = Callable[[Any], Any]
+TOLERANCE = Fraction(1, 10**9)
+"""By how much probabilities in floats may miss a sum of 1."""
 
 
 class Prior(ABC):
@@ -66,39 +68,11 @@ class Prior(ABC):
         require_table("a table over all subsets", space.worlds, 1)
         return [rational(w) for w in self.mass(CountLattice.single(space), flint_rational)]
 
-    def scaled(self, space: Subsets, entity: int, belief: Fraction) -> Prior:
-        """The t-scaled prior with Pr[t] = belief: Pr[· | t] and Pr[· | ¬t] stay (Li13 Def 3.3).
-
-        Raises:
-            InvalidInput: the entity is certain, or the belief is not strictly between 0 and 1.
-        """
-        from whosin.priors.table import WorldTable
-
-        factors = scaling(self, space, entity, belief)
-        return WorldTable(
-            {
-                world: mass * factors[world >> entity & 1]
-                for world, mass in enumerate(self.probabilities(space))
-                if mass
-            }
-        )
-
     def as_table(self, space: Subsets) -> WorldTable:
         """The same prior, written out."""
         from whosin.priors.table import WorldTable
 
         return WorldTable({w: mass for w, mass in enumerate(self.probabilities(space)) if mass})
-
-
-def scaling(
-    prior: Prior, space: Subsets, entity: int, belief: Fraction
-) -> tuple[Fraction, Fraction]:
-    """The constants (c2, c1) of Li13 Definition 3.3: for worlds without, and with, the entity."""
-    now, wanted = prior.belief(space, entity), rational(belief, "belief")
-    if not 0 < now < 1:
-        raise InvalidInput("entity", "uncertain (0 < Pr[t] < 1)", f"Pr[t] = {now}")
-    within(wanted, "belief", "strictly between 0 and 1")
-    return (1 - wanted) / (1 - now), wanted / now
 
 
 def normalised(weights: Array) -> Array:

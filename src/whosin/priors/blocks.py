@@ -12,8 +12,7 @@ import numpy as np
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, probability
-from whosin.priors.base import AsNumber, Prior
-from whosin.priors.records import TOLERANCE
+from whosin.priors.base import TOLERANCE, AsNumber, Prior
 from whosin.spaces.count_lattice import CountLattice, as_grid
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.memory import require_table

@@ -12,8 +12,7 @@ import numpy as np
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array, probability, rational
-from whosin.priors.base import AsNumber, Prior, convert, normalised
-from whosin.priors.table import TOLERANCE
+from whosin.priors.base import TOLERANCE, AsNumber, Prior, convert, normalised
 from whosin.spaces.count_lattice import CountLattice
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.records import Records

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, rational
-from whosin.priors.base import AsNumber, Prior, scaling
+from whosin.priors.base import AsNumber, Prior
 from whosin.priors.independent import Independent
 from whosin.spaces.count_lattice import CountLattice
 from whosin.spaces.lattice import Lattice
@@ -79,11 +79,3 @@ class FixedSize(Prior):
         fixed = (*beliefs[:entity], Fraction(1), *beliefs[entity + 1 :])
         whole = self._total(beliefs, self.size)
         return beliefs[entity] * self._total(fixed, self.size) / whole
-
-    def scaled(self, space: Subsets, entity: int, belief: Fraction) -> FixedSize:
-        without, with_entity = scaling(self, space, entity, belief)
-        beliefs = self._odds.beliefs(space)
-        inside = beliefs[entity] * with_entity
-        outside = (1 - beliefs[entity]) * without
-        moved = inside / (inside + outside)
-        return FixedSize((*beliefs[:entity], moved, *beliefs[entity + 1 :]), self.size)

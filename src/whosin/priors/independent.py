@@ -11,7 +11,7 @@ import numpy as np
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array, probability, rational
-from whosin.priors.base import AsNumber, Prior, scaling
+from whosin.priors.base import AsNumber, Prior
 from whosin.priors.records import distribution
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.memory import require_table
@@ -109,11 +109,6 @@ class Independent(Prior):
 
     def belief(self, space: Subsets, entity: int) -> Fraction:
         return self.beliefs(space)[entity]
-
-    def scaled(self, space: Subsets, entity: int, belief: Fraction) -> Independent:
-        scaling(self, space, entity, belief)
-        beliefs = self.beliefs(space)
-        return Independent((*beliefs[:entity], belief, *beliefs[entity + 1 :]))
 
 
 def _is_list(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""Rows that follow a Markov chain: a person's days, a sequence of places (THEORY F13)."""
+"""Rows that follow a Markov chain: a person's days, a sequence of places (F13)."""
 
 from __future__ import annotations
 

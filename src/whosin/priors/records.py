@@ -9,13 +9,11 @@ from typing import NoReturn
 
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, is_exact, probability
-from whosin.priors.base import AsNumber, Prior
+from whosin.priors.base import TOLERANCE, AsNumber, Prior
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.records import Records
 from whosin.spaces.subsets import Subsets
 from whosin.validation import listed
-
-TOLERANCE = Fraction(1, 10**9)
 
 
 class RecordPrior(Prior):

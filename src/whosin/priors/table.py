@@ -12,13 +12,9 @@ import numpy as np
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array, probability
-from whosin.priors.base import AsNumber, Prior
-from whosin.spaces.lattice import Lattice
-from whosin.spaces.records import Records
-from whosin.spaces.subsets import Subsets
+from whosin.priors.base import TOLERANCE, AsNumber, Prior
+from whosin.spaces import Lattice, Records, Space, Subsets
 from whosin.validation import listed
-
-TOLERANCE = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -54,7 +50,7 @@ class WorldTable(Prior):
     def _exact(self) -> dict[Any, Fraction]:
         return {w: probability(value, "probabilities") for w, value in self.support.items()}
 
-    def worlds(self, space: Subsets) -> dict[int, Fraction]:
+    def worlds(self, space: Space) -> dict[int, Fraction]:
         """World number → probability, positive ones only."""
         if self.length is not None and self.length != space.worlds:
             raise InvalidInput("probabilities", f"{space.worlds} numbers, one a world", self.length)
@@ -92,14 +88,9 @@ class WorldTable(Prior):
 
     def on_records(self, space: Records, number: AsNumber) -> Array:
         """Worlds are given by number or by the tuple of their rows' values."""
-        if self.length is not None and self.length != space.worlds:
-            raise InvalidInput("probabilities", f"{space.worlds} numbers, one a world", self.length)
         out = np.zeros(space.worlds, dtype=float if number is float else object)
-        for world, mass in self._exact.items():
-            place = world if isinstance(world, int) else space.index(world)
-            if not 0 <= place < space.worlds:
-                raise InvalidInput("world", f"from 0 to {space.worlds - 1}", place)
-            out[place] += number(mass)
+        for world, mass in self.worlds(space).items():
+            out[world] = number(mass)
         return out
 
     def belief(self, space: Subsets, entity: int) -> Fraction:

@@ -41,6 +41,3 @@ class Uniform(Prior):
 
     def belief(self, space: Subsets, entity: int) -> Fraction:
         return Fraction(1, 2)
-
-    def scaled(self, space: Subsets, entity: int, belief: Fraction) -> Independent:
-        return Independent((Fraction(1, 2),) * space.size).scaled(space, entity, belief)

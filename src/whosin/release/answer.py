@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
 from whosin.errors import UnknownName
-from whosin.ledger import Standing
+from whosin.exact import round_up
+from whosin.ledger import Standing, units
 from whosin.ledger.charge import Cost
 from whosin.notebook_display import Displayed
 from whosin.release.cells import free
@@ -17,8 +19,8 @@ from whosin.release.what_counts import statement
 
 SEVERAL = (
     "Each cell is between low and high with 95% probability, and all cells of a table between "
-    "all_low and all_high with 95% probability. The tables agree with each other; whole is the "
-    "nearest table of whole numbers from 0 up, with one total in all tables, and is biased."
+    "all_low and all_high with 95% probability. The tables agree with each other; whole is a "
+    "version of whole numbers from 0 up, with one total in all tables, and is biased."
 )
 """What an answer with several tables says about them."""
 
@@ -131,7 +133,7 @@ class Answer(Displayed):
             "rows": [list(row) for row in self.rows],
             "noise": self.noise,
             "statement": self.statement,
-            "cost": vars(self.cost),
+            "cost": cost_data(self.cost),
         }
         return data if self.details is None else data | {"details": dict(self.details)}
 
@@ -186,6 +188,18 @@ class Release(Displayed):
             "answers": [answer.to_dict() for answer in self.answers],
             "standing": self.standing.to_dict(),
         }
+
+
+def cost_data(cost: Cost) -> dict[str, float | None]:
+    """A cost as plain data: ε and ρ in nats, δ as a probability, rounded up; None for infinite."""
+    scales = {"epsilon": units.EPSILON_UNITS, "rho": units.EPSILON_UNITS}
+    amounts = {key: getattr(cost, key) for key in ("epsilon", "rho", "delta")}
+    return {
+        key: None
+        if amount >= units.INFINITE
+        else round_up(Fraction(amount, scales.get(key, units.DELTA_UNITS)))
+        for key, amount in amounts.items()
+    }
 
 
 def _alike(values: Sequence[Any]) -> Sequence[Any]:

@@ -26,7 +26,7 @@ MOST_SUM = 2**62
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much of an entity counts: so many rows in each of so many cells."""
+    """How much of an entity counts: at most `rows` rows in each of at most `groups` cells."""
 
     rows: int
     groups: int
@@ -47,7 +47,7 @@ class Part:
     high: int
 
     def sensitivity(self, relation: str, bounds: Bounds, grouped: bool) -> int:
-        """L1 (THEORY 8): how far one entity can move all cells together, in units."""
+        """L1: how far one entity can move all cells together, in units."""
         most, width = self._reach()
         if relation == "replace":
             return bounds.rows * (2 * bounds.groups * most if grouped else width)

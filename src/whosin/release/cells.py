@@ -98,7 +98,7 @@ class Cells:
         return pa.RecordBatch.from_arrays(columns, names=list(self.columns))
 
     def coded(self, rows: Any, /, **columns: Any) -> Any:
-        """Rows with some columns of theirs and the key columns: the place of each value among the
+        """Rows with some of their columns and the key columns: the place of each value among the
         labels of its domain, the last one being "other"."""
         keys = {
             name: rows[column] if isinstance(domain, Values) else _bin(rows[column], domain)

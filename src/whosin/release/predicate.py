@@ -15,8 +15,10 @@ from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release import letter_case
-from whosin.release.casts import cast, usable
+from whosin.release.casts import usable
+from whosin.release.literals import is_number, listed, literal, pattern_of
 from whosin.release.row_values import (
+    MOST_NESTED,
     alike,
     describe,
     double,
@@ -24,6 +26,7 @@ from whosin.release.row_values import (
     number,
     refused,
     short,
+    sql_cast,
     text_with_whole,
     timestamp,
 )
@@ -31,22 +34,8 @@ from whosin.release.row_values import (
 LONGEST = 10_000
 DEEPEST = 100
 MOST_NODES = 2_000
-MOST_DIVISIONS = 5
 MOST_CHANGES = 2
 SHORT_LIST = 20
-CASTS = {
-    "INT": "int64",
-    "BIGINT": "int64",
-    "DOUBLE": "float64",
-    "FLOAT": "float64",
-    "DECIMAL": "float64",
-    "VARCHAR": "string",
-    "TEXT": "string",
-    "DATE": "date",
-    "TIMESTAMP": "timestamp",
-    "TIMESTAMPNTZ": "timestamp",
-    "BOOLEAN": "boolean",
-}
 OPTIONS = {"quoted", "is_string", "nested", "typed", "safe", "requires_string"}
 """What the parser notes of its own accord, with no meaning here."""
 
@@ -132,7 +121,7 @@ def _rules() -> dict[type, Callable[[Any, Any], Any]]:
 
     return {
         exp.Column: _column,
-        exp.Literal: _literal,
+        exp.Literal: lambda node, _: literal(node),
         exp.Boolean: lambda node, _: ibis_module().literal(bool(node.this)),
         exp.Null: lambda node, _: ibis_module().null("boolean"),
         exp.Paren: lambda node, table: _translate(node.this, table),
@@ -148,7 +137,7 @@ def _rules() -> dict[type, Callable[[Any, Any], Any]]:
         exp.Between: _between,
         exp.In: _in,
         exp.Is: _is,
-        exp.Like: lambda node, table: _like(node, _text(node.this, table).like(_pattern(node))),
+        exp.Like: lambda node, table: _like(node, _text(node.this, table).like(pattern_of(node))),
         exp.ILike: _ilike,
         exp.Add: _arithmetic(lambda a, b: a + b),
         exp.Sub: _arithmetic(lambda a, b: a - b),
@@ -160,8 +149,8 @@ def _rules() -> dict[type, Callable[[Any, Any], Any]]:
         exp.Upper: lambda node, table: letter_case.upper(_shallow(node, table)),
         exp.Trim: lambda node, table: letter_case.trimmed(_text(node.this, table)),
         exp.Length: lambda node, table: _text(node.this, table).length(),
-        exp.Cast: _cast,
-        exp.TryCast: _cast,
+        exp.Cast: lambda node, table: sql_cast(node, _translate(node.this, table)),
+        exp.TryCast: lambda node, table: sql_cast(node, _translate(node.this, table)),
         exp.Year: lambda node, table: _date(node.this, table).year(),
         exp.Month: lambda node, table: _date(node.this, table).month(),
         exp.Day: lambda node, table: _date(node.this, table).day(),
@@ -174,7 +163,7 @@ def _like(node: Any, matches: Any) -> Any:
 
 
 def _ilike(node: Any, table: Any) -> Any:
-    pattern = letter_case.lower_text(_pattern(node))
+    pattern = letter_case.lower_text(pattern_of(node))
     return _like(node, letter_case.lower(_shallow(node, table)).like(pattern))
 
 
@@ -189,15 +178,9 @@ def _shallow(node: Any, table: Any) -> Any:
 
 def _negative(node: Any, table: Any) -> Any:
     value = _translate(node.this, table)
-    if _is_number(node.this) and value.type().is_integer():
+    if is_number(node.this) and value.type().is_integer():
         return ibis_module().literal(-int(node.this.this), "int64")
     return -double(value)
-
-
-def _is_number(node: Any) -> bool:
-    from sqlglot import exp
-
-    return isinstance(node, exp.Literal) and not node.is_string
 
 
 def _column(node: Any, table: Any) -> Any:
@@ -207,19 +190,6 @@ def _column(node: Any, table: Any) -> Any:
     if not usable(value.type()):
         raise refused("about numbers, texts, truths, dates and times of day", str(value.type()))
     return number(value) if value.type().is_floating() else value
-
-
-def _literal(node: Any, table: Any) -> Any:
-    if node.is_string:
-        return ibis_module().literal(_plain(node.this))
-    if node.this.isascii() and node.this.isdigit():
-        if len(node.this) > 19 or int(node.this) >= 2**63:
-            raise refused("free of whole numbers of more than 64 bits", short(node.this))
-        return ibis_module().literal(int(node.this), "int64")
-    try:
-        return ibis_module().literal(float(node.this), "float64")
-    except ValueError:
-        raise refused("numbers such as 1.5", short(node.this)) from None
 
 
 def _truth(node: Any, table: Any) -> Any:
@@ -254,8 +224,8 @@ def _arithmetic(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], An
 def _quotient(node: Any, table: Any) -> Any:
     from sqlglot import exp
 
-    if sum(1 for _ in node.expression.find_all(exp.Div)) > MOST_DIVISIONS:
-        raise refused(f"of at most {MOST_DIVISIONS} divisions in a divisor", describe(node))
+    if sum(1 for _ in node.expression.find_all(exp.Div)) > MOST_NESTED:
+        raise refused(f"of at most {MOST_NESTED} divisions in a divisor", describe(node))
     return _arithmetic(lambda a, b: a / b.nullif(0.0))(node, table)
 
 
@@ -289,48 +259,11 @@ def _in(node: Any, table: Any) -> Any:
         raise refused("in with a list of values", describe(node))
     if len(node.expressions) > SHORT_LIST and not isinstance(node.this, exp.Column):
         raise refused(f"a column before a list of more than {SHORT_LIST}", describe(node.this))
-    found, others = _listed(_translate(node.this, table), node.expressions)
+    found, others = listed(_translate(node.this, table), node.expressions)
     found += [_compared(lambda a, b: a == b, node.this, each, table) for each in others]
     while len(found) > 1:  # in pairs, so that a long list is not deep
         found = [reduce(or_, found[at : at + 2]) for at in range(0, len(found), 2)]
     return found[0]
-
-
-def _listed(value: Any, nodes: list[Any]) -> tuple[list[Any], list[Any]]:
-    """(a condition on the constants that compare with a value as they stand, the other parts of the
-    list): one comparison with a list is planned much faster than one with each of its parts."""
-    kind = value.type()
-    if kind.is_string():
-        target = "string"
-    elif kind.is_integer():
-        target = "int64"
-    elif kind.is_floating() or kind.is_decimal():
-        value, target = number(value), "float64"
-    else:
-        return [], nodes
-    read = [(_constant(node, target), node) for node in nodes]
-    plain = dict.fromkeys(constant for constant, _ in read if constant is not None)
-    others = [node for constant, node in read if constant is None]
-    literals = [ibis_module().literal(constant, target) for constant in plain]
-    return [value.isin(literals)] if literals else [], others
-
-
-def _constant(node: Any, target: str) -> Any:
-    """A constant of a list, if it is one of the type that it is compared with."""
-    from sqlglot import exp
-
-    sign, bare = (-1, node.this) if isinstance(node, exp.Neg) else (1, node)
-    if not isinstance(bare, exp.Literal) or bare.is_string != (target == "string"):
-        return None
-    if bare.is_string:
-        return _plain(bare.this) if sign == 1 else None
-    whole = bare.this.isascii() and bare.this.isdigit()
-    if (whole and len(bare.this) > 18) or (target == "int64" and not whole):
-        return None
-    try:
-        return sign * (int(bare.this) if target == "int64" else float(bare.this))
-    except ValueError:
-        return None
 
 
 def _is(node: Any, table: Any) -> Any:
@@ -345,58 +278,6 @@ def _is(node: Any, table: Any) -> Any:
     if isinstance(node.expression, exp.Boolean) and value.type().is_boolean():
         return value.fill_null(not node.expression.this) == bool(node.expression.this)
     raise refused("is null, is true or is false", describe(node))
-
-
-def _pattern(node: Any) -> str:
-    pattern = node.expression
-    if not pattern.is_string or "\\" in pattern.this:
-        raise refused("like with a plain pattern such as 'A%'", describe(pattern))
-    return _plain(str(pattern.this))
-
-
-def _plain(text: str) -> str:
-    """A text of a condition. Engines read some control characters in SQL as letters."""
-    if any((ord(letter) < 32 and letter not in "\t\n\r") or letter == "\x7f" for letter in text):
-        accepted = "free of control characters other than tabs and line breaks"
-        raise refused(accepted, short(text))
-    return text
-
-
-def _cast(node: Any, table: Any) -> Any:
-    name = getattr(node.to.this, "name", str(node.to.this))
-    if name not in CASTS or node.to.expressions:
-        raise refused(f"a cast to one of {', '.join(sorted(CASTS))}", node.to.sql())
-    value, target = _translate(node.this, table), CASTS[name]
-    kind = value.type()
-    if target == "int64" and kind.is_string():
-        return cast(value, "int64")
-    if target in ("int64", "float64"):
-        if kind.is_integer() or target == "float64":
-            return double(value) if target == "float64" else value
-        return _whole(node, double(value))
-    moment = kind.is_date() or kind.is_timestamp()
-    if target in ("date", "timestamp"):
-        if moment:
-            return timestamp(value).try_cast(target)
-        fits = kind.is_string()
-    elif target == "boolean":
-        fits = kind.is_string() or kind.is_boolean()
-    else:  # engines spell doubles, decimals and moments in different ways
-        fits = kind.is_string() or kind.is_integer()
-    if not fits:
-        raise refused(f"something else than a cast from {kind} to {target}", describe(node))
-    return cast(value, target)
-
-
-def _whole(node: Any, value: Any) -> Any:
-    """To the nearest, halves up, since engines round in different ways; missing where no 64 bits
-    hold it, since Ibis casts what it rounds."""
-    from sqlglot import exp
-
-    if sum(1 for _ in node.this.find_all(exp.Cast, exp.TryCast)) > MOST_DIVISIONS:
-        raise refused(f"of at most {MOST_DIVISIONS} casts in a cast", describe(node))
-    fits = (value > -(2.0**62)) & (value < 2.0**62)
-    return ibis_module().cases((fits, value + 0.5), else_=ibis_module().null("float64")).floor()
 
 
 def _extract(node: Any, table: Any) -> Any:

@@ -67,7 +67,7 @@ class NoisyPart:
         return discrete_laplace(self.scale, size)
 
     def within(self, confidence: float = CONFIDENCE) -> int:
-        """So many units, or fewer, from 0 with this probability."""
+        """The noise is at most this many units from 0 with this probability."""
         if self.kind == "gaussian":
             # The tails are below the continuous ones' (Canonne, Kamath and Steinke 2020).
             return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * float(self.scale))
@@ -97,7 +97,7 @@ class Offer:
         within: 95% of the numbers will be within this distance, likewise.
         noise: what noise, in words.
         parts: the noise of each summed part.
-        details: what the query itself needs to answer, such as a threshold.
+        details: what the query itself needs to answer, of a type of its own: a threshold, a scale.
         expression: what will be scanned, as the engine has checked it.
         cautions: what to decide before asking.
         tables: for each table of an answer with several its columns and the standard error of a
@@ -109,10 +109,10 @@ class Offer:
     share: Share
     charge: Charge
     noise: str
-    error: float | None
-    within: float | None
+    error: float | None = None
+    within: float | None = None
     parts: tuple[NoisyPart, ...] = ()
-    details: Mapping[str, Any] | None = None
+    details: Any = None
     expression: Any = field(default=None, compare=False, repr=False)
     cautions: tuple[Caution, ...] = ()
     tables: tuple[Mapping[str, Any], ...] = ()
@@ -145,23 +145,15 @@ def drawable(noisy: NoisyPart) -> NoisyPart:
 
 def costs(parts: Sequence[NoisyPart], bounds: Bounds, grouped: bool) -> dict[str, Cost]:
     """What noise of these scales costs under each relation."""
-    found = {}
+    found, zero = {}, Fraction(0)
     for relation in RELATIONS:
+        at = relation, bounds, grouped
         if parts[0].kind == "gaussian":
-            rho = sum(
-                (
-                    each.part.squared(relation, bounds, grouped) / (2 * each.scale**2)
-                    for each in parts
-                ),
-                Fraction(0),
-            )
-            found[relation] = Cost.gaussian(rho)
+            rhos = (each.part.squared(*at) / (2 * each.scale**2) for each in parts)
+            found[relation] = Cost.gaussian(sum(rhos, zero))
         else:
-            epsilon = sum(
-                (each.part.sensitivity(relation, bounds, grouped) / each.scale for each in parts),
-                Fraction(0),
-            )
-            found[relation] = Cost.pure(epsilon)
+            epsilons = (each.part.sensitivity(*at) / each.scale for each in parts)
+            found[relation] = Cost.pure(sum(epsilons, zero))
     return found
 
 

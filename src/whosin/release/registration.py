@@ -11,10 +11,10 @@ from whosin.errors import InvalidInput
 from whosin.exact import rational
 from whosin.ledger import chain
 from whosin.ledger.binding import Binding
+from whosin.release.bounding import Bounds
 from whosin.release.domains import Domain, Range
 from whosin.release.fingerprint import fingerprint
-from whosin.release.queries import Maximum, Query
-from whosin.release.queries.linear import Linear
+from whosin.release.queries import Query
 from whosin.release.table import COLUMN, EACH_ROW, ROW, Table
 
 KINDS = ("boolean", "integer", "numeric", "string", "temporal", "nested")
@@ -33,11 +33,11 @@ def binding_of(table: Table, queries: Iterable[Query] = (), *, rows: bool = Fals
     universes = {universe_of(query) for query in asked} - {None}
     if len(universes) > 1:
         raise InvalidInput("universe", "the same for every maximum", f"{len(universes)} of them")
-    most = [(table.rows, table.groups), *(bounds_of(query, table) for query in asked)]
+    most = [Bounds(table.rows, table.groups), *(query.bounds(table) for query in asked)]
     return Binding(
         entity=_entity(table),
-        rows=max(rows for rows, _ in most),
-        groups=max(groups for _, groups in most),
+        rows=max(bounds.rows for bounds in most),
+        groups=max(bounds.groups for bounds in most),
         domains={name: _plain(domain) for name, domain in table.domains.items()},
         schema={name: _kind(table.type(name)) for name in table.columns},
         source=fingerprint(table, rows=rows),
@@ -47,18 +47,8 @@ def binding_of(table: Table, queries: Iterable[Query] = (), *, rows: bool = Fals
 
 def question_of(binding: Binding, query: Query, table: Table) -> Binding:
     """What one question is about: the domains of its columns, its own bounds and universe."""
-    rows, groups = bounds_of(query, table)
     asked = binding.about(columns_of(query), universe_of(query))
-    return replace(asked, rows=rows, groups=groups)
-
-
-def bounds_of(query: Query, table: Table) -> tuple[int, int]:
-    """How many rows and cells of an entity count in a query, at most."""
-    if isinstance(query, Linear):
-        bounds = query.bounds(table)
-        return bounds.rows, bounds.groups
-    rows, groups = (table.bound(name, getattr(query, name, None)) for name in ("rows", "groups"))
-    return rows, groups
+    return replace(asked, **vars(query.bounds(table)))
 
 
 def columns_of(query: Query) -> frozenset[str]:
@@ -73,10 +63,9 @@ def columns_of(query: Query) -> frozenset[str]:
 
 
 def universe_of(query: Query) -> str | None:
-    """A digest of everyone who could be in, of a `maximum`."""
-    if not isinstance(query, Maximum):
-        return None
-    return chain.digest(chain.canonical([[str(who), str(value)] for who, value in query.ranked()]))
+    """A digest of everyone who could be in, where a query names them."""
+    listed = [[str(who), str(value)] for who, value in query.ranked()]
+    return chain.digest(chain.canonical(listed)) if listed else None
 
 
 def _entity(table: Table) -> str:

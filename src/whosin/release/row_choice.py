@@ -22,7 +22,7 @@ MOST_HELD = 100_000
 
 
 def first(base: Any, home: Sequence[str], most: int, *, crowded: bool = True) -> Any:
-    """At most so many rows of each home, at random; all where there is no column of entities, since
+    """At most `most` rows of each home, at random; all where there is no column of entities, since
     each row is one person. No other column may have missing values.
 
     Args:

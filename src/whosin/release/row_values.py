@@ -14,6 +14,22 @@ from typing import Any
 from whosin.errors import InvalidInput
 from whosin.release.casts import MOMENT, cast
 
+MOST_NESTED = 5
+"""Divisions in a divisor, and casts in a cast."""
+CASTS = {
+    "INT": "int64",
+    "BIGINT": "int64",
+    "DOUBLE": "float64",
+    "FLOAT": "float64",
+    "DECIMAL": "float64",
+    "VARCHAR": "string",
+    "TEXT": "string",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+    "TIMESTAMPNTZ": "timestamp",
+    "BOOLEAN": "boolean",
+}
+
 
 def number(value: Any) -> Any:
     """A column as doubles; what is no number, NaN too, is missing."""
@@ -75,6 +91,38 @@ def moment_of(node: Any, value: Any) -> Any:
     except ValueError:
         raise refused("a date such as '2024-01-31'", describe(node)) from None
     return ibis_module().literal(moment, "timestamp(6)")
+
+
+def sql_cast(node: Any, value: Any) -> Any:
+    """A value as the type that a `cast` of a condition names."""
+    name = getattr(node.to.this, "name", str(node.to.this))
+    if name not in CASTS or node.to.expressions:
+        raise refused(f"a cast to one of {', '.join(sorted(CASTS))}", node.to.sql())
+    target, kind = CASTS[name], value.type()
+    if target == "float64":
+        return double(value)
+    if target == "int64":
+        if kind.is_string():
+            return cast(value, "int64")
+        return value if kind.is_integer() else _whole(node, double(value))
+    if target in ("date", "timestamp") and (kind.is_date() or kind.is_timestamp()):
+        return timestamp(value).try_cast(target)
+    # Engines spell doubles, decimals and moments in different ways.
+    others = {"boolean": kind.is_boolean(), "string": kind.is_integer()}
+    if not (kind.is_string() or others.get(target, False)):
+        raise refused(f"something else than a cast from {kind} to {target}", describe(node))
+    return cast(value, target)
+
+
+def _whole(node: Any, value: Any) -> Any:
+    """To the nearest, halves up, since engines round in different ways; missing where no 64 bits
+    hold it, since Ibis casts what it rounds."""
+    from sqlglot import exp
+
+    if sum(1 for _ in node.this.find_all(exp.Cast, exp.TryCast)) > MOST_NESTED:
+        raise refused(f"of at most {MOST_NESTED} casts in a cast", describe(node))
+    fits = (value > -(2.0**62)) & (value < 2.0**62)
+    return ibis_module().cases((fits, value + 0.5), else_=ibis_module().null("float64")).floor()
 
 
 def describe(node: Any) -> str:

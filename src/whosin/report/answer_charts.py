@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from whosin.release import Answer
-from whosin.report.charts import COLOURS
+from whosin.report.charts import COLOURS, of_rows
 
 MOST_CELLS = 40
 NUMBERS = ("value", "low", "high", "all_low", "all_high", "whole")
@@ -18,16 +18,10 @@ def answer_chart(answer: Answer) -> Any | None:
     import altair
 
     keys = [name for name in answer.columns if name not in NUMBERS]
-    rows = []
-    for row in answer.rows:
-        data = dict(zip(answer.columns, row, strict=True))
-        cell = ", ".join(str(data[key]) for key in keys)
-        rows.append(
-            {"cell": cell, "value": data["value"], "low": data["low"], "high": data["high"]}
-        )
-    base = altair.Chart(altair.Data(values=rows)).encode(
-        y=altair.Y("cell:N", sort=None, title=", ".join(keys))
-    )
+    rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+    for row in rows:
+        row["cell"] = ", ".join(str(row[key]) for key in keys)
+    base = of_rows(rows).encode(y=altair.Y("cell:N", sort=None, title=", ".join(keys)))
     bars = base.mark_bar(color=COLOURS[0], opacity=0.35).encode(
         x=altair.X("value:Q", title="with noise; bars: 95% interval")
     )

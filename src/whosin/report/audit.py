@@ -6,6 +6,7 @@ Contract: a claim is "refuted" or "not refuted", never confirmed; bounds say "at
 from __future__ import annotations
 
 import math
+from functools import singledispatch
 from typing import Any
 
 from rich.console import Console
@@ -15,7 +16,8 @@ from whosin.audit import Audit, AuditBounds, EventCount, OneRun, Scores
 from whosin.beliefs import percent, posterior
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput
-from whosin.report.charts import COLOURS, belief_chart
+from whosin.report.charts import COLOURS, belief_chart, of_rows
+from whosin.report.terminal_tables import facts_table
 from whosin.report.text import printable
 
 RATES = (0.1, 0.01, 0.001)
@@ -37,9 +39,7 @@ def print_audit(
         f"[bold]What {printable(name)} leaks[/bold], with {found.confidence:.6g} confidence",
         soft_wrap=True,
     )
-    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
+    table = facts_table()
     delta = f" (granting δ = {found.delta:g})" if found.delta else ""
     table.add_row("ε", f"[bold]at least {_down(found.epsilon)}[/bold]{delta}")
     if exact is not None:
@@ -52,12 +52,7 @@ def print_audit(
     table.add_row("a small belief", f"grows at least × {_down(found.gamma)}")
     after = percent(_floor(found.posterior(prior)))
     table.add_row(f"from {percent(prior)}", f"to at least {after} sure")
-    if isinstance(found, Audit):
-        _rows_of_audit(table, found)
-    elif isinstance(found, Scores):
-        _rows_of_scores(table, found)
-    elif isinstance(found, OneRun):
-        _rows_of_run(table, found)
+    _rows(found, table)
     console.print(table)
     for note in getattr(found, "notes", ()):
         console.print(f"Note: {note}.")
@@ -77,16 +72,21 @@ def print_audit(
             )
             needed = found.samples_to_refute(claim) if isinstance(found, Audit) else None
             if needed is not None:
-                rounded = math.ceil(needed / 10 ** (len(str(needed)) - 1)) * 10 ** (
-                    len(str(needed)) - 1
-                )
+                power = 10 ** (len(str(needed)) - 1)
+                rounded = math.ceil(needed / power) * power
                 console.print(
                     f"The frequencies seen speak against it; about {rounded:,} samples may tell.",
                     soft_wrap=True,
                 )
 
 
-def _rows_of_audit(table: Table, found: Audit) -> None:
+@singledispatch
+def _rows(found: AuditBounds, table: Table) -> None:
+    """What this kind of audit counted."""
+
+
+@_rows.register
+def _(found: Audit, table: Table) -> None:
     if found.pattern is not None:
         table.add_row("inputs", printable(found.pattern))
     table.add_row("with", _value(found.with_))
@@ -116,7 +116,8 @@ def _event_label(place: int, count: EventCount, of: int) -> str:
     return "event, also for γ" if place == 0 else "event for γ"
 
 
-def _rows_of_scores(table: Table, found: Scores) -> None:
+@_rows.register
+def _(found: Scores, table: Table) -> None:
     if found.epsilon > 0:
         _rows_of_counts(table, found.counts)
     for fpr in RATES:
@@ -129,7 +130,8 @@ def _rows_of_scores(table: Table, found: Scores) -> None:
         table.add_row(f"TPR at {fpr:g} FPR", words)
 
 
-def _rows_of_run(table: Table, found: OneRun) -> None:
+@_rows.register
+def _(found: OneRun, table: Table) -> None:
     low, high = found.rates
     table.add_row("canaries", f"{found.canaries:,}")
     rates = f"declared {found.rate:.6g}; the coins leave {low:.3g} to {high:.3g}"
@@ -193,7 +195,7 @@ def rate_chart(found: Scores) -> Any:
         row.update({key: max(row[key], floor) for key in ("low", "tpr", "high")})
     scale = altair.Scale(type="log", domain=[floor, 1.0])
     x = altair.X("fpr:Q", title="false positive rate, at most", scale=scale)
-    base = altair.Chart(altair.Data(values=rows))
+    base = of_rows(rows)
     y_title = "true positive rate"
     band = base.mark_area(opacity=0.2, color=COLOURS[0]).encode(
         x=x, y=altair.Y("low:Q", title=y_title, scale=scale), y2="high:Q"
@@ -201,10 +203,9 @@ def rate_chart(found: Scores) -> Any:
     line = base.mark_line(strokeWidth=2.5, color=COLOURS[0], point=True).encode(
         x=x, y=altair.Y("tpr:Q", scale=scale, title=y_title)
     )
-    guess = (
-        altair.Chart(altair.Data(values=[{"fpr": floor, "tpr": floor}, {"fpr": 1, "tpr": 1}]))
-        .mark_line(strokeDash=[5, 4], color=COLOURS[3])
-        .encode(x=x, y=altair.Y("tpr:Q", scale=scale, title=y_title))
+    ends = of_rows([{"fpr": floor, "tpr": floor}, {"fpr": 1, "tpr": 1}])
+    guess = ends.mark_line(strokeDash=[5, 4], color=COLOURS[3]).encode(
+        x=x, y=altair.Y("tpr:Q", scale=scale, title=y_title)
     )
     title = f"An attack on {len(found.members):,} members and {len(found.non_members):,} others"
     subtitle = f"bounds hold together with {found.confidence:.0%} confidence; dashed: guessing"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from whosin.beliefs import percent, posterior
 from whosin.ledger import Check, Entry, Standing, units
+from whosin.ledger.charge import Cost
 from whosin.report.card import Section, who
 from whosin.report.numbers import short
 
@@ -114,7 +115,7 @@ def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
     if entry.kind == "debit":
         what = _question(entry)
         paid = entry.body["costs"].get(relation)
-        cost = _cost(paid) if paid else "∞"
+        cost = cost_words(Cost(**paid), 6) if paid else "∞"
     elif entry.kind == "answer":
         what = f"answered {entry.request}: {entry.body['digest'][:12]}…"
     elif entry.kind == "registered":
@@ -136,12 +137,15 @@ def _question(entry: Entry) -> str:
     return " ".join(parts)[:80] or str(entry.request)
 
 
-def _cost(paid: dict[str, int]) -> str:
-    if paid["epsilon"] < units.INFINITE:
-        text = f"ε = {paid['epsilon'] / units.EPSILON_UNITS:.6g}"
-    else:
-        text = f"ρ = {paid['rho'] / units.EPSILON_UNITS:.6g}"
-    return text if not paid["delta"] else f"{text}, δ = {paid['delta'] / units.DELTA_UNITS:.3g}"
+def cost_words(cost: Cost, digits: int = 4) -> str:
+    """A cost in a few letters."""
+    if cost.rho >= units.INFINITE:
+        return "a promise of its own"
+    pure = cost.epsilon < units.INFINITE
+    symbol, amount = ("ε", cost.epsilon) if pure else ("ρ", cost.rho)
+    text = f"{symbol} = {amount / units.EPSILON_UNITS:.{digits}g}"
+    failing = f", δ = {cost.delta / units.DELTA_UNITS:.{digits // 2}g}" if cost.delta else ""
+    return text + failing
 
 
 def check_lines(checks: Sequence[Check]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from whosin.report.policy import chart_page
 from whosin.theorems.map import BARRIERS, EDGES
 
 SUFFIXES = (".html", ".svg", ".png")
+LISTED = {"direction": "vertical", "labelLimit": 460}
+"""A legend with a line for each name."""
 COLOURS = ["#1b6ca8", "#c44536", "#3a7d44", "#888888"]
 
 
@@ -37,6 +39,22 @@ def save(chart: Any, path: Path) -> None:
         chart.save(str(path), format="svg")
 
 
+def of_rows(rows: Sequence[Mapping[str, object]]) -> Any:
+    """A chart of some rows, without marks."""
+    import altair
+
+    return altair.Chart(altair.Data(values=rows))
+
+
+def coloured(field: str, names: Sequence[str], colours: Sequence[str], **legend: Any) -> Any:
+    """A colour for each name, with a legend below the chart."""
+    import altair
+
+    scale = altair.Scale(domain=list(names), range=list(colours))
+    below = altair.Legend(orient="bottom", **legend)
+    return altair.Color(f"{field}:N", title=None, scale=scale, legend=below)
+
+
 def belief_chart(curves: Sequence[Curve], band: tuple[float, float], title: str) -> Any:
     """Posterior against prior; the beliefs that a plan assumes are shaded."""
     import altair
@@ -50,21 +68,16 @@ def belief_chart(curves: Sequence[Curve], band: tuple[float, float], title: str)
     names = [name for _mark, name, _ in curves]  # the plan comes last and is drawn on top
     percent = altair.Axis(format="%")
     lines = (
-        altair.Chart(altair.Data(values=rows))
+        of_rows(rows)
         .mark_line(strokeWidth=2.5)
         .encode(
             x=altair.X("prior:Q", title="belief before the release", axis=percent),
             y=altair.Y("posterior:Q", title="largest belief after it", axis=percent),
-            color=altair.Color(
-                "who:N",
-                title=None,
-                scale=altair.Scale(domain=names, range=COLOURS[: len(names)][::-1]),
-                legend=altair.Legend(orient="bottom", direction="vertical", labelLimit=460),
-            ),
+            color=coloured("who", names, COLOURS[: len(names)][::-1], **LISTED),
         )
     )
     shade = (
-        altair.Chart(altair.Data(values=[{"low": band[0], "high": band[1]}]))
+        of_rows([{"low": band[0], "high": band[1]}])
         .mark_rect(opacity=0.12, color=COLOURS[0])
         .encode(x="low:Q", x2="high:Q")
     )
@@ -77,33 +90,26 @@ def leakage_chart(points: Sequence[tuple[float, float]], plan: ChainPlan, rows: 
     import altair
 
     span = plan.plain_scale * plan.epsilon
-    names = [
-        "what differential privacy promises",
-        "what a row really leaks",
-        "what group privacy promises",
+    promises = "what {} privacy promises"
+    names = [promises.format("differential"), "what a row really leaks", promises.format("group")]
+    data = [
+        {"scale": scale, "leakage": value, "which": name}
+        for scale, leaks in points
+        for name, value in zip(names, (span / scale, leaks, rows * span / scale), strict=True)
     ]
-    data = []
-    for scale, leaks in points:
-        for name, value in zip(names, (span / scale, leaks, rows * span / scale), strict=True):
-            data.append({"scale": scale, "leakage": value, "which": name})
     lines = (
-        altair.Chart(altair.Data(values=data))
+        of_rows(data)
         .mark_line(point=True, strokeWidth=2.5, clip=True)
         .encode(
             x=altair.X(
                 "scale:Q", title="scale of the Laplace noise", scale=altair.Scale(type="log")
             ),
             y=altair.Y("leakage:Q", title="ε of one row", scale=altair.Scale(type="log")),
-            color=altair.Color(
-                "which:N",
-                title=None,
-                scale=altair.Scale(domain=names, range=[COLOURS[3], COLOURS[0], COLOURS[1]]),
-                legend=altair.Legend(orient="bottom", direction="vertical", labelLimit=460),
-            ),
+            color=coloured("which", names, [COLOURS[3], COLOURS[0], COLOURS[1]], **LISTED),
         )
     )
     chosen = (
-        altair.Chart(altair.Data(values=[{"scale": plan.scale, "leakage": plan.leakage}]))
+        of_rows([{"scale": plan.scale, "leakage": plan.leakage}])
         .mark_point(size=140, filled=True, color=COLOURS[0], shape="diamond", opacity=1)
         .encode(x="scale:Q", y="leakage:Q")
     )
@@ -173,15 +179,10 @@ def notion_chart() -> Any:
         "x": altair.X("x:Q", axis=None, scale=altair.Scale(domain=list(SPAN_X))),
         "y": altair.Y("y:Q", axis=None, scale=altair.Scale(domain=list(SPAN_Y))),
     }
-    colour = altair.Color(
-        "kind:N",
-        title=None,
-        scale=altair.Scale(domain=list(KINDS), range=list(KINDS.values())),
-        legend=altair.Legend(orient="bottom", symbolType="stroke"),
-    )
+    colour = coloured("kind", list(KINDS), list(KINDS.values()), symbolType="stroke")
     dash = altair.Scale(domain=list(KINDS), range=[[1, 0], [1, 0], [5, 4]])
     rules = (
-        altair.Chart(altair.Data(values=lines))
+        of_rows(lines)
         .mark_rule(strokeWidth=1.6)
         .encode(
             **plain,
@@ -192,14 +193,14 @@ def notion_chart() -> Any:
         )
     )
     arrows = (
-        altair.Chart(altair.Data(values=heads))
+        of_rows(heads)
         .mark_point(shape="triangle", filled=True, size=70, opacity=1)
         .encode(**plain, color=colour, angle=altair.Angle("angle:Q", scale=None))
     )
     halo = {"stroke": "white", "strokeWidth": 5, "strokeJoin": "round"}
     layers: list[Any] = [rules, arrows]
     for values, size in ((labels, 11), (nodes, 13)):
-        base = altair.Chart(altair.Data(values=values))
+        base = of_rows(values)
         for look in (halo, {"color": "#222222"}):
             mark: Any = base.mark_text(fontSize=size, **look)
             layers.append(mark.encode(**plain, text="text:N"))

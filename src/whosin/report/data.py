@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from whosin.families import Explicit, Family
 from whosin.notions import NOTIONS, Level, Notion
+from whosin.notions.reading import plain_words
 
 OUTCOMES: dict[bool | None, str] = {True: "holds", False: "refuted", None: "undecided"}
 """What can become of a claim."""
@@ -15,17 +16,14 @@ LONGEST_BITS = 10_000
 """About 3,000 digits; Python prints at most 4,300."""
 
 
-def level_data(
-    level: Level,
-    notion: Notion,
-    *,
-    claim: Fraction | None = None,
-) -> dict[str, object]:
+def level_data(level: Level, notion: Notion, claim: Fraction | None = None) -> dict[str, object]:
     """The keys others read: value, exact, witness {entity, output, prior, posterior, ratio,
-    attained}; beside them what was measured, and what became of a claim."""
+    attained}; beside them what was measured, as the options of `verify` read it, and what became of
+    a claim."""
     data: dict[str, object] = {
         "notion": NAMES.get(type(notion), type(notion).__name__),
         "family": _family(notion),
+        **plain_words(notion),
         "unit": notion.unit,
         "value": level.value,
         "value_exact": _spelled(level.value),
@@ -37,24 +35,10 @@ def level_data(
     }
     case = level.witness if claim is None else level.refutation(claim) or level.witness
     if case is not None:
-        witness: dict[str, object] = {
-            "entity": case.entity,
-            "output": case.output,
-            "prior": case.prior,
-            "posterior": case.posterior,
-            "ratio": case.ratio,
-            "attained": case.attained,
-        }
-        if case.row is not None:
-            records: dict[str, object] = {
-                "row": case.row,
-                "known": case.known,
-                "values": case.values,
-            }
-            if case.rows_known is not None:
-                records["rows_known"] = list(case.rows_known)
-            witness.update(records)
-        data["witness"] = witness
+        keys = ["entity", "output", "prior", "posterior", "ratio", "attained"]
+        keys += ["row", "known", "values"] if case.row is not None else []
+        keys += ["rows_known"] if case.row is not None and case.rows_known is not None else []
+        data["witness"] = {key: getattr(case, key) for key in keys}
     if claim is not None:
         holds = level.holds(claim)
         data.update(at_most=claim, holds=holds, outcome=OUTCOMES[holds])

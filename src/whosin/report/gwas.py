@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from fractions import Fraction
-from textwrap import fill
 from typing import Any
 
 from rich.console import Console
@@ -24,6 +23,8 @@ from whosin.gwas.release import StudyRelease
 from whosin.report.card import Section, card
 from whosin.report.gwas_charts import SETTINGS, TESTS, manhattan
 from whosin.report.gwas_tables import release_rows
+from whosin.report.terminal_tables import columns_table
+from whosin.report.text import print_filled, print_sections
 
 RELATIONS = {
     "label-swap": "a case and a control exchange labels (who is a case?)",
@@ -33,6 +34,8 @@ SCORES = {
     "distance": "the distance from significance",
     "chi2": "the allelic χ²",
 }
+WORDS = {"SNP", "A1", "frequencies", "test", "protects"}
+"""Columns of words; the others are numbers."""
 SHOWN = ("CHR", "SNP", "BP", "A1", "F_A", "F_U", "CHISQ", "P", "OR", "L95", "U95")
 
 
@@ -86,23 +89,14 @@ def _published(offer: StudyOffer) -> list[str]:
 
 def print_offer(offer: StudyOffer) -> None:
     """The card of a release that was not made."""
-    _print_sections(offer_card(offer))
+    print_sections(offer_card(offer))
     print("A dry run: nothing was drawn and nothing was spent.")
-
-
-def _print_sections(sections: Sequence[Section]) -> None:
-    console = Console(highlight=False)
-    for section in sections:
-        console.print(f"[bold]{section.title}[/bold]")
-        for line in section.lines:
-            wrapped = fill(line, console.width, initial_indent="  ", subsequent_indent="  ")
-            console.print(escape(wrapped))
 
 
 def print_release(release: StudyRelease) -> None:
     """The card and the table."""
     console = Console(highlight=False)
-    _print_sections(offer_card(release.offer))
+    print_sections(offer_card(release.offer))
     console.print()
     rows = release_rows(release)
     names = [name for name in SHOWN if name in rows[0]]
@@ -130,39 +124,31 @@ def print_attack(points: Sequence[Point], plan: Plan, relation: str, rate: float
     console = Console(highlight=False)
     prior = attack_prior(plan)
     console.print("[bold]Can a known genome be placed among the cases?[/bold]")
-    console.print(
-        fill(
-            f"At a false-positive rate of {percent(rate)}: the share of cases that are recognised "
-            f"by the frequencies of M SNPs, and how sure one then is, from {percent(prior)}.",
-            console.width,
-        )
+    print_filled(
+        f"At a false-positive rate of {percent(rate)}: the share of cases that are recognised "
+        f"by the frequencies of M SNPs, and how sure one then is, from {percent(prior)}."
     )
-    lines = []
-    for point in points:
-        source = "exact" if point.source == "exact" else f"ε = {plan.epsilon:.3f}"
-        lines.append(
-            [
-                f"{point.snps:,}",
-                source,
-                TESTS[point.statistic],
-                percent(point.power),
-                " to ".join(map(percent, point.power_interval)),
-                percent(point.posterior(prior)),
-            ]
-        )
+    lines = [
+        [
+            f"{point.snps:,}",
+            "exact" if point.source == "exact" else f"ε = {plan.epsilon:.3f}",
+            TESTS[point.statistic],
+            percent(point.power),
+            " to ".join(map(percent, point.power_interval)),
+            percent(point.posterior(prior)),
+        ]
+        for point in points
+    ]
     header = ["M", "frequencies", "test", "recognised", "95% interval", "then sure"]
     console.print(_table(header, lines))
     limit = attack_limit(plan, rate)
-    console.print(
-        fill(
-            f"The plan ({relation}) allows nobody to recognise more than {percent(limit)} of the "
-            f"cases on average, nor to become more than {percent(promised(plan, prior))} sure.",
-            console.width,
-        )
+    print_filled(
+        f"The plan ({relation}) allows nobody to recognise more than {percent(limit)} of the "
+        f"cases on average, nor to become more than {percent(promised(plan, prior))} sure."
     )
     above = [point for point in points if point.source == "released" and point.power > limit]
     if above:
-        console.print(fill(_excess(above, limit), console.width))
+        print_filled(_excess(above, limit))
 
 
 def _excess(points: Sequence[Point], limit: float) -> str:
@@ -216,14 +202,11 @@ def print_experiment(outcomes: Sequence[Outcome], experiment: Experiment) -> Non
     """Recovery in every setting."""
     console = Console(highlight=False)
     last = experiment.seed + experiment.studies - 1
-    console.print(
-        fill(
-            f"The share of the true top M that comes back, by {SCORES[experiment.score]}: "
-            f"{experiment.snps:,} SNPs, {experiment.causal} of them causal (odds ratio "
-            f"{experiment.odds_ratio:g}), {experiment.studies} studies of each size (seeds "
-            f"{experiment.seed} to {last}), {experiment.draws} releases of each.",
-            console.width,
-        )
+    print_filled(
+        f"The share of the true top M that comes back, by {SCORES[experiment.score]}: "
+        f"{experiment.snps:,} SNPs, {experiment.causal} of them causal (odds ratio "
+        f"{experiment.odds_ratio:g}), {experiment.studies} studies of each size (seeds "
+        f"{experiment.seed} to {last}), {experiment.draws} releases of each."
     )
     sizes = list(dict.fromkeys(each.people for each in outcomes))
     lines = []
@@ -238,17 +221,11 @@ def print_experiment(outcomes: Sequence[Outcome], experiment: Experiment) -> Non
         setting = SETTINGS[relation, privacy]
         lines.append([f"{gamma:g}", str(top), setting, f"{epsilon:.3f}", *shares])
     heads = ["γ", "M", "protects", "ε", *(f"{size:,}" for size in sizes)]
-    console.print(_table(heads, lines, left=("protects",)))
+    console.print(_table(heads, lines))
 
 
-def _table(
-    names: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    left: Sequence[str] = ("frequencies", "test"),
-) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in names:
-        table.add_column(name, justify="left" if name in left or name in ("SNP", "A1") else "right")
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    table = columns_table(*names, right=set(names) - WORDS)
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     return table

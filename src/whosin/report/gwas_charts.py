@@ -11,7 +11,7 @@ from whosin.exact import Array
 from whosin.gwas import Snps
 from whosin.gwas.attack import Point
 from whosin.gwas.experiment import Outcome
-from whosin.report.charts import COLOURS
+from whosin.report.charts import COLOURS, LISTED, coloured, of_rows
 
 GENOME_WIDE = 5e-8
 CELLS = (700, 260)
@@ -59,7 +59,7 @@ def manhattan(
     top = max(8.5, float(height.max(initial=0)) * 1.08)
     span = [0, max(ends.values())]
     points = (
-        altair.Chart(altair.Data(values=rows))
+        of_rows(rows)
         .mark_circle(size=70 if named else 14, opacity=0.9)
         .encode(
             x=altair.X(
@@ -83,7 +83,7 @@ def manhattan(
         )
     )
     line = (
-        altair.Chart(altair.Data(values=[{"height": -float(np.log10(GENOME_WIDE))}]))
+        of_rows([{"height": -float(np.log10(GENOME_WIDE))}])
         .mark_rule(color=COLOURS[1], strokeDash=[5, 4])
         .encode(y="height:Q")
     )
@@ -109,21 +109,26 @@ def _sizes(field: str, title: str, sizes: set[int]) -> Any:
     )
 
 
+def _share(field: str, title: str) -> Any:
+    """An axis from 0% to 100%."""
+    import altair
+
+    whole = altair.Scale(domain=[0, 1])
+    return altair.Y(f"{field}:Q", title=title, axis=altair.Axis(format="%"), scale=whole)
+
+
 def attack_chart(points: Sequence[Point], limit: float, title: str) -> Any:
     """Power over the number of SNPs: exact frequencies, released ones, and the promised limit."""
     import altair
 
-    names = [
-        *(f"exact frequencies, {test}" for test in TESTS.values()),
-        *(f"the release, {test}" for test in TESTS.values()),
-        "the most that the plan allows",
-    ]
-    rows = [
+    sources = {"exact": "exact frequencies", "released": "the release"}
+    names = [f"{source}, {test}" for source in sources.values() for test in TESTS.values()]
+    names.append("the most that the plan allows")
+    rows: list[dict[str, object]] = [
         {
             "snps": point.snps,
             "power": point.power,
-            "who": f"{'exact frequencies' if point.source == 'exact' else 'the release'}, "
-            f"{TESTS[point.statistic]}",
+            "who": f"{sources[point.source]}, {TESTS[point.statistic]}",
         }
         for point in points
     ]
@@ -131,22 +136,12 @@ def attack_chart(points: Sequence[Point], limit: float, title: str) -> Any:
         rows.append({"snps": size, "power": min(limit, 1.0), "who": names[-1]})
     colours = [COLOURS[1], "#e39a8f", COLOURS[0], "#7fb0d3", "#222222"]
     return (
-        altair.Chart(altair.Data(values=rows))
+        of_rows(rows)
         .mark_line(point=True, strokeWidth=2.5)
         .encode(
             x=_sizes("snps", "SNPs whose frequencies are known", {point.snps for point in points}),
-            y=altair.Y(
-                "power:Q",
-                title="cases that are recognised",
-                axis=altair.Axis(format="%"),
-                scale=altair.Scale(domain=[0, 1]),
-            ),
-            color=altair.Color(
-                "who:N",
-                title=None,
-                scale=altair.Scale(domain=names, range=colours),
-                legend=altair.Legend(orient="bottom", direction="vertical", labelLimit=460),
-            ),
+            y=_share("power", "cases that are recognised"),
+            color=coloured("who", names, colours, **LISTED),
             strokeDash=altair.StrokeDash(
                 "who:N",
                 legend=None,
@@ -173,22 +168,12 @@ def recovery_chart(outcomes: Sequence[Outcome], title: str) -> Any:
         }
         for each in outcomes
     ]
-    names = list(SETTINGS.values())
+    names, colours = list(SETTINGS.values()), ["#bbbbbb", "#666666", "#7fb0d3", COLOURS[0]]
     base = altair.Chart().encode(
         x=_sizes("people", "people in the study", {each.people for each in outcomes}),
-        color=altair.Color(
-            "setting:N",
-            title=None,
-            scale=altair.Scale(domain=names, range=["#bbbbbb", "#666666", "#7fb0d3", COLOURS[0]]),
-            legend=altair.Legend(orient="bottom", columns=2, labelLimit=300),
-        ),
+        color=coloured("setting", names, colours, columns=2, labelLimit=300),
     )
-    share = altair.Y(
-        "recovered:Q",
-        title="share that comes back",
-        axis=altair.Axis(format="%"),
-        scale=altair.Scale(domain=[0, 1]),
-    )
+    share = _share("recovered", "share that comes back")
     lines = base.mark_line(point=True, strokeWidth=2.2).encode(y=share)
     bars = base.mark_rule(opacity=0.6).encode(y=altair.Y("low:Q", title=""), y2="high:Q")
     tops = [f"the top {top}" for top in dict.fromkeys(each.top for each in outcomes)]

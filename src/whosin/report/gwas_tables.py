@@ -20,9 +20,8 @@ EXACT = ("F_A", "F_U", "CHISQ", "P", "OR")
 
 def release_rows(release: StudyRelease) -> list[Row]:
     """The published SNPs, best first. F_A_NOISE95 and F_U_NOISE95 (or CHISQ_NOISE95): 95% of the
-    noise is within ± so much. P, OR and SE have the noise in them."""
-    snps = release.snps
-    public = zip(snps.chromosome, snps.name, snps.position.tolist(), snps.a1, snps.a2, strict=True)
+    noise is within ± that much. P, OR and SE have the noise in them."""
+    public = zip(*release.snps.columns(), strict=True)
     rows: list[Row] = [dict(zip(PUBLIC, values, strict=True)) for values in public]
     for name, column in _estimates(release):
         for row, value in zip(rows, column.tolist(), strict=True):
@@ -71,10 +70,10 @@ def write_exact(study: Study, path: Path) -> None:
 
 
 def _exact_lines(study: Study) -> Iterator[str]:
-    chi2, snps = allelic_chi2(study.counts), study.snps
+    chi2 = allelic_chi2(study.counts)
     f_a, f_u = frequencies(study.counts)
     columns = (f_a, f_u, chi2, p_values(chi2), odds_ratios(study.counts))
-    public = zip(snps.chromosome, snps.name, snps.position.tolist(), snps.a1, snps.a2, strict=True)
+    public = zip(*study.snps.columns(), strict=True)
     numbers = zip(*(column.tolist() for column in columns), strict=True)
     line = "%s\t%s\t%s\t%s\t%s\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g\n"
     for names, values in zip(public, numbers, strict=True):

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from whosin.ledger import Entry, Standing
 from whosin.ledger.chain import canonical
@@ -14,13 +15,18 @@ Records = Sequence[tuple[Standing, Sequence[Entry]]]
 COLUMNS = ("dataset", "number", "kind", "request", "who", "when", "body", "head")
 
 
+def data_of(records: Records, *, entries: bool = True) -> dict[str, list[dict[str, Any]]]:
+    """All datasets as plain data, with all their entries if asked for."""
+    datasets = []
+    for standing, history in records:
+        past = {"history": [entry.to_dict() for entry in history]} if entries else {}
+        datasets.append(standing.to_dict() | past)
+    return {"datasets": datasets}
+
+
 def json_text(records: Records) -> str:
-    """All datasets with all their entries."""
-    data = [
-        {**standing.to_dict(), "history": [entry.to_dict() for entry in entries]}
-        for standing, entries in records
-    ]
-    return json.dumps({"datasets": data}, ensure_ascii=False, indent=2) + "\n"
+    """The same as a file."""
+    return json.dumps(data_of(records), ensure_ascii=False, indent=2) + "\n"
 
 
 def csv_text(records: Records) -> str:

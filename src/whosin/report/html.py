@@ -14,10 +14,10 @@ from whosin.references import THEOREMS
 from whosin.release import Answer, Release
 from whosin.report import card, charts
 from whosin.report.answer_charts import answer_chart
-from whosin.report.budget import standing_card
+from whosin.report.budget import cost_words, standing_card
 from whosin.report.files import check_writable
 from whosin.report.policy import policy
-from whosin.report.releases import cell_words, cost_words
+from whosin.report.releases import cell_words
 
 STYLE = """
 :root { color-scheme: light; --ink: #1c2733; --soft: #5b6875; --line: #d8dfe6; --mark: #1b6ca8; }

@@ -10,14 +10,13 @@ from whosin.calibration import Plan
 from whosin.extras import installed
 from whosin.ledger import Standing
 from whosin.notions import Level, Notion
-from whosin.references import THEOREMS
 from whosin.release import Answer, Release
 from whosin.report import card, charts
 from whosin.report.answer_charts import answer_chart
-from whosin.report.budget import standing_card
+from whosin.report.budget import cost_words, standing_card
 from whosin.report.html import drawing, rows_table, sections
+from whosin.report.html import theorems as theorem_list
 from whosin.report.numbers import short
-from whosin.report.releases import cost_words
 from whosin.report.text import title
 
 
@@ -91,8 +90,7 @@ def _(release: Release) -> str:
 
 
 def _reasons(theorems: tuple[str, ...]) -> str:
-    lines = "".join(f"<li>{escape(str(THEOREMS[number]))}</li>" for number in theorems)
-    return f"<details><summary>Why this holds</summary><ul>{lines}</ul></details>"
+    return f"<details><summary>Why this holds</summary>{theorem_list(theorems)}</details>"
 
 
 def _block(*parts: str) -> str:

@@ -10,10 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from whosin.calibration import Plan
-from whosin.ledger import units
 from whosin.ledger.charge import Cost
 from whosin.release import Answer, Offer, Release
-from whosin.report.budget import standing_card
+from whosin.release.answer import cost_data
+from whosin.release.checking import Finding
+from whosin.report.budget import cost_words, standing_card
 from whosin.report.card import who
 from whosin.report.terminal_tables import print_table
 from whosin.report.text import print_sections
@@ -27,7 +28,7 @@ def offer_data(offer: Offer) -> dict[str, Any]:
     data = {
         "title": offer.query.title,
         "question": dict(offer.charge.what),
-        "costs": {relation: vars(cost) for relation, cost in offer.charge.costs.items()},
+        "costs": {relation: cost_data(cost) for relation, cost in offer.charge.costs.items()},
         "noise": offer.noise,
         "error": offer.error,
         "within": offer.within,
@@ -149,17 +150,6 @@ def answer_table(answer: Answer) -> Table:
     return table
 
 
-def cost_words(cost: Cost) -> str:
-    """A cost in a few letters."""
-    if cost.rho >= units.INFINITE:
-        return "a promise of its own"
-    if cost.epsilon < units.INFINITE:
-        text = f"ε = {cost.epsilon / units.EPSILON_UNITS:.4g}"
-    else:
-        text = f"ρ = {cost.rho / units.EPSILON_UNITS:.4g}"
-    return text if not cost.delta else f"{text}, δ = {cost.delta / units.DELTA_UNITS:.2g}"
-
-
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
@@ -169,3 +159,15 @@ def cell_words(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def print_findings(warning: str, findings: Sequence[Finding]) -> None:
+    """The curator's exact figures about the rows."""
+    console = Console(highlight=False)
+    console.print(f"[red]{warning}[/red]")
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(justify="right")
+    table.add_column()
+    for finding in findings:
+        table.add_row(f"{finding.rows:,}", escape(finding.what))
+    console.print(table)

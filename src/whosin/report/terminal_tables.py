@@ -6,9 +6,27 @@ one after the other, a line a cell.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+
+def columns_table(*names: str, right: Container[str] = ()) -> Table:
+    """A table with these columns, some of them of numbers, which stand to the right."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in names:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    return table
+
+
+def facts_table() -> Table:
+    """A table of facts: what it is, and how much."""
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    return table
 
 
 def print_table(console: Console, table: Table, lead: int = 1) -> None:

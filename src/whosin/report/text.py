@@ -38,11 +38,11 @@ from whosin.report import budget, card
 from whosin.report.explanation import Explanation
 from whosin.report.numbers import is_rounded, short
 from whosin.report.plot import belief_plot
-from whosin.report.terminal_tables import print_table
+from whosin.report.terminal_tables import columns_table, facts_table, print_table
 from whosin.theorems.map import BARRIERS, EDGES
 
 
-def print_level(level: Level, notion: Notion, *, claim: Fraction | None = None) -> None:
+def print_level(level: Level, notion: Notion, claim: Fraction | None = None) -> None:
     """A level, its witness and its reasons; and what became of a claim."""
     console = Console(highlight=False)
     console.print(f"[bold]{escape(title(notion))}[/bold]")
@@ -58,7 +58,7 @@ def print_level(level: Level, notion: Notion, *, claim: Fraction | None = None) 
     elif level.exact:
         console.print("Nobody is uncertain under these adversaries, so nothing can be learned.")
     else:
-        console.print("No prior of this kind was found on so few people; the bound holds anyway.")
+        console.print("No prior of this kind was found among these people; the bound holds anyway.")
     if level.note:
         console.print(escape(level.note), soft_wrap=True)
     for number in level.theorems:
@@ -107,11 +107,10 @@ def title(notion: Notion) -> str:
         case BayesianDifferentialPrivacy(prior=prior):
             many = "" if isinstance(prior, Prior) else f" (the worst of {len(prior)} priors)"
             return f"Bayesian differential privacy{many}"
-        case SemanticPrivacy() | BayesianSemanticPrivacy():
-            kind = (
-                "Bayesian semantic" if isinstance(notion, BayesianSemanticPrivacy) else "Semantic"
-            )
-            return f"{kind} privacy"
+        case SemanticPrivacy():
+            return "Semantic privacy"
+        case BayesianSemanticPrivacy():
+            return "Bayesian semantic privacy"
         case Identifiability():
             return "Identifiability"
         case MutualInformation():
@@ -131,9 +130,7 @@ def describe(family: Family) -> str:
 
 
 def _witness(case: Witness) -> Table:
-    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
+    table = facts_table()
     if case.entity is not None:
         table.add_row("about", printable(case.entity))
     elif case.values is not None:
@@ -146,8 +143,7 @@ def _witness(case: Witness) -> Table:
     table.add_row("output", printable(case.output))
     table.add_row("belief before", percent(case.prior))
     table.add_row("belief after", percent(case.posterior))
-    ratio = short(case.ratio)
-    table.add_row("likelihood ratio", ratio)
+    table.add_row("likelihood ratio", short(case.ratio))
     if not case.attained:
         table.add_row("", "the level is a limit; this prior is close to it")
     return table
@@ -203,8 +199,14 @@ def print_wrapped(line: str) -> None:
     console.print(escape(wrapped), soft_wrap=True)
 
 
+def print_filled(text: str) -> None:
+    """Sentences, wrapped to the terminal."""
+    console = Console(highlight=False)
+    console.print(fill(text, console.width))
+
+
 def print_standings(
-    records: Sequence[tuple[Standing, Sequence[Entry]]], *, entries: bool = False
+    records: Sequence[tuple[Standing, Sequence[Entry]]], entries: bool = False
 ) -> None:
     """Where datasets stand, with their histories if asked for."""
     console = Console(highlight=False)
@@ -248,10 +250,8 @@ def print_explanation(found: Explanation) -> None:
     delta = f", δ = {found.delta:g}" if found.delta else ""
     console.print(f"[bold]What ε = {found.epsilon:g}{delta} ({found.relation}) means[/bold]")
     console.print("How sure someone can become, by what they knew and believed before:\n")
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("someone who")
-    for prior in found.priors:
-        table.add_column(percent(prior), justify="right")
+    priors = [percent(prior) for prior in found.priors]
+    table = columns_table("someone who", *priors, right=priors)
     for reading in found.readings:
         cells = [percent(found.posterior(reading, prior)) for prior in found.priors]
         if reading.ratio == float("inf"):
@@ -268,9 +268,7 @@ def print_explanation(found: Explanation) -> None:
 def print_map() -> None:
     """Implications and counterexamples, a line each."""
     console = Console(highlight=False)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("from", "", "to", "level", "by"):
-        table.add_column(heading)
+    table = columns_table("from", "", "to", "level", "by")
     for edge in EDGES:
         arrow = "⇔" if edge.both_ways else "⇒"
         row = (edge.source, arrow, edge.target, edge.formula, edge.theorem)
@@ -290,10 +288,9 @@ def print_chain_plan(plan: ChainPlan, query: str, rows: int, promise: str) -> No
     """Noise for a series beside what plain DP and group privacy would add."""
     console = Console(highlight=False)
     console.print(f"[bold]A {query} over {rows} rows that depend on each other[/bold]")
-    console.print(fill(f"Whoever is looking {promise}: ε = {plan.epsilon:.4f}.", console.width))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("noise", "Laplace scale", "what a row leaks", "95% of answers within"):
-        table.add_column(heading, justify="left" if heading == "noise" else "right")
+    print_filled(f"Whoever is looking {promise}: ε = {plan.epsilon:.4f}.")
+    numbers = ("Laplace scale", "what a row leaks", "95% of answers within")
+    table = columns_table("noise", *numbers, right=numbers)
     most = "" if plan.exact else "at most "
     lines = [
         ("differential privacy", plan.plain_scale, f"{most}{plan.plain_leakage:.4f}"),

@@ -7,12 +7,12 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from whosin.distortion import Curves, Optimum
 from whosin.references import THEOREMS
-from whosin.report.charts import COLOURS
+from whosin.report.charts import COLOURS, coloured, of_rows
 from whosin.report.numbers import short
+from whosin.report.terminal_tables import columns_table, facts_table
 
 TITLES = {
     "dp": "differential privacy",
@@ -33,9 +33,7 @@ def print_optimum(found: Optimum, spread: float, threshold: float | None) -> Non
     by_level = found.given == "epsilon"
     unit = "mutual information" if found.notion == "mutual-information" else "ε"
     optimum, name = (found.distortion, "distortion") if by_level else (found.epsilon, unit)
-    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
+    table = facts_table()
     given = (unit, found.epsilon) if by_level else ("distortion", found.distortion)
     table.add_row(given[0], f"{_digits(given[1])}")
     table.add_row(f"least {name}", f"[bold]{_digits(optimum)}[/bold]")
@@ -57,11 +55,10 @@ def print_curves(found: Curves) -> None:
     console = Console(highlight=False)
     for notion, points in found.points.items():
         console.print(f"[bold]{TITLES[notion].capitalize()}[/bold]")
-        table = Table(box=None, pad_edge=False)
         by_level = notion != "mutual-information"
         names = ["ε", "distortion"] if by_level else ["distortion", "nats"]
-        for name in [*names, "closed form from", "to", "gap"]:
-            table.add_column(name, justify="right")
+        names += ["closed form from", "to", "gap"]
+        table = columns_table(*names, right=names)
         for point in points:
             pair = [point.epsilon, point.distortion]
             pair = pair if by_level else pair[::-1]
@@ -105,54 +102,36 @@ def _panel(found: Curves, notions: list[str], axis: str, mark: Optimum | None) -
         for order, point in enumerate(found.points[notion]):
             if not math.isfinite(point.epsilon):
                 continue
-            name = TITLES[notion]
-            rows.append(
-                {"distortion": point.distortion, "level": point.epsilon, "which": name, "at": order}
-            )
+            about = {"which": TITLES[notion], "at": order}
+            rows.append({"distortion": point.distortion, "level": point.epsilon, **about})
             for side, value in (("from", point.lower), ("to", point.upper)):
-                across, up = (
-                    (point.distortion, value)
-                    if point.given == "distortion"
-                    else (value, point.epsilon)
-                )
+                by_distortion = point.given == "distortion"
+                across = point.distortion if by_distortion else value
+                up = value if by_distortion else point.epsilon
                 # Before ε̃_X there is no closed form from above for identifiability.
                 loose = notion == "identifiability" and side == "to"
                 if math.isfinite(across) and math.isfinite(up) and not loose:
-                    dashed.append(
-                        {
-                            "distortion": across,
-                            "level": up,
-                            "which": name,
-                            "side": side,
-                            "at": order,
-                        }
-                    )
+                    dashed.append({"distortion": across, "level": up, "side": side, **about})
     names = [TITLES[notion] for notion in notions]
     colours = [COLOURS[list(TITLES).index(notion)] for notion in notions]
     x = altair.X("distortion:Q", title="expected number of changed rows")
     y = altair.Y("level:Q", title=axis)
-    colour = altair.Color(
-        "which:N",
-        title=None,
-        scale=altair.Scale(domain=names, range=colours),
-        legend=altair.Legend(orient="bottom", symbolType="stroke"),
-    )
+    colour = coloured("which", names, colours, symbolType="stroke")
     # Bounds are faint and dashed, the optimum runs between them.
     bounds = (
-        altair.Chart(altair.Data(values=dashed))
+        of_rows(dashed)
         .mark_line(strokeDash=[5, 4], strokeWidth=1.4, opacity=0.75)
         .encode(x=x, y=y, color=colour, detail="side:N", order="at:Q")
     )
     lines = (
-        altair.Chart(altair.Data(values=rows))
+        of_rows(rows)
         .mark_line(strokeWidth=2.5, point=altair.OverlayMarkDef(size=28))
         .encode(x=x, y=y, color=colour, order="at:Q")
     )
     layers = [bounds, lines]
     if mark is not None and mark.notion in notions and math.isfinite(mark.epsilon):
-        place = [{"distortion": mark.distortion, "level": mark.epsilon}]
         layers.append(
-            altair.Chart(altair.Data(values=place))
+            of_rows([{"distortion": mark.distortion, "level": mark.epsilon}])
             .mark_point(size=150, filled=True, shape="diamond", opacity=1, color="#222222")
             .encode(x="distortion:Q", y="level:Q")
         )

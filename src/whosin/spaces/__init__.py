@@ -1,4 +1,7 @@
-"""Worlds: what the data might be, and what of it a mechanism can see (THEORY 1, F11)."""
+"""Worlds: what the data might be, and what of it a mechanism can see (F11).
+
+Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
+"""
 
 from whosin.spaces.count_lattice import CountLattice as CountLattice
 from whosin.spaces.lattice import Lattice as Lattice

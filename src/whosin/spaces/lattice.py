@@ -1,4 +1,4 @@
-"""What a mechanism can tell apart: worlds up to a statistic (THEORY F11).
+"""What a mechanism can tell apart: worlds up to a statistic (F11).
 
 A `Lattice` numbers the classes of worlds that a mechanism treats alike and knows how entities move
 between them. A family of priors searches an array of likelihoods, one row a class, through these

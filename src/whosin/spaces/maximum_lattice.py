@@ -1,4 +1,4 @@
-"""Worlds told apart by their largest entity only: the quotient by a maximum (THEORY F11).
+"""Worlds told apart by their largest entity only: the quotient by a maximum (F11).
 
 Class 0 is the empty set and class j holds the sets whose largest entity, in the order given, is
 the j-th. Contract: the order runs from the smallest entity to the largest.
@@ -60,13 +60,11 @@ class MaximumLattice(Lattice):
     def extremes(self, array: Array) -> tuple[Array, Array, Array]:
         # From a set with maximum a one entity leads to any larger maximum, or (a ≥ 2) to a again.
         largest, smallest = np.full_like(array, -1), np.full_like(array, 2)
-        for base in reversed(range(self.worlds - 1)):
-            largest[base] = np.maximum(largest[base + 1], array[base + 1])
-            smallest[base] = np.minimum(smallest[base + 1], array[base + 1])
+        for extreme, best in ((largest, np.maximum), (smallest, np.minimum)):
+            for base in reversed(range(self.worlds - 1)):
+                extreme[base] = best(extreme[base + 1], array[base + 1])
+            extreme[2:] = best(extreme[2:], array[2:])
         bases = np.arange(self.worlds)
-        for base in range(2, self.worlds):
-            largest[base] = np.maximum(largest[base], array[base])
-            smallest[base] = np.minimum(smallest[base], array[base])
         return largest, smallest, bases <= self.space.size - (2 if self.space.size < 3 else 1)
 
     def neighbours(self, world: int) -> list[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 from whosin.errors import TooLarge
@@ -70,9 +71,7 @@ def require_table(what: str, worlds: int, outputs: int, base: int = 2) -> None:
     """Check an array of likelihoods; the message says how many entities (or rows) would fit."""
 
     def fits(limit: int) -> str:
-        fit = 0
-        while base ** (fit + 1) * outputs * 8 <= limit:
-            fit += 1
+        fit = next(n for n in count() if base ** (n + 1) * outputs * 8 > limit)
         entities = "entities" if base == 2 else f"rows of {base} values"
         return f"with {outputs} outputs {fit} {entities} fit"
 

@@ -1,6 +1,6 @@
 """Finding the largest likelihood ratio in arrays of any size, in bounded memory.
 
-Contract: 0/0 counts as 1 and x/0 as infinity (THEORY 2). Works alike on floats and on FLINT
+Contract: 0/0 counts as 1 and x/0 as infinity (F1). Works alike on floats and on FLINT
 rationals, whose results are exact. Blocks keep temporaries at `BLOCK` elements.
 """
 
@@ -50,8 +50,8 @@ def largest_ratios(top: Array, bottom: Array) -> tuple[Any, Any]:
     if top.dtype == object:
         return largest_ratio(top, bottom), largest_ratio(bottom, top)
     most = least = top.dtype.type(1)
-    pieces = ((top, bottom),) if top.size <= BLOCK else _pieces(top, bottom)
-    for above, below in pieces:
+    cut = ((top[piece], bottom[piece]) for piece in blocks(top.shape))
+    for above, below in ((top, bottom),) if top.size <= BLOCK else cut:
         quotient = above / below
         most = max(most, np.fmax.reduce(quotient, axis=None))
         least = min(least, np.fmin.reduce(quotient, axis=None))
@@ -61,11 +61,6 @@ def largest_ratios(top: Array, bottom: Array) -> tuple[Any, Any]:
 def quiet() -> np.errstate:
     """Divisions by zero are results here, not accidents."""
     return np.errstate(divide="ignore", invalid="ignore", over="ignore")
-
-
-def _pieces(top: Array, bottom: Array) -> Iterator[tuple[Array, Array]]:
-    for piece in blocks(top.shape):
-        yield top[piece], bottom[piece]
 
 
 def largest_ratio(top: Array, bottom: Array) -> Any:
@@ -81,8 +76,8 @@ def largest_ratio(top: Array, bottom: Array) -> Any:
 
 
 def first_at_least(top: Array, bottom: Array, value: Any) -> tuple[int, ...]:
-    """Where the ratio is the value that `largest_ratio` returned: the first such element, up to
-    rounding when the value came from the inverse."""
+    """Where the ratio is the value that `largest_ratio` returned: the first element that has it,
+    up to rounding when the value came from the inverse."""
     for piece in blocks(top.shape):
         above, below = top[piece], bottom[piece]
         if above.dtype == object:

@@ -1,7 +1,7 @@
 """What a mechanism computes before it adds noise: a number or a vector for each world.
 
 A statistic names the lattice on which it is constant and its value on each class, exactly. The
-value decides the centres of the noise (THEORY F10), the lattice the size of the work (F11).
+value decides the centres of the noise (F10), the lattice the size of the work (F11).
 """
 
 from __future__ import annotations
@@ -95,8 +95,6 @@ class Sum(Statistic):
         return [(rational(number, "values"),) for number in numbers]
 
     def _numbers(self, space: Subsets) -> list[Fraction]:
-        if self.values is None:
-            raise InvalidInput("values", "given: a number for each entity", "none")
         return [rational(v, "values") for v in _per_entity(self.values, space, "values")]
 
     def lattice(self, space: Subsets) -> CountLattice:
@@ -126,8 +124,6 @@ class Histogram(Statistic):
         return [tuple(Fraction(cell == name) for name in names) for cell in cells]
 
     def lattice(self, space: Subsets) -> CountLattice:
-        if self.cells is None:
-            raise InvalidInput("cells", "given: a cell for each entity", "none")
         return _grid_by(space, _per_entity(self.cells, space, "cells"))
 
     def centres(self, space: Subsets) -> list[Centre]:
@@ -184,11 +180,10 @@ def as_statistic(value: object) -> Statistic:
     """Read what users write for a statistic: an object, "count", "max", or a function of a set."""
     if isinstance(value, Statistic):
         return value
-    if value == "count":
-        return Count()
-    named: dict[object, Statistic] = {"max": Max(), "sum": Sum(), "histogram": Histogram()}
+    named: dict[str, Callable[[], Statistic]] = {"count": Count, "max": Max}
+    named |= {"sum": Sum, "histogram": Histogram}
     if isinstance(value, str) and value in named:
-        return named[value]
+        return named[value]()
     if callable(value):
         return Count() if value is len else WorldFunction(value)
     raise InvalidInput(
@@ -222,6 +217,8 @@ def distances(centres: Sequence[Centre], points: Sequence[Centre]) -> Any:
 
 
 def _per_entity(values: Any, space: Subsets, field: str) -> list[Any]:
+    if values is None:
+        raise InvalidInput(field, "given, one entry for each entity", "none")
     if isinstance(values, Mapping):
         missing = [entity for entity in space.entities if entity not in values]
         if missing:

@@ -69,7 +69,7 @@ def scaled(array: Array) -> Array:
 
 def extended(value: Any) -> Any:
     """A FLINT rational in the widest floats there are, however small it is."""
-    power = int(value.p).bit_length() - int(value.q).bit_length()
+    power = _power(value)
     # Powers of two apart, the quotient is a double.
     near = Fraction(int(value.p), int(value.q)) / Fraction(2) ** power
     return np.ldexp(np.longdouble(float(near)), power)
@@ -84,10 +84,10 @@ def products(weights: Array, array: Array) -> tuple[Array, Array]:
     """
     array = scaled(array)
     least = np.min(array, where=array > 0, initial=1)
-    lowest = min((_exponent(w) for w in weights if w != 0), default=0) + int(np.frexp(least)[1])
+    lowest = min((_power(w) - 1 for w in weights if w != 0), default=0) + int(np.frexp(least)[1])
     for dtype in (np.dtype(np.float64), np.dtype(np.longdouble)):
         if lowest - 4 > np.finfo(dtype).minexp and dtype.itemsize >= array.dtype.itemsize:
-            number: Any = _double if dtype == np.float64 else extended
+            number: Any = extended if dtype != np.float64 else lambda w: int(w.p) / int(w.q)
             rows = np.array([number(w) if w != 0 else 0 for w in weights], dtype=dtype)
             return rows, array.astype(dtype, copy=False)
     raise Unsupported(
@@ -96,12 +96,9 @@ def products(weights: Array, array: Array) -> tuple[Array, Array]:
     )
 
 
-def _exponent(value: Any) -> int:
-    return int(value.p).bit_length() - int(value.q).bit_length() - 1
-
-
-def _double(value: Any) -> float:
-    return int(value.p) / int(value.q)
+def _power(value: Any) -> int:
+    """About the binary logarithm of a FLINT rational."""
+    return int(value.p).bit_length() - int(value.q).bit_length()
 
 
 def widened(array: Array) -> Array:

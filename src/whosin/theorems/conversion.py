@@ -7,15 +7,14 @@ other notion, its level is tight too, and that chain is taken; otherwise the bes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from whosin.errors import InvalidInput, NoImplication
 from whosin.exact import Number
-from whosin.notions import DifferentialPrivacy, Level, Notion
+from whosin.notions import Level, Notion
 from whosin.spaces import Records, Space, Subsets
 from whosin.theorems import record_priors, record_steps, subset_steps
-from whosin.theorems.canonical import canonical
 from whosin.theorems.counterexamples import counterexample
 from whosin.theorems.step import Step
 from whosin.validation import of_kind, shown
@@ -29,12 +28,8 @@ class MapPlace:
     records: bool
 
 
-@dataclass(frozen=True)
-class Reached:
-    """The best level found at a place, and the steps that led there."""
-
-    value: Number
-    chain: tuple[str, ...]
+Reached = tuple[Number, tuple[str, ...]]
+"""The best level found at a place, and the steps that led there."""
 
 
 def convert(level: Level, to: Notion, space: Space | None = None) -> Level:
@@ -56,7 +51,7 @@ def convert(level: Level, to: Notion, space: Space | None = None) -> Level:
         raise InvalidInput("level", "one that a notion measured", "one without a notion")
     if space is not None and not isinstance(space, Subsets | Records):
         raise InvalidInput("space", "Subsets(…) or Records(…)", shown(space))
-    start, end = _places(level, canonical(source), canonical(to), space)
+    start, end = _places(level, source.canonical(), to.canonical(), space)
     places = _between(start, end)
     found = _walk(start, end, level.value, places, space, tight=True) if level.exact else None
     exact = found is not None
@@ -64,8 +59,9 @@ def convert(level: Level, to: Notion, space: Space | None = None) -> Level:
         found = _walk(start, end, level.value, places, space, tight=False)
     if found is None:
         raise _none(start, end, space)
-    theorems = tuple(dict.fromkeys(name for name in found.chain if name[:1] == "T"))
-    return Level(found.value, None, exact, theorems, notion=to)
+    value, chain = found
+    theorems = tuple(dict.fromkeys(name for name in chain if name[:1] == "T"))
+    return Level(value, None, exact, theorems, notion=to)
 
 
 def _walk(
@@ -77,21 +73,21 @@ def _walk(
     tight: bool,
 ) -> Reached | None:
     """The best way to the end, by equivalences only or by all steps."""
-    best = {start: Reached(value, ())}
+    best: dict[MapPlace, Reached] = {start: (value, ())}
     fresh = [start]
     while fresh:
         better: dict[MapPlace, None] = {}
         for here in fresh:
-            at = best[here]
-            if len(at.chain) >= len(places):
+            level, chain = best[here]
+            if len(chain) >= len(places):
                 continue
             for there in places:
                 for step in _steps(here, there, space):
                     if tight and not step.tight:
                         continue
-                    carried = step(at.value)
-                    if there not in best or carried < best[there].value:
-                        best[there] = Reached(carried, (*at.chain, step.theorem))
+                    carried = step(level)
+                    if there not in best or carried < best[there][0]:
+                        best[there] = carried, (*chain, step.theorem)
                         better[there] = None
         fresh = list(better)
     return best.get(end)
@@ -109,7 +105,8 @@ def _between(start: MapPlace, end: MapPlace) -> list[MapPlace]:
     """The notions a chain may pass through: those without parameters, and kin of the two ends."""
     found = {start: None, end: None}
     ends = [place.notion for place in (start, end)]
-    for notion in _unsized(ends):
+    unsized = (*subset_steps.common(), *(kin for end in ends for kin in subset_steps.kin(end)))
+    for notion in unsized:
         found[MapPlace(notion, False)] = None
     if start.records:
         for notion in record_steps.kin(*ends):
@@ -117,36 +114,23 @@ def _between(start: MapPlace, end: MapPlace) -> list[MapPlace]:
     return list(found)
 
 
-def _unsized(ends: list[Notion]) -> Iterator[Notion]:
-    yield from subset_steps.common()
-    for notion in ends:
-        yield from subset_steps.kin(notion)
-
-
 def _places(
     level: Level, source: Notion, target: Notion, space: Space | None
 ) -> tuple[MapPlace, MapPlace]:
-    """Both ends on the map. Which kind of replacing is meant, the case behind the level says, or
-    the space, or the other end."""
+    """Both ends on the map. The case behind the level says which kind of replacing is meant, or the
+    space does, or the other end."""
     case = level.witness
     measured = None
     if case is not None and (case.row is not None or case.entity is not None):
         measured = case.row is not None
     elif space is not None:
         measured = isinstance(space, Records)
-    on = [_about_records(notion) for notion in (source, target)]
+    on = [notion.about_records for notion in (source, target)]
     first = on[0] if on[0] is not None else measured
     if first is None:
         first = bool(on[1])
     second = on[1] if on[1] is not None else first
     return MapPlace(source, first), MapPlace(target, second)
-
-
-def _about_records(notion: Notion) -> bool | None:
-    """True for notions about rows, False for those about people, None for both."""
-    if isinstance(notion, DifferentialPrivacy) and notion.relation == "replace":
-        return None
-    return isinstance(notion, record_steps.ABOUT_RECORDS)
 
 
 def _none(start: MapPlace, end: MapPlace, space: Space | None) -> NoImplication:
@@ -156,7 +140,7 @@ def _none(start: MapPlace, end: MapPlace, space: Space | None) -> NoImplication:
         reason = "one is about the values of rows, the other about who is in"
     if reason is not None:
         return NoImplication(f"{words}: {reason}", reason)
-    priors = [p for place in (start, end) for p in record_steps.priors_of(place.notion)]
+    priors = [p for place in (start, end) for p in place.notion.priors]
     if space is None and any(record_priors.needs_space(prior) for prior in priors):
         words += "; say the space, as in convert(level, to, Records(rows, values))"
     elif priors:

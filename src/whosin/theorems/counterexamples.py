@@ -14,14 +14,10 @@ from whosin.notions import (
 def counterexample(source: Notion, target: Notion) -> str | None:
     """Why one notion cannot imply another, where an example is known."""
     sized, unsized = _about_size(source), _about_size(target)
-    if _is_uninformed(source):
+    family = source.family if isinstance(source, PositiveMembership) else None
+    if isinstance(family, f.Uninformed) and source.positive:  # type: ignore[attr-defined]
         return "k-Max has a finite level under D_N and none under larger families or NMP (Li13 5.1)"
-    many = isinstance(source, DifferentialIdentifiability) and source.m > 2
-    many |= (
-        isinstance(source, PositiveMembership)
-        and isinstance(source.family, f.OneOf)
-        and source.family.m > 2
-    )
+    many = _smallest_choice(source) > 2
     if sized is True and unsized is False:
         return "publishing |T| is 0-BDP and leaks everything without a known size (T6)"
     if many and unsized is True and _smallest_choice(target) == 2:
@@ -34,13 +30,6 @@ def counterexample(source: Notion, target: Notion) -> str | None:
     if _sign(source) is False and (_sign(target) is True or both):
         return "an output possible only when everyone is in proves presence and never absence"
     return None
-
-
-def _is_uninformed(notion: Notion) -> bool:
-    match notion:
-        case PositiveMembership(family=f.Uninformed()):
-            return notion.positive
-    return False
 
 
 def _smallest_choice(notion: Notion) -> int:
@@ -58,7 +47,7 @@ def _about_size(notion: Notion) -> bool | None:
             return relation == "replace"
         case DifferentialIdentifiability():
             return True
-        case PositiveMembership(family=f.FixedSize() | f.OneOf()):
+        case PositiveMembership(family=family) if family.relation == "replace":
             return True
         case PositiveMembership(family=f.Independent() | f.Cliques() | f.AnyPrior()):
             return False

@@ -12,8 +12,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 from whosin.errors import InvalidInput, WhosinError
+from whosin.exact import flint_rational, rational
 from whosin.priors import Prior
-from whosin.spaces import Subsets
+from whosin.spaces import CountLattice, Subsets
 from whosin.validation import of_kind, shown, whole
 
 World = frozenset[int]
@@ -25,7 +26,7 @@ def coupling(prior: Prior, space: Subsets, entity: int) -> dict[tuple[World, Wor
 
     Raises:
         InvalidInput: the entity is certain under the prior, so there is nothing to couple.
-        WhosinError: no such coupling exists; the lemma is about independent priors of known size,
+        WhosinError: there is no coupling; the lemma is about independent priors of known size,
             and others need not have one.
     """
     if not isinstance(prior, Prior):
@@ -68,17 +69,12 @@ def _conditionals(
     prior: Prior, space: Subsets, entity: int
 ) -> tuple[dict[World, Fraction], dict[World, Fraction]]:
     """(T1 → Pr[T1 | ¬t], T2 → Pr[T2 ∪ {t} | t])."""
-    belief = prior.belief(space, entity)
-    without: dict[World, Fraction] = {}
-    with_it: dict[World, Fraction] = {}
-    for number, mass in enumerate(prior.probabilities(space)):
-        if mass:
-            world = frozenset(e for e in range(space.size) if number >> e & 1)
-            if entity in world:
-                with_it[world - {entity}] = mass / belief
-            else:
-                without[world] = mass / (1 - belief)
-    return without, with_it
+    lattice = CountLattice.single(space)
+    present, absent = (
+        {frozenset(lattice.representative(w)): rational(m) for w, m in enumerate(side) if m != 0}
+        for side in prior.given(lattice, entity, flint_rational)
+    )
+    return absent, {world - {entity}: mass for world, mass in present.items()}
 
 
 def _shortest_path(

@@ -1,30 +1,24 @@
-"""Membership, identifiability and mutual information on records (THEORY 12): T22, T23, T24.
+"""Membership, identifiability and mutual information on records: T22, T23, T24.
 
-Rows are people, present (1) or absent (0), where a statement speaks of them.
-
-**Proof of T22.** Pr[t|y] averages Pr[t|rest, y], and ε-identifiability bounds each of these by
-q = 1/(1+e^−ε), since its odds are at most e^ε; the same for ¬t.
-
-**Proof of T23.** I(X;Y) ≥ I(X_i;Y), which is the mean of KL(posterior ‖ prior) of row i; Pinsker's
-and Jensen's inequalities, and Markov's for the tail.
-
-**Proof of T24.** With the other rows fixed a binary row sees an ε-private channel, which is a
-degraded randomised response; the chain rule adds up the rows.
+Rows are people, present (1) or absent (0), where a statement speaks of them. The proofs are in
+docs/theory/numbers.md.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
 from whosin.errors import InvalidInput
 from whosin.exact import (
-    BALL_BITS,
     Number,
+    ball,
     ball_ratio_upper,
     exp_up,
+    precisely,
     probability,
     ranged,
     rational,
@@ -91,26 +85,19 @@ def information_from_dp(epsilon: Number, beliefs: Iterable[object]) -> float:
     Args:
         beliefs: the probability of value 1, one a row.
     """
-    from flint import arb, ctx, fmpq
-
     within(real(epsilon, "epsilon"), "epsilon", "at least 0")
-    counted: dict[Fraction, int] = {}
-    for each in listed(beliefs, "beliefs", "a list of probabilities, one a row"):
-        p = probability(each, "beliefs")
-        counted[min(p, 1 - p)] = counted.get(min(p, 1 - p), 0) + 1
-    counted.pop(Fraction(0), None)
+    listing = listed(beliefs, "beliefs", "a list of probabilities, one a row")
+    exact = (probability(each, "beliefs") for each in listing)
+    counted = Counter(min(p, 1 - p) for p in exact if 0 < p < 1)
     if epsilon == 0 or not counted:
         return 0.0
-    with ctx.workprec(BALL_BITS):
-        flip = arb(0)
-        if epsilon < math.inf:
-            exact = rational(epsilon)
-            flip = 1 / (1 + arb(fmpq(exact.numerator, exact.denominator)).exp())
-        total = arb(0)
+    with precisely():
+        flip = 1 / (1 + ball(epsilon).exp()) if epsilon < math.inf else ball(0)
+        total = ball(0)
         for p, rows in counted.items():
-            ball = arb(fmpq(p.numerator, p.denominator))
-            total += rows * (_entropy(ball * (1 - flip) + (1 - ball) * flip) - _entropy(flip))
-        return max(0.0, round_up(ball_ratio_upper(total, arb(1))))
+            mixed = ball(p) * (1 - flip) + (1 - ball(p)) * flip
+            total += rows * (_entropy(mixed) - _entropy(flip))
+        return max(0.0, round_up(ball_ratio_upper(total, 1)))
 
 
 def _entropy(share: Any) -> Any:

@@ -1,7 +1,8 @@
-"""Theorems of Li et al. 2013 as maps between parameters (T3 to T10, T13).
+"""Theorems of Li et al. 2013 as maps between parameters: T8, T9, T10 and T13.
 
 T1 and T2, on which the rest stands, are `beliefs.gamma` and its sup `beliefs.worst_belief`: a ratio
-bound r gives γ = r for every prior, and exactly that over a scalable family.
+bound r gives γ = r for every prior, and exactly that over a scalable family. T3 is the level under
+`AnyPrior`; T4 to T7 follow from what a family says of its neighbours (`subset_steps`).
 
 Each map takes and returns γ, ε (nats) or ρ. Exact rationals stay exact wherever no exponential
 enters. Checked here: that parameters are in range. The caller ensures that the premise holds.
@@ -13,71 +14,8 @@ import math
 from fractions import Fraction
 
 from whosin.errors import InvalidInput
-from whosin.exact import Number, exp_up, log_up, round_up
-from whosin.mechanisms import as_channel
-from whosin.spaces import Space, Subsets
+from whosin.exact import LARGEST_EXPONENT, Number, exp_up, log_up, round_up
 from whosin.validation import of_numbers, within
-
-LARGEST = 709
-
-
-def ratio_between_any_worlds(mechanism: object, space: Space | None = None) -> Fraction | float:
-    """T3, Li13 Proposition 3.7: max of Pr[A(T1)=o]/Pr[A(T2)=o] over T1 ⊄ T2.
-
-    Equal to the level of positive membership privacy under D_U. Written from the statement, pair
-    by pair, for small spaces; `PositiveMembership(AnyPrior())` finds it in two passes.
-    """
-    channel = as_channel(mechanism, space).on_worlds()
-    if not isinstance(channel.space, Subsets):
-        raise InvalidInput("space", "Subsets(…)", repr(channel.space))
-    one = Fraction(1)
-    pairs = (
-        (first, second)
-        for first in range(channel.space.worlds)
-        for second in range(channel.space.worlds)
-        if first & ~second
-    )
-    return max(
-        (
-            channel.ratio([(first, one)], [(second, one)], output)
-            for first, second in pairs
-            for output in range(len(channel.outputs))
-        ),
-        default=one,
-    )
-
-
-@of_numbers
-def independent_from_unbounded(epsilon: Number) -> float:
-    """T4, Li13 Theorem 4.5: ε-positive UDP ⇔ (D_I, e^ε)-PMP; likewise negative UDP and NMP."""
-    return _exp(within(epsilon, "epsilon", "at least 0"))
-
-
-@of_numbers
-def unbounded_from_independent(gamma: Number) -> float:
-    """T4, the other way: (D_I, γ)-PMP ⇔ ln γ-positive UDP."""
-    return log_up(_gamma(gamma))
-
-
-@of_numbers
-def fixed_size_from_bounded(epsilon: Number) -> float:
-    """T5, Li13 Theorem 4.8: ε-BDP ⇔ (D_B, e^ε)-PMP."""
-    return _exp(within(epsilon, "epsilon", "at least 0"))
-
-
-@of_numbers
-def bounded_from_unbounded(epsilon: Number) -> float:
-    """T6, Li13 section 4: ε-UDP ⇒ 2ε-BDP. No converse: publishing |T| is 0-BDP and no UDP."""
-    within(epsilon, "epsilon", "at least 0")
-    return round_up(2 * Fraction(epsilon)) if epsilon < math.inf else math.inf
-
-
-@of_numbers
-def cliques_from_unbounded(epsilon: Number, k: int) -> float:
-    """T7, Li13 section 4.1: ε-positive UDP ⇒ (D_NI^k, e^(kε))-PMP, attained by a Laplace count."""
-    if k < 1:
-        raise InvalidInput("k", "at least 1", k)
-    return _exp(k * within(epsilon, "epsilon", "at least 0"))
 
 
 @of_numbers
@@ -103,7 +41,7 @@ def identifiability_from_one_of(gamma: Number, m: int) -> Number:
 def bounded_from_identifiability(rho: Number) -> float:
     """T9, Li13 Theorem 5.7 for two candidates: (ρ, 2)-DI ⇔ ln(ρ/(1−ρ))-BDP.
 
-    For m > 2 there is no such map: `mechanisms.ExceptFirst` is the counterexample.
+    For m > 2 there is no map: `mechanisms.ExceptFirst` is the counterexample.
     """
     if not Fraction(1, 2) <= rho <= 1:
         raise InvalidInput("rho", "between 1/2 and 1", rho)
@@ -113,7 +51,7 @@ def bounded_from_identifiability(rho: Number) -> float:
 @of_numbers
 def identifiability_from_bounded(epsilon: Number) -> float:
     """T9, the other way: ε-BDP ⇔ (1/(1+e^−ε), 2)-DI."""
-    if within(epsilon, "epsilon", "at least 0") >= LARGEST:
+    if within(epsilon, "epsilon", "at least 0") >= LARGEST_EXPONENT:
         return 1.0
     odds = exp_up(epsilon)
     return round_up(odds / (1 + odds))
@@ -171,8 +109,3 @@ def _gamma(value: Number) -> Number:
 def _uniform(like: Number, m: int) -> Number:
     """1/m as a float beside a float, so that rounding does not refuse a ρ of 1/m."""
     return 1 / m if isinstance(like, float) else Fraction(1, m)
-
-
-def _exp(value: Number) -> float:
-    """e^value, rounded up; infinite where no float is large enough."""
-    return round_up(exp_up(value)) if value < LARGEST else math.inf

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from whosin.theorems.conversion import convert
-from whosin.theorems.counterexamples import counterexample
-
 
 @dataclass(frozen=True)
 class Edge:
@@ -98,5 +95,3 @@ BARRIERS: tuple[Barrier, ...] = (
     Barrier("positive UDP", "negative UDP", "an output possible only for the empty set"),
 )
 """Where no implication can hold."""
-
-__all__ = ["BARRIERS", "EDGES", "REASONS", "Barrier", "Edge", "convert", "counterexample"]

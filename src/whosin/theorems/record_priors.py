@@ -19,6 +19,7 @@ from whosin.spaces import Records, Space, Subsets
 
 LARGEST = 1 << 16
 """Tables of more worlds are not written out: no theorem is used rather than a slow one."""
+HALF = Fraction(1, 2)
 Rows = tuple[tuple[Fraction, ...], ...]
 
 
@@ -26,9 +27,7 @@ def independent_rows(prior: Prior) -> Rows | None:
     """The rows' distributions where rows are independent; one where all rows share it."""
     if type(prior) is not priors.Independent or not isinstance(prior.p, tuple):
         return None
-    if not all(isinstance(row, tuple) for row in prior.p):
-        return (distribution(prior.p, "prior"),)
-    return tuple(distribution(row, "prior") for row in prior.p)
+    return tuple(distribution(row, "prior") for row in (prior.p if prior.by_row else (prior.p,)))
 
 
 def rows_are_independent(prior: Prior) -> bool:
@@ -84,11 +83,10 @@ def binary_rows(prior: Prior, space: Space | None) -> list[Fraction] | None:
     rows = independent_rows(prior)
     records = space if isinstance(space, Records) else None
     if isinstance(prior, priors.Uniform):
-        known = records is not None and records.values == 2
-        return [Fraction(1, 2)] * records.rows if known and records is not None else None
+        return [HALF] * records.rows if records is not None and records.values == 2 else None
     if rows is None or any(len(row) != 2 for row in rows):
         return None
-    listed = isinstance(prior.p, tuple) and isinstance(prior.p[0], tuple)  # type: ignore[attr-defined]
+    listed = not needs_space(prior)
     if records is not None:
         if records.values != 2 or (listed and len(rows) != records.rows):
             return None
@@ -103,7 +101,7 @@ def beliefs_in_people(prior: Prior, people: Prior, space: Space | None) -> list[
     if rows is not None and all(len(row) == 2 for row in rows):
         inside = [row[1] for row in rows]
         if isinstance(people, priors.Uniform):
-            return inside if set(inside) == {Fraction(1, 2)} else None
+            return inside if set(inside) == {HALF} else None
         if type(people) is priors.Independent:
             given = [rational(p) for p in people.parameters]
             alike = len(given) == 1 or len(inside) == 1
@@ -135,6 +133,4 @@ def written_out(prior: Prior, space: Space | None) -> Array | None:
 
 def needs_space(prior: Prior) -> bool:
     """Whether more can be said of a prior once the space is known."""
-    listed = type(prior) is priors.Independent and isinstance(prior.p, tuple)
-    by_row = listed and all(isinstance(row, tuple) for row in prior.p)  # type: ignore[attr-defined]
-    return not by_row
+    return not (type(prior) is priors.Independent and prior.by_row)

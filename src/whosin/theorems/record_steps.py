@@ -22,32 +22,13 @@ from whosin.notions import (
     RecordMembership,
     SemanticPrivacy,
 )
-from whosin.priors import Prior
+from whosin.priors import Uniform
 from whosin.spaces import Space
 from whosin.theorems import information, record_priors, wang14, zhao17
 from whosin.theorems.step import Step, exp, same
 
 DP = DifferentialPrivacy("replace")
-ABOUT_RECORDS = (
-    BayesianDifferentialPrivacy,
-    BayesianSemanticPrivacy,
-    Identifiability,
-    MeanShift,
-    MutualInformation,
-    RecordMembership,
-    SemanticPrivacy,
-)
 WITH_PRIOR = (Identifiability, MutualInformation, MeanShift)
-OF_ONE_PRIOR = (BayesianSemanticPrivacy, *WITH_PRIOR)
-
-
-def priors_of(notion: Notion) -> tuple[Prior, ...]:
-    """The priors on records that a notion speaks of."""
-    if isinstance(notion, BayesianDifferentialPrivacy | RecordMembership):
-        return notion.priors
-    if isinstance(notion, OF_ONE_PRIOR):
-        return (notion.prior,)
-    return ()
 
 
 def kin(*ends: Notion) -> Iterator[Notion]:
@@ -56,7 +37,7 @@ def kin(*ends: Notion) -> Iterator[Notion]:
     defaults = {e.default for e in ends if isinstance(e, SemanticPrivacy | BayesianSemanticPrivacy)}
     for default in sorted(defaults):
         yield SemanticPrivacy(default)
-    for prior in dict.fromkeys(prior for end in ends for prior in priors_of(end)):
+    for prior in dict.fromkeys(prior for end in ends for prior in end.priors):
         yield BayesianDifferentialPrivacy(prior)
         yield RecordMembership(prior)
         for kind in WITH_PRIOR:
@@ -94,22 +75,16 @@ def steps(source: Notion, target: Notion, space: Space | None) -> Iterator[Step]
             if ratio is not None:
                 extra = log_up(ratio)
                 yield Step("T19", lambda e: wang14.dp_from_identifiability(e, extra))
-        case Identifiability(prior=prior), PositiveMembership(family=f.Explicit(priors=(people,))):
-            beliefs = record_priors.beliefs_in_people(prior, people, space)
-            if beliefs is not None and all(0 < p < 1 for p in beliefs):
-                yield _t22(beliefs, target.positive)
-        case Identifiability(prior=prior), PositiveMembership(family=f.Uninformed()):
-            from whosin.priors import Uniform
-
-            beliefs = record_priors.beliefs_in_people(prior, Uniform(), space)
-            if beliefs is not None:
-                yield _t22(beliefs, target.positive)
+        case Identifiability(prior=prior), PositiveMembership(
+            family=f.Explicit() | f.Uninformed() as family
+        ):
+            one = (Uniform(),) if isinstance(family, f.Uninformed) else family.priors
+            beliefs = record_priors.beliefs_in_people(prior, one[0], space)
+            if len(one) == 1 and beliefs is not None and all(0 < p < 1 for p in beliefs):
+                carry = information.membership_from_identifiability
+                yield Step("T22", lambda e: carry(e, beliefs, target.positive))
         case MutualInformation(prior=prior), MeanShift(prior=other) if prior == other:
             yield Step("T23", information.shift_from_information)
-
-
-def _t22(beliefs: list, positive: bool) -> Step:  # type: ignore[type-arg]
-    return Step("T22", lambda e: information.membership_from_identifiability(e, beliefs, positive))
 
 
 def _from_dp(target: Notion, space: Space | None) -> Iterator[Step]:

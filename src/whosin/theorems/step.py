@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from whosin import beliefs
-from whosin.exact import Number, exp_up, log_up, round_up
+from whosin.exact import LARGEST_EXPONENT, Number, exp_up, round_up
 
-LARGEST = 709
 Exact = Fraction | float
 """A fraction, or ∞."""
 
@@ -49,20 +48,9 @@ def same(level: Exact) -> Exact:
 
 def exp(epsilon: Exact) -> Exact:
     """At least e^ε."""
-    return exp_up(epsilon) if epsilon < LARGEST else math.inf
+    return exp_up(epsilon) if epsilon < LARGEST_EXPONENT else math.inf
 
 
-def log(ratio: Number) -> float:
-    """At least ln of a ratio."""
-    return log_up(ratio if isinstance(ratio, float) else Fraction(ratio))
-
-
-def gamma_of_ratio(ratio: Exact, low: Fraction, high: Fraction) -> Number:
+def gamma_of_ratio(ratio: Number, low: Fraction, high: Fraction) -> Number:
     """T11: what a ratio does at the worst belief in [low, high], in exact numbers."""
     return beliefs.worst_belief(ratio, low, high).gamma
-
-
-def ratio_of_gamma(gamma: Exact, low: Fraction, high: Fraction) -> Exact:
-    """T11 backwards: the largest ratio that keeps γ at every belief in [low, high]."""
-    found = beliefs.ratio_for_gamma(gamma, low, high)
-    return found if isinstance(found, float) else Fraction(found)

@@ -8,7 +8,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 from whosin import families as f
-from whosin.exact import Number, rational
+from whosin.beliefs import ratio_for_gamma, sides
+from whosin.errors import Unsupported
+from whosin.exact import Number, log_up, rational
+from whosin.families.base import HALF, WHOLE, Range
 from whosin.notions import (
     DifferentialIdentifiability,
     DifferentialPrivacy,
@@ -18,15 +21,7 @@ from whosin.notions import (
     SampledDifferentialPrivacy,
 )
 from whosin.theorems import li13
-from whosin.theorems.step import (
-    Exact,
-    Step,
-    exp,
-    gamma_of_ratio,
-    log,
-    ratio_of_gamma,
-    same,
-)
+from whosin.theorems.step import Exact, Step, exp, gamma_of_ratio, same
 
 UDP = DifferentialPrivacy("add-remove")
 SIGNED = {
@@ -34,8 +29,6 @@ SIGNED = {
     False: DifferentialPrivacy("add-remove", "negative"),
 }
 BDP = DifferentialPrivacy("replace")
-HALF = Fraction(1, 2)
-WHOLE = (Fraction(0), Fraction(1))
 MEMBERSHIP = (PositiveMembership, NegativeMembership)
 
 
@@ -43,7 +36,9 @@ def kin(notion: Notion) -> Iterator[Notion]:
     """The notions through which a chain from or to this one may pass."""
     match notion:
         case PositiveMembership(family=family):
-            for other in _relatives(family):
+            if (within := family.independent_beliefs) is not None:
+                yield type(notion)(f.Independent(*within))
+            for other in family.relatives():
                 yield type(notion)(other)
             match family:
                 case f.OneOf(m=m):
@@ -60,22 +55,6 @@ def kin(notion: Notion) -> Iterator[Notion]:
         case SampledDifferentialPrivacy(beta=beta):
             yield SampledDifferentialPrivacy(beta, "positive")
             yield PositiveMembership(f.FixedProbability(beta))
-
-
-def _relatives(family: f.Family) -> Iterator[f.Family]:
-    """Families that hold a family tightly, or that it holds."""
-    within = family.independent_beliefs
-    if within is not None:
-        yield f.Independent(*within)
-    match family:
-        case f.Uninformed():
-            yield f.FixedProbability(HALF)
-        case f.OneOf(m=m):
-            yield f.OneOf(m)
-            if m == 2:
-                yield f.SwapOfTwo(HALF, HALF)
-        case f.FixedSize(low=low, high=high) if low <= HALF <= high:  # type: ignore[operator]
-            yield f.SwapOfTwo(*family.swaps)
 
 
 def common() -> Iterator[Notion]:
@@ -106,12 +85,12 @@ def _steps(source: Notion, target: Notion) -> Iterator[Step]:
             yield from _from_dp(source, target)
         case PositiveMembership(), DifferentialPrivacy():
             yield from _to_dp(source, target)
-        case DifferentialIdentifiability(m=m), PositiveMembership(family=f.OneOf(m=n)) if m == n:
-            if source.literal == _literal(target) and target.positive:
+        case DifferentialIdentifiability(m=m), PositiveMembership(family=f.OneOf() as family):
+            if (m, source.literal) == (family.m, family.literal) and target.positive:
                 yield Step("T8", lambda rho: li13.one_of_from_identifiability(rho, m), True)
-        case PositiveMembership(family=f.OneOf(m=n)), DifferentialIdentifiability(m=m) if m == n:
-            if target.literal == _literal(source) and source.positive:
-                yield Step("T8", lambda g: _identifiable(g, m), True)
+        case PositiveMembership(family=f.OneOf() as family), DifferentialIdentifiability(m=m):
+            if (m, target.literal) == (family.m, family.literal) and source.positive:
+                yield Step("T8", lambda g: li13.identifiability_from_one_of(g, m), True)
         case DifferentialIdentifiability(m=m), DifferentialIdentifiability(m=n) if m == n:
             if target.literal and not source.literal:
                 yield Step("subfamily", same)
@@ -132,58 +111,50 @@ def _steps(source: Notion, target: Notion) -> Iterator[Step]:
             beta=c, direction="positive"
         ) if b == c and source.positive:
             beta = rational(b)
-            yield Step("T10", lambda g: log(li13.sampling_from_sampled(g, beta)), True)
+            yield Step("T10", lambda g: log_up(li13.sampling_from_sampled(g, beta)), True)
 
 
 def _between_families(source: PositiveMembership, target: PositiveMembership) -> Iterator[Step]:
     if source.family.includes(target.family):
         yield Step("subfamily", same, target.family.includes(source.family))
-    match source.family, target.family:
+    families = source.family, target.family
+    match families:
         case f.OneOf(m=m, literal=False), f.OneOf(m=n, literal=False) if m < n:
             # One against the mean of the m − 1 most different others; more are less different.
-            few, many = (_side(Fraction(1, each), source.positive) for each in (m, n))
-            yield Step(
-                "more candidates",
-                lambda g: gamma_of_ratio(ratio_of_gamma(g, few, few), many, many),
-            )
+            few, many = (sides(*family.beliefs, source.positive) for family in families)
+            yield Step("more candidates", lambda g: gamma_of_ratio(ratio_for_gamma(g, *few), *many))
 
 
 def _from_dp(source: DifferentialPrivacy, target: PositiveMembership) -> Iterator[Step]:
-    """T4, T5, T7 and T11 from ε to γ."""
-    family, positive = target.family, target.positive
-    if source == BDP:
-        if isinstance(family, f.FixedSize):
-            yield _bounded(family.bounds, positive, "T5", sum(family.bounds) == 1)
-        elif isinstance(family, f.OneOf) and not family.literal:
-            belief = Fraction(1, family.m)
-            yield _bounded((belief, belief), positive, "T5", family.m == 2)
-    elif source == SIGNED[positive]:
-        if isinstance(family, f.Independent):
-            yield _bounded(family.bounds, positive, "T4", True)
-        elif isinstance(family, f.Cliques):
-            # T7 speaks of PMP; exchanging in and out turns it into NMP and leaves D_NI^k alone.
-            yield Step("T7", lambda e: exp(family.k * e))
-
-
-def _bounded(bounds: tuple[Fraction, Fraction], positive: bool, theorem: str, tight: bool) -> Step:
-    low, high = _sides(bounds, positive)
-    whole = (low, high) == WHOLE
-    return Step(theorem if whole else "T11", lambda e: gamma_of_ratio(exp(e), low, high), tight)
+    """T4, T5, T7 and T11 from ε to γ, as the family says."""
+    known = _neighbours(target)
+    if known is not None and source == known[0]:
+        _, theorem, adversary, (low, high) = known
+        group, tight = adversary.group, adversary.equivalent
+        yield Step(theorem, lambda e: gamma_of_ratio(exp(group * e), low, high), tight)
 
 
 def _to_dp(source: PositiveMembership, target: DifferentialPrivacy) -> Iterator[Step]:
     """T4, T5 and T11 from γ to ε."""
-    family, positive = source.family, source.positive
-    if isinstance(family, f.FixedSize):
-        fits, theorem = target == BDP and sum(family.bounds) == 1, "T5"
-    elif isinstance(family, f.Independent):
-        fits, theorem = target == SIGNED[positive], "T4"
-    else:
-        return
-    if fits:
-        low, high = _sides(family.bounds, positive)
-        whole = (low, high) == WHOLE
-        yield Step(theorem if whole else "T11", lambda g: log(ratio_of_gamma(g, low, high)), True)
+    known = _neighbours(source)
+    if known is not None and target == known[0] and known[2].equivalent:
+        _, theorem, _, (low, high) = known
+        yield Step(theorem, lambda g: log_up(ratio_for_gamma(g, low, high)), True)
+
+
+def _neighbours(
+    notion: PositiveMembership,
+) -> tuple[DifferentialPrivacy, str, f.Adversary, Range] | None:
+    """The differential privacy that protects against a family, why, what the family says about it
+    and its beliefs; nothing where none does."""
+    try:
+        adversary = notion.family.adversary()
+    except Unsupported:
+        return None
+    private = SIGNED[notion.positive] if adversary.relation == "add-remove" else BDP
+    beliefs = sides(adversary.low, adversary.high, notion.positive)
+    theorem = adversary.theorems[0] if beliefs == WHOLE else "T11"
+    return private, theorem, adversary, beliefs
 
 
 def _sampled(source: Notion, target: SampledDifferentialPrivacy) -> Iterator[Step]:
@@ -203,27 +174,10 @@ def _sampled(source: Notion, target: SampledDifferentialPrivacy) -> Iterator[Ste
     if share == 1:
         yield Step("definition", same)
     elif target.direction == "negative":
-        yield Step("amplification", lambda e: log(_negative_sample(exp(e), share)))
+        yield Step("amplification", lambda e: log_up(_negative_sample(exp(e), share)))
     else:
-        yield Step("amplification", lambda e: log(1 + share * (exp(e) - 1)))
+        yield Step("amplification", lambda e: log_up(1 + share * (exp(e) - 1)))
 
 
 def _negative_sample(ratio: Exact, share: Fraction) -> Number:
     return 1 / (1 - share) if ratio == math.inf else 1 / (1 - share * (1 - 1 / Fraction(ratio)))
-
-
-def _identifiable(gamma: Exact, m: int) -> Number:
-    return Fraction(1) if gamma == math.inf else li13.identifiability_from_one_of(gamma, m)
-
-
-def _side(belief: Fraction, positive: bool) -> Fraction:
-    return belief if positive else 1 - belief
-
-
-def _sides(bounds: tuple[Fraction, Fraction], positive: bool) -> tuple[Fraction, Fraction]:
-    """Beliefs in t, or in ¬t for negative membership (F17)."""
-    return bounds if positive else (1 - bounds[1], 1 - bounds[0])
-
-
-def _literal(notion: PositiveMembership) -> bool:
-    return isinstance(notion.family, f.OneOf) and notion.family.literal

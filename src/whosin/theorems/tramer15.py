@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from whosin import beliefs
 from whosin.errors import InvalidInput
-from whosin.exact import Number, exp_up, log_down, rational, round_up
+from whosin.exact import Number, exp_float, exp_up, log_down, rational, round_up
 from whosin.validation import of_numbers, real, within
 
 
@@ -38,14 +38,9 @@ def fallback(epsilon: float, relation: str) -> dict[str, float]:
 
     ε-UDP gives e^ε and e^(2ε); ε-BDP gives nothing under D_I and e^ε under D_B.
     """
-    real(epsilon, "epsilon")
+    within(real(epsilon, "epsilon"), "epsilon", "at least 0")
     if relation == "add-remove":
-        return {"D_I": _exp(epsilon), "D_B": _exp(2 * epsilon)}
+        return {"D_I": exp_float(epsilon), "D_B": exp_float(2 * epsilon)}
     if relation == "replace":
-        return {"D_I": math.inf, "D_B": _exp(epsilon)}
+        return {"D_I": math.inf, "D_B": exp_float(epsilon)}
     raise InvalidInput("relation", "add-remove or replace", relation)
-
-
-def _exp(exponent: float) -> float:
-    within(exponent, "epsilon", "at least 0")
-    return round_up(exp_up(exponent)) if exponent < 700 else math.inf

@@ -10,20 +10,14 @@ from whosin.validation import of_numbers, within
 
 @of_numbers
 def identifiability_from_dp(epsilon: Number, prior_spread: Number) -> float:
-    """T19: ε-DP ⇒ (ε + ε_X)-identifiability, ε_X the largest log ratio of neighbours' priors."""
-    return _sum(epsilon, prior_spread)
-
-
-@of_numbers
-def dp_from_identifiability(epsilon: Number, prior_spread: Number) -> float:
-    """T19, the other way: ε-identifiability ⇒ (ε + ε_X)-DP."""
-    return _sum(epsilon, prior_spread)
-
-
-def _sum(epsilon: Number, prior_spread: Number) -> float:
-    """ε + ε_X, rounded up."""
+    """T19: ε-DP ⇒ (ε + ε_X)-identifiability, ε_X the largest log ratio of neighbours' priors;
+    rounded up."""
     for field, value in (("epsilon", epsilon), ("prior spread", prior_spread)):
         within(value, field, "at least 0")
     if math.inf in (epsilon, prior_spread):
         return math.inf
     return round_up(rational(epsilon) + rational(prior_spread))
+
+
+dp_from_identifiability = identifiability_from_dp
+"""T19, the other way: ε-identifiability ⇒ (ε + ε_X)-DP."""

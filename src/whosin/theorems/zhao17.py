@@ -5,20 +5,8 @@ posteriors with and without row i's data differ by at most s in total variation.
 possible with row i's data and impossible without leaves the second posterior undefined; it counts
 as level 1, without which the second claim below would be false.
 
-**Proof of ε-DP ⇒ tanh(ε/2)-SP.** Both posteriors are reweightings of one belief by A(x)(y) and
-A(x_−i)(y); let r_x be their ratio, which under ε-DP lies in [e^−ε, e^ε]. For a set S of worlds with
-mass q under the second posterior the first gives q m_S / (q m_S + (1−q) m_S̄), where m are mean
-ratios; the difference to q is largest when all of S has the largest ratio R and the rest the
-smallest, and over q it is then (√k − 1)/(√k + 1) = tanh(¼ ln k) with k = max r / min r ≤ e^(2ε).
-
-**Proof of tanh(ε/4)-SP ⇒ ε-DP.** Let x and x' differ in row i only, with A(x)(y)/A(x')(y) = k. They
-have the same x_−i, so under a belief on {x, x'} the posterior without row i's data is that belief
-itself, and r_x / r_x' = k. The best weights give tanh(¼ ln k), so tanh(¼ ln k) ≤ tanh(ε/4).
-
-Between the Bayesian pair the second claim needs a default that is possible beside everything that
-may be known: without it the level is 0 under the prior (0, ½, ½) whatever is published. A measured
-level of Bayesian semantic privacy names T15 exactly where that is so.
-
+The proof is in docs/correlated.md. Between the Bayesian pair the second claim needs a default that
+is possible beside everything that may be known; a measured level names T15 only where it is.
 What is returned is rounded up: no level is understated.
 """
 
@@ -32,12 +20,10 @@ from whosin.errors import InvalidInput
 from whosin.exact import (
     BALL_BITS,
     Number,
+    ball,
     ball_up,
-    exp_up,
-    flint_rational,
     log_up,
     rational,
-    round_up,
 )
 from whosin.validation import of_numbers, within
 
@@ -46,15 +32,9 @@ LARGEST = 300
 
 
 @of_numbers
-def membership_from_bayesian(epsilon: Number) -> float:
-    """T14: ε-Bayesian DP ⇒ (D_*, e^ε)-PMP: D_* puts mass p on (x_i, x_K), 1 − p on (x_i', x_K)
-    and lets the other rows follow the data; equivalent, since D_* is downward scalable in p."""
-    return round_up(exp_up(within(epsilon, "epsilon", "at least 0"))) if epsilon < 700 else math.inf
-
-
-@of_numbers
 def bayesian_from_membership(gamma: Number) -> float:
-    """T14, the other way: (D_*, γ)-PMP ⇒ ln γ-Bayesian DP."""
+    """T14 backwards: (D_*, γ)-PMP ⇒ ln γ-Bayesian DP. D_* puts mass p on (x_i, x_K), 1 − p on
+    (x_i', x_K) and lets the other rows follow the data; it is downward scalable in p."""
     if not gamma >= 1:
         raise InvalidInput("gamma", "at least 1", gamma)
     return log_up(gamma if gamma == math.inf else rational(gamma))
@@ -99,7 +79,7 @@ def _artanh_up(value: Number, times: int) -> float:
 
 def _ball(function: Callable[[Any], Any], value: Number) -> float:
     """A function of an exact number, rounded up."""
-    from flint import arb, ctx
+    from flint import ctx
 
     with ctx.workprec(2 * BALL_BITS):
-        return ball_up(function(arb(flint_rational(value))))
+        return ball_up(function(ball(value)))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from whosin.app.cli.options import Draw, Json
+from whosin.app.cli.output import print_json, progress_bar
+from whosin.app.cli.user_code import user_code
+from whosin.errors import InvalidInput
 
+if TYPE_CHECKING:
     from whosin.app.cli.subjects import Subject
-    from whosin.audit import Audit, InputPair
+    from whosin.audit import Audit
     from whosin.calibration import Plan
 
 
@@ -25,7 +29,7 @@ def audit(
     ] = None,
     without: Annotated[str | None, typer.Option(help="The neighbouring input without.")] = None,
     queries: Annotated[
-        int | None, typer.Option(help="Or search: the input is a vector of so many answers.")
+        int | None, typer.Option(help="Or search: the input is a vector of this many answers.")
     ] = None,
     relation: Annotated[
         str | None, typer.Option(help="With --queries: add-remove (default) or replace.")
@@ -51,17 +55,17 @@ def audit(
         str, typer.Option(help="Draws of each world, all stages together.")
     ] = "100000",
     confidence: Annotated[str, typer.Option(help="With which the bounds hold.")] = "0.95",
-    claims_epsilon: Annotated[
-        str | None, typer.Option(help="A claim to attack: exit 1 when it is refuted.")
+    at_most: Annotated[
+        str | None, typer.Option(help="A claim to attack, an ε: exit 1 when it is refuted.")
     ] = None,
-    claims_delta: Annotated[str | None, typer.Option(help="The δ of that claim.")] = None,
+    delta: Annotated[str | None, typer.Option(help="The δ of that claim.")] = None,
     against: Annotated[
         Path | None, typer.Option(help="Or the claim of a plan (whosin plan --json > plan.json).")
     ] = None,
     prior: Annotated[str, typer.Option(help="The prior belief to show a posterior for.")] = "0.5",
     seed: Annotated[int | None, typer.Option(help="For a repeatable run.")] = None,
-    save: Annotated[Path | None, typer.Option(help="Draw: x.html, x.svg or x.png.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    save: Draw = None,
+    json: Json = False,
 ) -> None:
     """Attack a function that claims to be private, and bound its leakage from below.
 
@@ -72,9 +76,6 @@ def audit(
     privacy; exit 4 where no two outputs had anything in common, so that nothing could be learnt.
     What the function prints goes to standard error.
     """
-    from whosin.app.cli.output import print_json
-    from whosin.app.cli.user_code import user_code
-    from whosin.errors import InvalidInput
     from whosin.exact import probability, rational
     from whosin.report import audit as report
     from whosin.report import charts
@@ -82,7 +83,7 @@ def audit(
     if save is not None:
         charts.check_path(save)
     belief = float(probability(prior, "--prior"))
-    plan, epsilon, delta = _claim(claims_epsilon, claims_delta, against)
+    plan, epsilon, granted = _claim(at_most, delta, against)
     level = rational(confidence, "--confidence")
     given = [target is not None or (plan is not None and not scores and not one_run)]
     if sum([*given, scores is not None, one_run is not None]) != 1:
@@ -92,39 +93,36 @@ def audit(
     if rate is not None and one_run is None:
         raise InvalidInput("--rate", "given with --one-run", rate)
     subject: Subject | None = None
-    found: Any
+    bounds: Any
     if scores is not None or one_run is not None:
         only = {"--with": with_, "--without": without, "--queries": queries, "--pairs": pairs}
         for option, value in (only | {"--entities": entities, "--relation": relation}).items():
             if value is not None:
                 raise InvalidInput(option, "left out with scores", value)
-        found = _of_scores(scores, one_run, level, delta, rate)
+        bounds = _of_scores(scores, one_run, level, granted, rate)
     else:
         with user_code():
             subject = _subject(target, entities, plan)
-            size = _samples(samples)
-            found = _of_worlds(
-                subject, with_, without, queries, relation, pairs, size, level, delta, epsilon, seed
-            )
-    refuted = None if epsilon is None else found.refutes(epsilon)
-    data = _data(found, subject, epsilon, refuted, belief, seed)
+            inputs = with_, without, queries, relation, pairs
+            bounds = _of_worlds(subject, *inputs, _samples(samples), level, granted, epsilon, seed)
+    refuted = None if epsilon is None else bounds.refutes(epsilon)
+    data = bounds.to_dict() | {"prior": belief, "posterior": bounds.posterior(belief), "seed": seed}
+    if epsilon is not None:
+        data |= {"at_most": epsilon, "refuted": refuted}
+    if subject is not None and subject.channel is not None:
+        pair = subject.exact(bounds.with_, bounds.without)
+        data["exact"] = {"pair": pair, "epsilon": subject.level()}
     if json:
         print_json(data)
     else:
-        report.print_audit(
-            found,
-            subject.name if subject else "the scores",
-            epsilon,
-            refuted,
-            belief,
-            plan,
-            exact=data.get("exact"),  # type: ignore[arg-type]
-        )
+        name = subject.name if subject else "the scores"
+        exact = data.get("exact")
+        report.print_audit(bounds, name, epsilon, refuted, belief, plan, exact=exact)
     if save is not None:
-        charts.save(report.chart(found, epsilon), save)
+        charts.save(report.chart(bounds, epsilon), save)
     if refuted:
         raise typer.Exit(1)
-    if refuted is False and getattr(found, "blind", False):
+    if refuted is False and getattr(bounds, "blind", False):
         raise typer.Exit(4)
 
 
@@ -132,27 +130,25 @@ def _claim(
     epsilon: str | None, delta: str | None, against: Path | None
 ) -> tuple[Plan | None, float | None, float]:
     from whosin.calibration import Plan
-    from whosin.errors import InvalidInput
     from whosin.exact import ranged
 
     if against is not None:
-        for option, value in (("--claims-epsilon", epsilon), ("--claims-delta", delta)):
+        for option, value in (("--at-most", epsilon), ("--delta", delta)):
             if value is not None:
                 raise InvalidInput(option, "left out with --against", value)
         plan = Plan.load(against)
         return plan, plan.epsilon, plan.dp_delta
     if epsilon is None:
         if delta is not None:
-            raise InvalidInput("--claims-delta", "given with --claims-epsilon", delta)
+            raise InvalidInput("--delta", "given with --at-most", delta)
         return None, None, 0.0
-    claim = ranged(epsilon, "--claims-epsilon", "at least 0")
-    granted = ranged(delta or 0, "--claims-delta", "at least 0 and below 1")
+    claim = ranged(epsilon, "--at-most", "at least 0")
+    granted = ranged(delta or 0, "--delta", "at least 0 and below 1")
     return None, float(claim), float(granted)
 
 
 def _samples(text: str) -> int:
     """A whole number, also as 1e6 or 1,000,000."""
-    from whosin.errors import InvalidInput
     from whosin.exact import rational
 
     number = rational(text.replace(",", "").replace("_", ""), "--samples")
@@ -185,7 +181,6 @@ def _of_worlds(
 ) -> Audit:
     from whosin import audit as room
     from whosin.app.cli import subjects
-    from whosin.errors import InvalidInput
 
     if epsilon is not None:
         room.check_claim(epsilon, samples, confidence)
@@ -198,49 +193,32 @@ def _of_worlds(
         raise InvalidInput("inputs", accepted, "none" if not sum(ways) else "several")
     if relation is not None and queries is None:
         raise InvalidInput("--relation", "given with --queries", relation)
-    if with_ is not None and without is not None:
-        both = subjects.value(with_, "--with"), subjects.value(without, "--without")
-        return _watched(
-            samples,
-            lambda tell: room.two_worlds(
-                subject.mechanism, *both, samples, confidence, delta=delta, seed=seed, progress=tell
-            ),
-        )
-    entrants: tuple[InputPair, ...] | Any = subject.pairs
-    if queries is not None:
-        entrants = room.neighbours(queries, relation or "add-remove")
-    elif pairs is not None:
-        entrants = _pairs(pairs)
-    return _watched(
-        samples,
-        lambda tell: room.search(
-            subject.mechanism, entrants, samples, confidence, delta=delta, seed=seed, progress=tell
-        ),
-    )
+    terms: dict[str, Any] = {"delta": delta, "seed": seed}
+    with progress_bar() as bar:
+        task = bar.add_task("drawing", total=samples)
+        terms["progress"] = lambda count: bar.advance(task, count)
+        if with_ is not None and without is not None:
+            both = subjects.value(with_, "--with"), subjects.value(without, "--without")
+            return room.two_worlds(subject.mechanism, *both, samples, confidence, **terms)
+        tried: Any = subject.pairs
+        if queries is not None:
+            tried = room.neighbours(queries, relation or "add-remove")
+        elif pairs is not None:
+            tried = _pairs(pairs)
+        return room.search(subject.mechanism, tried, samples, confidence, **terms)
 
 
 def _pairs(name: str) -> Any:
     from whosin.app.cli import subjects
-    from whosin.errors import InvalidInput
 
-    found = subjects.load(name)
-    if not callable(found):
-        return found
+    pairs = subjects.load(name)
+    if not callable(pairs):
+        return pairs
     try:
-        return list(found())
+        return list(pairs())
     except (Exception, SystemExit) as error:
         accepted = "a function without parameters that yields (with, without) pairs"
         raise InvalidInput("--pairs", accepted, f"{type(error).__name__}: {error}") from error
-
-
-def _watched(samples: int, work: Callable[[Callable[[int], None]], Audit]) -> Audit:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("drawing", total=samples)
-        return work(lambda count: bar.advance(task, count))
 
 
 def _of_scores(
@@ -259,11 +237,7 @@ def _of_scores(
 
 def _table(path: Path, flag: str) -> tuple[Any, Any]:
     """Two columns of a CSV file: a 0/1 flag and a score. Cells are private: none is quoted."""
-    import csv
-
     import numpy as np
-
-    from whosin.errors import InvalidInput
 
     flags, values = [], []
     try:
@@ -290,8 +264,6 @@ FLAGS |= dict.fromkeys(("0", "0.0", "false", "no"), False)
 
 
 def _score(cell: str | None, line: int) -> float:
-    from whosin.errors import InvalidInput
-
     try:
         number = float(cell or "")
     except ValueError:
@@ -300,21 +272,3 @@ def _score(cell: str | None, line: int) -> float:
     if number != number:
         raise InvalidInput(f"score in line {line}", "a number", "NaN")
     return number
-
-
-def _data(
-    found: Any,
-    subject: Subject | None,
-    epsilon: float | None,
-    refuted: bool | None,
-    prior: float,
-    seed: int | None,
-) -> dict[str, object]:
-    data: dict[str, object] = found.to_dict()
-    data.update(prior=prior, posterior=found.posterior(prior), seed=seed)
-    if epsilon is not None:
-        data.update(claims_epsilon=epsilon, refuted=refuted)
-    if subject is not None and subject.channel is not None:
-        pair = subject.exact(found.with_, found.without)
-        data["exact"] = {"pair": pair, "epsilon": subject.level()}
-    return data

@@ -7,17 +7,19 @@ from typing import Annotated
 
 import typer
 
+from whosin.app.cli.options import Json
+from whosin.app.cli.output import print_result
+from whosin.errors import UnknownName
+
 
 def cite(
     numbers: Annotated[
         list[str] | None, typer.Argument(help="Theorems such as T4; all by default.")
     ] = None,
     bibtex: Annotated[bool, typer.Option("--bibtex", help="Print bibliography entries.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ) -> None:
     """Print the theorems whosin relies on, where they are proved, and the papers."""
-    from whosin.app.cli.output import print_json
-    from whosin.errors import UnknownName
     from whosin.references import PAPERS, THEOREMS
     from whosin.report import text
 
@@ -27,15 +29,8 @@ def cite(
     theorems = [THEOREMS[number] for number in numbers or THEOREMS]
     keys = dict.fromkeys(key for theorem in theorems for key in theorem.papers)
     papers = [PAPERS[key] for key in (keys if numbers else PAPERS)]
-    if json:
-        print_json(
-            {
-                "theorems": [asdict(theorem) for theorem in theorems],
-                "papers": [asdict(paper) for paper in papers],
-            }
-        )
-    elif bibtex:
-        for paper in papers:
-            print(paper.bibtex())
-    else:
-        text.print_references(theorems, papers)
+    if bibtex and not json:
+        print("\n".join(paper.bibtex() for paper in papers))
+        return
+    data = {"theorems": [*map(asdict, theorems)], "papers": [*map(asdict, papers)]}
+    print_result(json, data, text.print_references, theorems, papers)

@@ -8,17 +8,19 @@ from typing import Annotated
 
 import typer
 
+from whosin.app.cli.options import Json
+from whosin.app.cli.output import print_json
+from whosin.errors import BudgetRefused, InvalidInput
+from whosin.extras import needs
+
 
 def demo(
     keep: Annotated[
         Path | None, typer.Option(help="Keep the table, scenario, ledger and report here.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ) -> None:
     """Plan, price and release statistics of a generated hospital, with a report and a ledger."""
-    from whosin.errors import InvalidInput
-    from whosin.extras import needs
-
     needs("release", "charts")
     if keep is None:
         with TemporaryDirectory(prefix="whosin-demo-") as folder:
@@ -30,9 +32,7 @@ def demo(
 
 
 def _tell(folder: Path, *, json: bool, kept: bool) -> None:
-    from whosin.app.cli.output import print_json
     from whosin.app.hospital import write_hospital
-    from whosin.errors import BudgetRefused
     from whosin.release.scenario import load_scenario
     from whosin.report import html, releases
     from whosin.report.demo import print_demo
@@ -40,17 +40,17 @@ def _tell(folder: Path, *, json: bool, kept: bool) -> None:
     scenario = load_scenario(write_hospital(folder))
     session = scenario.open_session()
     offers = session.dry_run(scenario.queries, **scenario.budget)
-    made = session.release(scenario.queries, **scenario.budget)
-    html.save_report(scenario.title, scenario.plan, made, folder / "report.html")
+    release = session.release(scenario.queries, **scenario.budget)
+    html.save_report(scenario.title, scenario.plan, release, folder / "report.html")
     try:
         scenario.open_session()
     except BudgetRefused as error:
         refusal = str(error)
     if json:
-        data = {"offers": [releases.offer_data(offer) for offer in offers], **made.to_dict()}
+        data = {"offers": [releases.offer_data(offer) for offer in offers], **release.to_dict()}
         print_json({"title": scenario.title, **data, "second": refusal})
         return
-    print_demo(scenario.title, scenario.plan, offers, made, refusal)
+    print_demo(scenario.title, scenario.plan, offers, release, refusal)
     if kept:
         print(f"Kept in {folder}: hospital.parquet, hospital.toml, ledger.db, report.html")
     else:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from whosin.app.cli.options import Draw, Json
+from whosin.app.cli.output import print_result
+
 
 def explain(
     epsilon: Annotated[str, typer.Option(help="ε in nats.")],
-    delta: Annotated[str | None, typer.Option(help="δ of an (ε, δ) guarantee.")] = None,
+    delta: Annotated[str, typer.Option(help="δ of an (ε, δ) guarantee.")] = "0",
     prior: Annotated[
         str | None, typer.Option(help="Priors to show: 0.05..0.5, or one such as 0.3.")
     ] = None,
     relation: Annotated[
         str, typer.Option(help="What ε is about: add-remove or replace.")
     ] = "add-remove",
-    save: Annotated[Path | None, typer.Option(help="Draw: x.html, x.svg or x.png.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    save: Draw = None,
+    json: Json = False,
 ) -> None:
     """Say in beliefs what an ε allows: for each prior the largest posterior, by adversary."""
-    from whosin.app.cli.output import print_json
     from whosin.exact import number_range, rational
     from whosin.report import charts, text
     from whosin.report.explanation import explanation
@@ -29,13 +30,10 @@ def explain(
     if save is not None:
         charts.check_path(save)
     band = number_range(prior, "--prior") if prior is not None else None
-    failing = rational(delta, "--delta") if delta is not None else rational(0)
-    found = explanation(rational(epsilon, "--epsilon"), failing, relation, band)
-    if json:
-        print_json(found.to_dict())
-    else:
-        text.print_explanation(found)
+    level, failing = rational(epsilon, "--epsilon"), rational(delta, "--delta")
+    explained = explanation(level, failing, relation, band)
+    print_result(json, explained.to_dict(), text.print_explanation, explained)
     if save is not None:
         low, high = (float(end) for end in band or (0, 1))
-        title = f"What ε = {found.epsilon:g} ({relation}) means"
-        charts.save(charts.belief_chart(found.curves(), (low, high), title), save)
+        title = f"What ε = {explained.epsilon:g} ({relation}) means"
+        charts.save(charts.belief_chart(explained.curves(), (low, high), title), save)

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from whosin.app.cli.options import Json
+from whosin.app.cli.output import print_json, print_result, warn
 from whosin.app.cli.vocabulary_options import with_words
+from whosin.errors import BrokenHistory, InvalidInput
 
 if TYPE_CHECKING:
     from whosin.ledger import Ledger
@@ -24,7 +27,6 @@ app = typer.Typer(
 Where = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://…")]
 Dataset = Annotated[str, typer.Argument(help="The dataset's name.")]
 Maybe = Annotated[str | None, typer.Argument(help="One dataset; all by default.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @app.command()
@@ -49,9 +51,7 @@ def create(
     With --scenario the budget is for that table: its entity, domains and bounds are fixed too, and
     users of a server can ask it. Without another budget the scenario's own is taken.
     """
-    from whosin.app.cli.output import warn
     from whosin.calibration import Plan, read_plan
-    from whosin.errors import InvalidInput
     from whosin.ledger.names import read_name
     from whosin.ledger.registration import copied
 
@@ -64,17 +64,15 @@ def create(
         owner = "--plan" if plan is not None else "--scenario"
         words = " and ".join(f"--{word}" for word in adversary)
         raise InvalidInput(words, f"left out with {owner}, which has its own", "it")
-    bound = None if scenario is None else _binding(scenario)
+    loaded = None if scenario is None else _scenario(scenario)
+    bound = None if loaded is None else _binding(loaded)
     if plan is not None:
-        made = Plan.load(plan)
-    elif target:
-        made = read_plan(adversary, target)
+        budget = Plan.load(plan)
     else:
-        assert scenario is not None
-        made = _scenario(scenario).plan
+        budget = read_plan(adversary, target) if target or loaded is None else loaded.plan
     with _open(ledger, create=True) as opened:
         same = [] if bound is None else opened.copies(dataset, bound)
-        standing = opened.register(dataset, made, bound)
+        standing = opened.register(dataset, budget, bound)
         if same:
             warn(copied(dataset, same[0]))
         _show(opened, [standing.dataset], json=json)
@@ -92,7 +90,7 @@ def amend(
     The budget stays: next month's file is paid from what this month's left. Whose rows they are
     (the entity) can never change.
     """
-    bound = _binding(scenario)
+    bound = _binding(_scenario(scenario))
     with _open(ledger) as opened:
         opened.amend(dataset, bound)
         _show(opened, [dataset], json=json)
@@ -120,8 +118,6 @@ def verify(
     json: Json = False,
 ) -> None:
     """Recompute the chain, the sums and the answers; exit 1 when the history was rewritten."""
-    from whosin.app.cli.output import print_json
-    from whosin.errors import BrokenHistory, InvalidInput
     from whosin.ledger import verify as recompute
     from whosin.report.budget import check_lines
 
@@ -139,9 +135,8 @@ def verify(
             except BrokenHistory as error:
                 broken.append(error)
     if json:
-        found = [vars(check) for check in checks]
         reasons = [{"dataset": error.dataset, "reason": str(error)} for error in broken]
-        print_json({"whole": not broken, "broken": reasons, "datasets": found})
+        print_json({"whole": not broken, "broken": reasons, "datasets": [*map(vars, checks)]})
     elif checks:
         print("\n".join(check_lines(checks)))
     elif not broken:
@@ -160,9 +155,7 @@ def export(
     json: Json = False,
 ) -> None:
     """Write the whole history, as JSON or CSV, for an archive or an auditor."""
-    from whosin.app.cli.output import print_json
-    from whosin.errors import InvalidInput
-    from whosin.report.history import csv_text, json_text
+    from whosin.report.history import csv_text, data_of, json_text
 
     if save is not None and save.suffix not in (".json", ".csv"):
         raise InvalidInput("--save", "a file ending in .json or .csv", save.name)
@@ -175,20 +168,12 @@ def export(
             count = sum(len(entries) for _, entries in records)
             print(f"{count} {'entry' if count == 1 else 'entries'} written to {save.name}")
             return
-    print_json(
-        {
-            "datasets": [
-                {**standing.to_dict(), "history": [entry.to_dict() for entry in entries]}
-                for standing, entries in records
-            ]
-        }
-    )
+    print_json(data_of(records))
 
 
 @app.command()
 def upgrade(ledger: Where, json: Json = False) -> None:
     """Bring a ledger of an older whosin to the present format, once; its history is kept."""
-    from whosin.app.cli.output import print_json
     from whosin.ledger.upgrade import upgrade as bring
 
     before, after, count = bring(ledger)
@@ -229,12 +214,11 @@ def _scenario(path: Path) -> Scenario:
     return load_scenario(path)
 
 
-def _binding(path: Path) -> Binding:
+def _binding(scenario: Scenario) -> Binding:
     """The table of a scenario, as a budget is bound to it."""
     from whosin.release.registration import binding_of
 
-    found = _scenario(path)
-    return binding_of(found.open_table(), found.queries, rows=True)
+    return binding_of(scenario.open_table(), scenario.queries, rows=True)
 
 
 def _open(url: str, create: bool = False) -> Ledger:
@@ -248,17 +232,9 @@ def _names(ledger: Ledger, dataset: str | None) -> list[str]:
 
 
 def _show(ledger: Ledger, names: list[str], *, json: bool, entries: bool = False) -> None:
-    from whosin.app.cli.output import print_json
-    from whosin.report import text
+    from whosin.report.history import data_of
+    from whosin.report.text import print_standings
 
     records = [ledger.record(name)[:2] for name in names]
-    if not json:
-        text.print_standings(records, entries=entries)
-        return
-    shown = []
-    for standing, history in records:
-        data = standing.to_dict()
-        if entries:
-            data["history"] = [entry.to_dict() for entry in history]
-        shown.append(data)
-    print_json({"ledger": ledger.name, "datasets": shown})
+    data = {"ledger": ledger.name, **data_of(records, entries=entries)}
+    print_result(json, data, print_standings, records, entries)

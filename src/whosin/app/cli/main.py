@@ -28,6 +28,25 @@ from whosin.app.cli import (
     tradeoff,
     verify,
 )
+from whosin.app.cli.repeated import refuse_repeated
+from whosin.app.cli.vocabulary_options import as_option
+from whosin.errors import (
+    BrokenHistory,
+    BudgetRefused,
+    Interrupted,
+    MechanismFailed,
+    MissingExtra,
+    ScanFailed,
+    StoreFailed,
+    WhosinError,
+)
+
+OLD_SPELLINGS = {
+    "--cells": "--groups",
+    "--claims-delta": "--delta",
+    "--claims-epsilon": "--at-most",
+}
+"""Options that were called differently in earlier versions."""
 
 app = typer.Typer(
     name="whosin",
@@ -62,23 +81,10 @@ def _options(version: bool = typer.Option(False, "--version", help="Print the ve
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    from whosin.app.cli.repeated import refuse_repeated
-    from whosin.app.cli.vocabulary_options import as_option
-    from whosin.errors import (
-        BrokenHistory,
-        BudgetRefused,
-        Interrupted,
-        MechanismFailed,
-        MissingExtra,
-        ScanFailed,
-        StoreFailed,
-        WhosinError,
-    )
-
     options: dict[str, str] = {}
     try:
         command = typer.main.get_command(app)
-        words = list(sys.argv[1:] if arguments is None else arguments)
+        words = [_as_now(word) for word in (sys.argv[1:] if arguments is None else arguments)]
         options = refuse_repeated(command, words)
         result = command(args=words, prog_name="whosin", standalone_mode=False)
         return result if isinstance(result, int) else 0
@@ -112,6 +118,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _fail(f"internal error, please report it: {type(error).__name__}: {error}", 3)
         error.show()
         return int(error.exit_code)
+
+
+def _as_now(word: str) -> str:
+    """A word of the command line, with an option's present name in place of an old one."""
+    name, equals, value = word.partition("=")
+    return OLD_SPELLINGS.get(name, name) + equals + value
 
 
 def _fail(message: str, code: int) -> int:

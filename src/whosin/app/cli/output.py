@@ -1,12 +1,16 @@
-"""JSON on standard output, and nothing else there."""
+"""What commands print: one JSON object on standard output, or words; progress beside it."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
 
 
 def plain(value: object) -> Any:
@@ -29,9 +33,29 @@ def warn(message: str) -> None:
     print(f"whosin: warning: {message}", file=sys.stderr)
 
 
-def print_json(data: dict[str, object]) -> None:
+def print_json(data: Mapping[str, object]) -> None:
     """One object."""
     text = json.dumps(plain(data), ensure_ascii=False, indent=2)
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         text = json.dumps(plain(data), indent=2)
     print(text)
+
+
+def print_result(
+    json: bool, data: Mapping[str, object], words: Callable[..., None], *given: Any
+) -> None:
+    """Print a result: as one JSON object, or in words by a function of `report`."""
+    if json:
+        print_json(data)
+    else:
+        words(*given)
+
+
+def progress_bar(*columns: ProgressColumn, quiet: bool = False) -> Progress:
+    """A bar on standard error, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    hidden = quiet or not console.is_terminal
+    return Progress(*columns, console=console, transient=True, disable=hidden)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from whosin.app.cli.options import Draw, Json
+from whosin.app.cli.output import print_result, warn
 from whosin.app.cli.vocabulary_options import with_words
+from whosin.documents import read_object
+from whosin.errors import InvalidInput
 
 if TYPE_CHECKING:
     from whosin.calibration import Process, Target
@@ -25,7 +30,7 @@ def plan(
     lower: Annotated[str, typer.Option(help="Clamp of a sum, from below.")] = "0",
     upper: Annotated[str, typer.Option(help="Clamp of a sum, from above.")] = "1",
     rows: Annotated[int, typer.Option(help="The most rows a person has.")] = 1,
-    cells: Annotated[int, typer.Option(help="The most cells a person is in.")] = 1,
+    groups: Annotated[int, typer.Option(help="The most cells a person is in.")] = 1,
     noise: Annotated[
         str, typer.Option(help="With --steps: gaussian, laplace or discrete-gaussian.")
     ] = "gaussian",
@@ -36,17 +41,15 @@ def plan(
     chain: Annotated[
         Path | None, typer.Option(help="Rows of one series: a chain file (JSON).")
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Draw: x.html, x.svg or x.png.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    save: Draw = None,
+    json: Json = False,
 ) -> None:
     """Say who may be looking and how sure they may become; get ε, the noise and the reasons.
 
     With --sample-rate and --steps it plans the noise multiplier of DP-SGD; with --chain the noise
     of a query over rows that depend on each other.
     """
-    from whosin.app.cli.output import print_json, warn
     from whosin.calibration import PlannedQuery, read_adversary, read_plan, read_target
-    from whosin.errors import InvalidInput
     from whosin.exact import rational
     from whosin.families import AtMostKnown
     from whosin.report import charts, text
@@ -64,8 +67,10 @@ def plan(
                 raise InvalidInput(option, "left out with --chain", value)
         _plan_chain(wanted, family, chain, query, save, json=json)
         return
+    if groups < 1:
+        raise InvalidInput("--groups", "at least 1", groups)
     asked = PlannedQuery(
-        query or "count", rational(lower, "--lower"), rational(upper, "--upper"), rows, cells
+        query or "count", rational(lower, "--lower"), rational(upper, "--upper"), rows, groups
     )
     failing = rational(target.get("delta", 0), "--delta")
     if people is not None and people < 1:
@@ -85,14 +90,11 @@ def plan(
         return
     if not isinstance(family, AtMostKnown) or not failing:
         adversary = {word: value for word, value in adversary.items() if word != "people"}
-    made = read_plan(adversary, target, asked)
-    if json:
-        print_json(made.to_dict())
-    else:
-        text.print_plan(made)
+    planned = read_plan(adversary, target, asked)
+    print_result(json, planned.to_dict(), text.print_plan, planned)
     if save is not None:
-        title = f"Whoever is looking {made.target.words()}"
-        charts.save(charts.belief_chart(curves(made), band(made), title), save)
+        title = f"Whoever is looking {planned.target.words()}"
+        charts.save(charts.belief_chart(curves(planned), band(planned), title), save)
 
 
 def _process(noise: str, sample_rate: str | None, steps: int | None) -> Process:
@@ -106,40 +108,29 @@ def _process(noise: str, sample_rate: str | None, steps: int | None) -> Process:
 def _plan_process(
     target: Target, process: Process, family: Family, delta: float, *, json: bool
 ) -> None:
-    from whosin.app.cli.output import print_json
     from whosin.calibration import calibrate_process
     from whosin.report import text
 
-    made = calibrate_process(target, process, family, delta)
-    if json:
-        print_json(
-            {
-                "noise_multiplier": made.multiplier,
-                "noise": process.noise,
-                "sample_rate": process.sample_rate,
-                "steps": process.steps,
-                "bound": made.bound,
-                "goal": made.goal,
-                "grid": made.grid,
-                "delta": delta,
-                "theorems": list(made.theorems),
-            }
-        )
-    else:
-        text.print_process(made, delta)
+    planned = calibrate_process(target, process, family, delta)
+    data = {
+        "noise_multiplier": planned.multiplier,
+        **asdict(process),
+        "bound": planned.bound,
+        "goal": planned.goal,
+        "grid": planned.grid,
+        "delta": delta,
+        "theorems": list(planned.theorems),
+    }
+    print_result(json, data, text.print_process, planned, delta)
 
 
 def _plan_chain(
     target: Target, family: Family, path: Path, query: str | None, save: Path | None, *, json: bool
 ) -> None:
     """The scale of the noise on a series, for a leakage that keeps the target (T14)."""
-    from dataclasses import asdict
-
     from rich.console import Console
 
-    from whosin.app.cli.output import print_json
     from whosin.calibration import calibrate, chain_plans
-    from whosin.documents import read_object
     from whosin.notions.files import chain_file
     from whosin.report import charts, text
 
@@ -147,16 +138,15 @@ def _plan_chain(
     epsilon = calibrate(target, family).epsilon
     console = Console(stderr=True)
     with console.status("measuring the leakage of the series …"):
-        made = chain_plans.plan(series.chains, series.space, series.statistic, epsilon)
-    if json:
-        print_json(asdict(made) | {"query": series.query, "rows": series.space.rows})
-    else:
-        text.print_chain_plan(made, series.query, series.space.rows, target.words())
+        planned = chain_plans.plan(series.chains, series.space, series.statistic, epsilon)
+    rows = series.space.rows
+    data = asdict(planned) | {"query": series.query, "rows": rows}
+    print_result(json, data, text.print_chain_plan, planned, series.query, rows, target.words())
     if save is not None:
-        scales = [made.plain_scale / 2 * 1.35**step for step in range(12)]
+        scales = [planned.plain_scale / 2 * 1.35**step for step in range(12)]
         points = []
         with console.status("drawing …"):
             for scale in scales:
                 level = chain_plans.measured(series.chains, series.space, series.statistic, scale)
                 points.append((scale, float(level.value)))
-        charts.save(charts.leakage_chart(points, made, series.space.rows), save)
+        charts.save(charts.leakage_chart(points, planned, rows), save)

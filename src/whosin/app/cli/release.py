@@ -7,9 +7,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from whosin.app.cli.options import Json, ScenarioFile
+from whosin.app.cli.output import print_json, print_result, progress_bar, warn
+from whosin.errors import Interrupted
 
 if TYPE_CHECKING:
     from whosin.release import Release
@@ -21,7 +25,7 @@ class StoppedWriting(OSError):
 
 
 def release(
-    scenario: Annotated[Path, typer.Argument(help="A scenario file (TOML).")],
+    scenario: ScenarioFile,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show costs and expected errors; spend nothing.")
     ] = False,
@@ -32,11 +36,7 @@ def release(
         str | None, typer.Option(help="Continue an interrupted release under its id.")
     ] = None,
     amend: Annotated[
-        bool,
-        typer.Option(
-            "--amend",
-            help="Go on under the same budget with another file, other domains or bounds.",
-        ),
+        bool, typer.Option("--amend", help="Go on with another file, other domains or bounds.")
     ] = False,
     report: Annotated[
         Path | None, typer.Option(help="Write a report for people: out.html.")
@@ -44,48 +44,45 @@ def release(
     save: Annotated[
         Path | None, typer.Option(help="Write the answers: x.json, x.csv or x.parquet.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ) -> None:
     """Release the answers of a scenario: whom it protects from whom, the table, the questions.
 
     Everything is checked before a row is read. With several answers, --save x.csv writes one file
     for each.
     """
-    from whosin.app.cli.output import print_json
+    from whosin.release.scenario import load_scenario
     from whosin.report import answers, html, releases
 
     answers.check_path(save)
     html.check_path(report)
-    found = _load(scenario)
+    loaded = load_scenario(scenario)
+    title, plan = loaded.title, loaded.plan
     if dry_run:
-        offers = found.price()
-        left = _left(ledger if ledger is not None else found.ledger, found)
-        if json:
-            data = [releases.offer_data(offer) for offer in offers]
-            tables = [each for offer in offers for each in offer.tables]
-            said: dict[str, object] = {"tables": tables} if tables else {}
-            print_json({"title": found.title, "remaining_epsilon": left, "offers": data, **said})
-        else:
-            releases.print_offers(found.title, found.plan, offers, left)
+        offers = loaded.price()
+        left = _left(ledger if ledger is not None else loaded.ledger, loaded)
+        listed = [releases.offer_data(offer) for offer in offers]
+        data: dict[str, Any] = {"title": title, "remaining_epsilon": left, "offers": listed}
+        if tables := [each for offer in offers for each in offer.tables]:
+            data["tables"] = tables
+        print_result(json, data, releases.print_offers, title, plan, offers, left)
         return
-    made = _run(found, ledger, request, amend=amend, quiet=json)
-    with _naming(made.request):
+    answered = _run(loaded, ledger, request, amend=amend, quiet=json)
+    with _naming(answered.request):
         if save is not None:
-            answers.save(made, save)
+            answers.save(answered, save)
         if report is not None:
-            html.save_report(found.title, found.plan, made, report)
+            html.save_report(title, plan, answered, report)
         if json:
-            print_json({"title": found.title, **made.to_dict(), "plan": found.plan.to_dict()})
+            print_json({"title": title, **answered.to_dict(), "plan": plan.to_dict()})
         else:
-            releases.print_release(found.title, found.plan, made)
+            releases.print_release(title, plan, answered)
         sys.stdout.flush()
 
 
 @contextmanager
 def _naming(request: str) -> Iterator[None]:
     """Whatever keeps answers from being shown, they are stored, and their request shows them."""
-    from whosin.errors import Interrupted
-
     again = f"the answers are stored, and --request {request} shows them without paying again"
     try:
         yield
@@ -99,12 +96,6 @@ def _naming(request: str) -> Iterator[None]:
     except Exception as error:
         print(f"whosin: {again}", file=sys.stderr)
         raise error from None
-
-
-def _load(path: Path) -> Scenario:
-    from whosin.release.scenario import load_scenario
-
-    return load_scenario(path)
 
 
 def _left(ledger: str, scenario: Scenario) -> float | None:
@@ -122,22 +113,10 @@ def _run(
     scenario: Scenario, ledger: str | None, request: str | None, *, amend: bool, quiet: bool
 ) -> Release:
     """Release with a progress bar for each scan, on standard error, and what is to be noted."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
-    from whosin.app.cli.output import warn
-    from whosin.errors import Interrupted
-
-    console = Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=quiet or not console.is_terminal,
-    )
-    with bar:
+    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    with progress_bar(*columns, quiet=quiet) as bar:
 
         def watch(title: str) -> Callable[[float], None]:
             task = bar.add_task(title, total=1.0)
@@ -147,9 +126,9 @@ def _run(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # the notes say it
                 session = scenario.open_session(ledger, request, amend=amend)
-            made = session.release(scenario.queries, watch=watch, **scenario.budget)
+            answered = session.release(scenario.queries, watch=watch, **scenario.budget)
         except KeyboardInterrupt as stop:
             raise Interrupted(str(stop) or "interrupted: nothing was spent") from None
     for note in session.notes:
         warn(note)
-    return made
+    return answered

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    import socket
+from whosin.app.cli.options import Json
+from whosin.app.cli.output import print_result
+from whosin.errors import InvalidInput
+from whosin.extras import needs
 
+if TYPE_CHECKING:
     from whosin.app.web.settings import Settings
 
 
@@ -52,17 +57,13 @@ def serve(
     upload_limit: Annotated[int, typer.Option(help="The largest upload, in MB.")] = 64,
     scan_minutes: Annotated[float, typer.Option(help="The longest that a release may take.")] = 10,
     scan_memory: Annotated[int, typer.Option(help="The most memory of a release, in MB.")] = 4096,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ) -> None:
     """Serve a web page for all of this: plan, release, verify, and the ledger.
 
     It listens to this machine only. Beyond that, every user needs a token, whose name goes into the
     ledger; put a server that speaks HTTPS in front of it.
     """
-    from whosin.app.cli.output import print_json
-    from whosin.errors import InvalidInput
-    from whosin.extras import needs
-
     if not folder.is_dir():
         raise InvalidInput("--folder", "an existing folder", folder.name)
     file = users if users is not None else folder / "whosin-users.json"
@@ -70,19 +71,15 @@ def serve(
         from whosin.app.web.users import add_user as add
 
         token = add(file, add_user, curator)
-        if json:
-            print_json({"user": add_user, "token": token})
-        else:
-            print(f"{add_user}: {token}\nIt is not shown again; only a digest of it is kept.")
+        words = f"{add_user}: {token}\nIt is not shown again; only a digest of it is kept."
+        print_result(json, {"user": add_user, "token": token}, print, words)
         return
     if remove_user is not None:
         from whosin.app.web.users import remove_user as remove
 
         remove(file, remove_user)
-        if json:
-            print_json({"removed": remove_user})
-        else:
-            print(f"{remove_user} has no token any longer.")
+        words = f"{remove_user} has no token any longer."
+        print_result(json, {"removed": remove_user}, print, words)
         return
     needs("web")
     for field, value, least, most in (
@@ -101,12 +98,9 @@ def serve(
     from whosin.app.web.server import make_server
 
     with _listen(host, port) as listening:
-        shown = f"[{host}]" if ":" in host else host
-        url = f"http://{shown}:{listening.getsockname()[1]}/"
-        if json:
-            print_json({"url": url})
-        else:
-            print(f"whosin is at {url}   Ctrl-C stops it")
+        address = f"[{host}]" if ":" in host else host
+        url = f"http://{address}:{listening.getsockname()[1]}/"
+        print_result(json, {"url": url}, print, f"whosin is at {url}   Ctrl-C stops it")
         sys.stdout.flush()
         make_server(settings).run(sockets=[listening])
 
@@ -121,7 +115,6 @@ def _settings(
 ) -> Settings:
     from whosin.app.web.settings import Settings, is_loopback
     from whosin.app.web.users import read_users
-    from whosin.errors import InvalidInput
     from whosin.ledger import Ledger
     from whosin.ledger.store import read_url
 
@@ -135,23 +128,11 @@ def _settings(
             "--host", "this machine, until users have tokens (whosin serve --add-user NAME)", host
         )
     opens = register if register is not None else local and not known
-    return Settings(
-        folder,
-        where,
-        users,
-        names,
-        login=not local or bool(known),
-        register=opens,
-    )
+    return Settings(folder, where, users, names, not local or bool(known), opens)
 
 
 def _listen(host: str, port: int) -> socket.socket:
     """Bind first, so that a taken port is one clear line."""
-    import errno
-    import socket
-
-    from whosin.errors import InvalidInput
-
     if not 0 <= port <= 65535:
         raise InvalidInput("--port", "from 0 to 65535", port)
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET

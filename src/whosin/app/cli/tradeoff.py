@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from whosin.app.cli.options import Draw, Json
+from whosin.app.cli.output import print_result, progress_bar
+from whosin.documents import read_object
+from whosin.errors import InvalidInput, UnknownName
+from whosin.extras import needs
+
 if TYPE_CHECKING:
     from whosin.distortion import Curves
     from whosin.priors import Prior
@@ -39,15 +45,11 @@ def tradeoff(
         str | None, typer.Option(help="What showing b for a costs, row by row: 0,1;2,0")
     ] = None,
     points: Annotated[int, typer.Option(help="Points of a curve.")] = 13,
-    save: Annotated[Path | None, typer.Option(help="Draw: x.html, x.svg or x.png.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    save: Draw = None,
+    json: Json = False,
 ) -> None:
     """Find the mechanism that changes the data least at a level of privacy, or the reverse."""
-    from whosin.app.cli.output import print_json
     from whosin.distortion import NOTIONS, best, stated_threshold, structure
-    from whosin.documents import read_object
-    from whosin.errors import InvalidInput, UnknownName
-    from whosin.extras import needs
     from whosin.priors.files import on_records
     from whosin.report import charts
     from whosin.report import tradeoff as text
@@ -72,28 +74,22 @@ def tradeoff(
         raise InvalidInput("--prior", "left out with --prior-file", prior)
     matrix = _matrix(cost)
     if curve:
-        found = _curves(space, belief, (notion,) if notion else NOTIONS, points, matrix)
-        if json:
-            print_json(_curve_data(found, space))
-        else:
-            text.print_curves(found)
-        if save is not None:
-            charts.save(text.chart(found, title), save)
-        return
-    made = best(space, belief, epsilon, distortion, notion or "dp", matrix)
-    if json:
-        print_json(made.to_dict())
+        wanted = (notion,) if notion else NOTIONS
+        curves, optimum = _curves(space, belief, wanted, points, matrix), None
+        print_result(json, _curve_data(curves, space), text.print_curves, curves)
     else:
+        optimum = best(space, belief, epsilon, distortion, notion or "dp", matrix)
         known = structure(space, belief)
-        text.print_optimum(made, known.spread, stated_threshold(known))
+        prior_facts = known.spread, stated_threshold(known)
+        print_result(json, optimum.to_dict(), text.print_optimum, optimum, *prior_facts)
+        if save is not None:
+            curves = _curves(space, belief, NOTIONS, points, matrix)
     if save is not None:
-        drawn = _curves(space, belief, NOTIONS, points, matrix)
-        charts.save(text.chart(drawn, title, made), save)
+        charts.save(text.chart(curves, title, optimum), save)
 
 
 def _in_words(text: str, rows: int | None, values: int | None) -> tuple[Prior, Records]:
     """`uniform`, one distribution for every row, or one a row."""
-    from whosin.errors import InvalidInput
     from whosin.priors import Independent, Uniform
     from whosin.spaces import Records
 
@@ -135,32 +131,28 @@ def _curves(
     points: int,
     cost: list[list[float]] | None,
 ) -> Curves:
-    from rich.console import Console
-    from rich.progress import Progress
-
     from whosin.distortion import curves
 
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+    with progress_bar() as bar:
         task = bar.add_task("solving", total=points * len(notions))
 
-        def show(notion: str, done: int, total: int) -> None:
-            place = notions.index(notion)
-            bar.update(task, completed=place * total + done, description=notion)
+        def tell(notion: str, done: int, total: int) -> None:
+            before = notions.index(notion) * total
+            bar.update(task, completed=before + done, description=notion)
 
-        return curves(space, prior, notions, points, cost, show)
+        return curves(space, prior, notions, points, cost, tell)
 
 
-def _curve_data(found: Curves, space: Records) -> dict[str, object]:
+def _curve_data(curves: Curves, space: Records) -> dict[str, object]:
     keys = ("distortion", "epsilon", "mutual_information", "gap", "lower", "upper", "given")
     return {
         "rows": space.rows,
         "values": space.values,
-        "prior_spread": found.spread,
-        "threshold": found.threshold,
+        "prior_spread": curves.spread,
+        "threshold": curves.threshold,
         "curves": {
             notion: [{key: getattr(point, key) for key in keys} for point in points]
-            for notion, points in found.points.items()
+            for notion, points in curves.points.items()
         },
-        "skipped": found.skipped,
+        "skipped": curves.skipped,
     }

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from whosin.app.cli.options import Json
+from whosin.app.cli.output import print_result
 from whosin.app.cli.vocabulary_options import with_words
+from whosin.documents import read_object
+from whosin.errors import InvalidInput
 
 if TYPE_CHECKING:
     from whosin.spaces import Space
@@ -43,7 +47,7 @@ def verify(
     ] = None,
     rows: Annotated[int | None, typer.Option(help="Records instead: how many rows.")] = None,
     values: Annotated[int | None, typer.Option(help="Records: how many values a row has.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ) -> None:
     """Compute how much a mechanism can raise anyone's belief that someone is in the data.
 
@@ -55,9 +59,6 @@ def verify(
     A claim (--at-most) holds, is refuted by a case that is above it, or is undecided: under
     some adversaries the level is known between two numbers only, and the claim is between them.
     """
-    from whosin.app.cli.output import print_json
-    from whosin.documents import read_object
-    from whosin.errors import InvalidInput
     from whosin.exact import rational
     from whosin.mechanisms import Channel, read_mechanism
     from whosin.notions.files import measurement
@@ -86,10 +87,8 @@ def verify(
         assert mechanism is not None
         built = read_mechanism(mechanism, mechanism_words)
         level = measured.measure(built, _space(entities, rows, values))
-    if json:
-        print_json(level_data(level, measured, claim=claim))
-    else:
-        text.print_level(level, measured, claim=claim)
+    data = level_data(level, measured, claim)
+    print_result(json, data, text.print_level, level, measured, claim)
     if claim is not None:
         code = {True: 0, False: REFUTED, None: UNDECIDED}[level.holds(claim)]
         if code:
@@ -97,7 +96,6 @@ def verify(
 
 
 def _space(entities: int | None, rows: int | None, values: int | None) -> Space:
-    from whosin.errors import InvalidInput
     from whosin.spaces import Records, Subsets
 
     if entities is not None and rows is None and values is None:

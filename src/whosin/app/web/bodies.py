@@ -37,7 +37,7 @@ class BoundedRoute(APIRoute):
     """A route that reads bounded bodies."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """As FastAPI does, with such a request."""
+        """As FastAPI does, with a bounded request."""
         handler = super().get_route_handler()
 
         async def bounded(request: Request) -> Response:

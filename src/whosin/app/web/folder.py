@@ -1,7 +1,7 @@
 """The served folder: which files there are, and how new ones come in.
 
 Contract: a name is one plain file name in the folder, followed by ::table for a table of a
-database; a link that leads elsewhere, a hidden file or a path is no such name. An upload never
+database; a link that leads elsewhere, a hidden file or a path is refused. An upload never
 replaces a file, and one that is not what its name says is not kept.
 """
 

@@ -72,22 +72,6 @@ class BudgetBody(Body):
     share: Spelled | None = None
 
 
-class ScenarioBody(Body):
-    """A scenario, as in a scenario file."""
-
-    title: Short = "Release"
-    adversary: AdversaryBody = AdversaryBody()  # type: ignore[valid-type]
-    target: TargetBody  # type: ignore[valid-type]
-    table: SourceBody
-    domains: dict[Short, Any] = Field(
-        default={}, max_length=500, description="By column: a list of values, or {lower, upper}"
-    )
-    budget: BudgetBody = BudgetBody()
-    queries: list[dict[str, Any]] = Field(
-        min_length=1, max_length=100, description="As [[queries]] of a scenario file"
-    )
-
-
 class LookBody(Body):
     """A table, and what its columns may hold."""
 
@@ -102,6 +86,16 @@ class PlanBody(Body):
 
     adversary: AdversaryBody = AdversaryBody()  # type: ignore[valid-type]
     target: TargetBody  # type: ignore[valid-type]
+
+
+class ScenarioBody(LookBody, PlanBody):
+    """A scenario, as in a scenario file."""
+
+    title: Short = "Release"
+    budget: BudgetBody = BudgetBody()
+    queries: list[dict[str, Any]] = Field(
+        min_length=1, max_length=100, description="As [[queries]] of a scenario file"
+    )
 
 
 class ReleaseBody(Body):

@@ -17,7 +17,7 @@ from whosin.app.web.failures import Refused
 from whosin.app.web.folder import NAME
 from whosin.app.web.models import ScenarioBody
 from whosin.errors import InvalidInput, at
-from whosin.release import Answer
+from whosin.release import QUERIES, Answer
 
 ENDING = ".parquet"
 
@@ -60,7 +60,7 @@ def reserved(folder: Path, body: ScenarioBody) -> Iterator[None]:
 
 def _wanted(folder: Path, body: ScenarioBody) -> Iterator[tuple[int, Path]]:
     for place, query in enumerate(body.queries):
-        if query.get("kind") == "synthetic":
+        if _writes_file(query.get("kind")):
             with at(f"queries[{place}].path"):
                 yield place, folder / plain_name(query.get("path"))
 
@@ -72,7 +72,7 @@ def _taken(path: Path, place: int) -> Refused:
 
 def written(folder: Path, answer: Answer) -> Path:
     """The file of an answer, if it is still what was written."""
-    if answer.question.get("query") != "synthetic":
+    if not _writes_file(answer.question.get("query")):
         raise InvalidInput("answer", "one that wrote a file", answer.title)
     name, _, digest = answer.rows[0]
     path = folder / plain_name(name)
@@ -84,6 +84,10 @@ def written(folder: Path, answer: Answer) -> Path:
     except OSError:
         raise Refused(404, gone, "answer") from None
     return path
+
+
+def _writes_file(kind: object) -> bool:
+    return isinstance(kind, str) and kind in QUERIES and QUERIES[kind].writes_file
 
 
 def plain_name(name: object) -> str:

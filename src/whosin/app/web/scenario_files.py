@@ -38,60 +38,66 @@ def _given(value: Any) -> Any:
     return value
 
 
+SCRIPT = """\
+\"""A release made with whosin, as a script.
+
+The first argument is the folder of the table, the second a ledger. In the ledger of
+the first run the stored answers come back and nothing is paid; in another one they
+are drawn anew and paid for.
+\"""
+
+import sys
+from pathlib import Path
+
+import whosin as wi
+from whosin import release
+
+title = {title!r}
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+ledger = sys.argv[2] if len(sys.argv) > 2 else {ledger}
+
+# Who may be looking, and how sure they may become.
+target = {target}
+adversaries = {family}
+plan = wi.calibrate(target, adversaries, delta={delta!r})
+table = wi.Table(
+    folder / {source!r},
+    {entity!r},
+    {domains!r},{options}
+)
+queries = [{queries}
+]
+session = wi.Session(table, plan, ledger{request}, share={share!r})
+made = session.release({batch})
+
+print(title)
+for answer in made:
+    print(answer.title)
+    print(*answer.columns, sep="\\t")
+    for row in answer.rows:
+        print(*row, sep="\\t")
+print(f"left: {{made.standing.spendable:.6g}} of ε = {{plan.epsilon:.6g}}")
+"""
+
+
 def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str:
     """A script that makes the run again; under the same request and ledger it pays nothing."""
-    table, budget = data["table"], data.get("budget", {})
-    url = data["ledger"]["url"]
-    ledger = repr(url) if "://" in url else f"folder / {url!r}"
+    table, budget, url = data["table"], data.get("budget", {}), data["ledger"]["url"]
     options = [f"{key}={table[key]!r}" for key in ("rows", "groups") if key in table]
-    asked = [f"    {_query(query)}," for query in data["queries"]]
-    spent = [f"{key}={value!r}" for key, value in budget.items()]
-    share = f", share={budget.get('share', 1)!r}"
-    named = "" if request is None else f", request={request!r}"
-    return "\n".join(
-        [
-            '"""A release made with whosin, as a script.',
-            "",
-            "The first argument is the folder of the table, the second a ledger. In the ledger of",
-            "the first run the stored answers come back and nothing is paid; in another one they",
-            "are drawn anew and paid for.",
-            '"""',
-            "",
-            "import sys",
-            "from pathlib import Path",
-            "",
-            "import whosin as wi",
-            "from whosin import release",
-            "",
-            f"title = {data.get('title', 'Release')!r}",
-            'folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")',
-            f"ledger = sys.argv[2] if len(sys.argv) > 2 else {ledger}",
-            "",
-            "# Who may be looking, and how sure they may become.",
-            f"target = {_made(plan.target)}",
-            f"adversaries = {_made(plan.family)}",
-            f"plan = wi.calibrate(target, adversaries, delta={plan.delta!r})",
-            "table = wi.Table(",
-            f"    folder / {table['source']!r},",
-            f"    {table['entity']!r},",
-            f"    {dict(data.get('domains', {}))!r},",
-            *(f"    {option}," for option in options),
-            ")",
-            "queries = [",
-            *asked,
-            "]",
-            f"session = wi.Session(table, plan, ledger{named}{share})",
-            f"made = session.release({', '.join(['queries', *spent])})",
-            "",
-            "print(title)",
-            "for answer in made:",
-            "    print(answer.title)",
-            '    print(*answer.columns, sep="\\t")',
-            "    for row in answer.rows:",
-            '        print(*row, sep="\\t")',
-            'print(f"left: {made.standing.spendable:.6g} of ε = {plan.epsilon:.6g}")',
-            "",
-        ]
+    return SCRIPT.format(
+        title=data.get("title", "Release"),
+        ledger=repr(url) if "://" in url else f"folder / {url!r}",
+        target=_made(plan.target),
+        family=_made(plan.family),
+        delta=plan.delta,
+        source=table["source"],
+        entity=table["entity"],
+        domains=dict(data.get("domains", {})),
+        options="".join(f"\n    {option}," for option in options),
+        queries="".join(f"\n    {_query(query)}," for query in data["queries"]),
+        request="" if request is None else f", request={request!r}",
+        share=budget.get("share", 1),
+        batch=", ".join(["queries", *(f"{key}={value!r}" for key, value in budget.items())]),
     )
 
 

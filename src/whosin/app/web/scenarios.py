@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,9 @@ from whosin.extras import needs
 from whosin.ledger import Ledger, Standing, refusal
 from whosin.ledger.budget import Budget
 from whosin.release import QUERIES, Offer, Release, Session, Table
+from whosin.release.batch_price import price
 from whosin.release.domains import read_domain
-from whosin.release.pricing import Share
-from whosin.release.queries import Marginals, Query, Synthetic, read_query
+from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.registration import binding_of
 from whosin.release.scenario import Scenario, read_scenario
 from whosin.release.session import unnamed
@@ -45,12 +44,16 @@ def plan_of(
     adversary: Mapping[str, Any], target: Mapping[str, Any], query: str | None = None
 ) -> Plan:
     """A plan that a page works out while someone waits."""
+    _check_people(adversary)
+    return read_plan(adversary, target, query)
+
+
+def _check_people(adversary: Mapping[str, Any]) -> None:
     people = adversary.get("people")
     if isinstance(people, int) and people > MOST_PEOPLE:
         accepted = f"at most {MOST_PEOPLE:,} here; `whosin release` takes more"
         with at("adversary.people"):
             raise InvalidInput("people", accepted, f"{people:,}")
-    return read_plan(adversary, target, query)
 
 
 def full_data(settings: Settings, body: ScenarioBody) -> dict[str, Any]:
@@ -77,7 +80,7 @@ def opened(
     given = data(body)
     with at("table.source"):
         folder.find_table(settings.folder, body.table.source, visitor.tables(settings))
-    plan_of(given.get("adversary", {}), given["target"])
+    _check_people(given.get("adversary", {}))
     letters = 0
     for place, query in enumerate(given["queries"]):
         with at(f"queries[{place}]"):
@@ -87,7 +90,7 @@ def opened(
                 accepted = f"at most {MOST_WHERE:,} letters here, in all queries together"
                 with at("where"):
                     raise InvalidInput("where", accepted, f"{letters:,}")
-            if isinstance(read_query(query, QUERIES), Synthetic):
+            if read_query(query, QUERIES).writes_file:
                 with at("path"):
                     outputs.plain_name(query["path"])
     given["table"]["memory"] = f"{settings.scan_memory // 2}B"  # beyond it the engine spills
@@ -109,17 +112,15 @@ def _open_table(scenario: Scenario) -> Table:
 
 
 def offers_for(scenario: Scenario, table: Table) -> list[Offer]:
-    """The price of a batch, whose errors name the query."""
-    from whosin.release.batch_price import price
-
+    """The price of a batch that is not too large for a page; errors name the query."""
     for place, query in enumerate(scenario.queries):
         with at(f"queries[{place}]"), query.at_own_key():
-            _probe(query, table, scenario.plan)
+            _check_size(query, table)
     return price(table, scenario.plan, scenario.queries, **scenario.budget)
 
 
-def _probe(query: Query, table: Table, plan: Plan) -> None:
-    """Check a query alone against the schema, and its size against what a page can show."""
+def _check_size(query: Query, table: Table) -> None:
+    """Refuse more cells or candidates than a page can show."""
     by = getattr(query, "by", ())
     listed = by if isinstance(by, list | tuple) else [by]  # what is no list, the offer refuses
     names = {name for name in listed if isinstance(name, str)}
@@ -132,7 +133,6 @@ def _probe(query: Query, table: Table, plan: Plan) -> None:
     universe = getattr(query, "universe", ())
     if isinstance(universe, list | tuple) and len(universe) > MOST_CANDIDATES:
         raise InvalidInput("universe", f"at most {MOST_CANDIDATES:,} candidates here", "more")
-    query.offer(table, Share(plan, Fraction(1, 1000), delta=Fraction(plan.dp_delta) / 8))
 
 
 def standing_of(settings: Settings, dataset: str) -> Standing | None:

@@ -80,9 +80,15 @@ def has_ledger(settings: Settings) -> bool:
         raise
 
 
-def visitor_of(request: Request, settings: Settings) -> Visitor:
+def settings_of(request: Request) -> Settings:
+    """What this server serves."""
+    settings: Settings = request.app.state.settings
+    return settings
+
+
+def visitor_of(request: Request) -> Visitor:
     """Who makes a request."""
     name = getattr(request.state, "user", None)
     if not getattr(request.state, "login", False):
         return Visitor(name)
-    return Visitor(name, name is not None and name in read_curators(settings.users))
+    return Visitor(name, name is not None and name in read_curators(settings_of(request).users))

@@ -1,30 +1,36 @@
 """Where requests are worked on: each in a process of its own, with a deadline and a memory limit.
 
 Contract: the process that listens computes nothing exact, reads no table and waits for no ledger.
-What does is a task: a function of a module that is given the settings and the body and answers
-with a model of its route, a text or bytes. Quick tasks (plans, prices, levels, listings, reading
-files) have some seconds. Releases scan tables and have minutes; they are priced as a quick task
-first, so that only a scan can take long. Each has its own turns, and everyone a fair share.
+What does is a task: the function of a route (`quick_route`, `scan_route`), which is given the
+settings, the visitor and the body and answers with a model, a text or bytes. Quick tasks (plans,
+prices, levels, listings, reading files) have some seconds. Releases scan tables and have minutes;
+they are priced as a quick task first, so that only a scan can take long. Each has its own turns,
+and everyone a fair share.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
-from typing import Any
+from inspect import Parameter, signature, unwrap
+from typing import Any, TypeVar
 
-from fastapi import Request
+from fastapi import Request, Response
 from pydantic import BaseModel
 
 from whosin.app.web.failures import Refused
 from whosin.app.web.fair_queue import FairQueue
 from whosin.app.web.settings import Settings
+from whosin.app.web.visitors import settings_of, visitor_of
 from whosin.extras import installed
 from whosin.isolation import Limits, Nursery
 
 QUICK = Limits(30.0, 1 << 30, "the command takes more than the page", processor=8.0)
 SCANS = 2
+FROM_SERVER: dict[str, Callable[[Request], Any]] = {"settings": settings_of, "visitor": visitor_of}
+Task = TypeVar("Task", bound=Callable[..., Any])
 MODULES = {
     "web": ("whosin.app.web.server", "flint", "whosin.report.html"),
     "charts": ("altair", "vl_convert"),
@@ -50,44 +56,77 @@ class Work:
 
     def quick(self, who: str, task: Callable[..., Any], *given: Any) -> Any:
         """A task that takes some seconds at most."""
-        return self._run(self.quick_turns, QUICK, who, task, given)
+        with self.quick_turns.turn(who):
+            return self.always(task, *given)
 
     def scan(self, who: str, task: Callable[..., Any], *given: Any) -> Any:
         """A task that scans a table."""
-        return self._run(self.scan_turns, self.scan_limits, who, task, given)
+        with self.scan_turns.turn(who):
+            return self._done(self.scan_limits, task, given)
 
     def always(self, task: Callable[..., Any], *given: Any) -> Any:
-        """A quick task that has to be done whoever waits, and however many do."""
+        """A quick task that is done however many others wait."""
         return self._done(QUICK, task, given)
 
-    def _run(
-        self, turns: FairQueue, limits: Limits, who: str, task: Callable[..., Any], given: Any
-    ) -> Any:
-        with turns.turn(who):
-            return self._done(limits, task, given)
-
     def _done(self, limits: Limits, task: Callable[..., Any], given: Any) -> Any:
-        kind, *found = self.nursery.run(
+        kind, *answer = self.nursery.run(
             perform, task.__module__, task.__qualname__, given, limits=limits
         )
         if kind == "refused":
-            raise Refused(*found)
-        return found[0]
+            raise Refused(*answer)
+        return answer[0]
 
 
 def quick(request: Request, task: Callable[..., Any], *given: Any) -> Any:
-    """A quick task for a request."""
-    return _work(request).quick(person(request), task, *given)
+    """Do a quick task for a request."""
+    return work_of(request).quick(person(request), task, *given)
 
 
 def scan(request: Request, task: Callable[..., Any], *given: Any) -> Any:
-    """A task that scans, for a request."""
-    return _work(request).scan(person(request), task, *given)
+    """Do a task that scans a table for a request."""
+    return work_of(request).scan(person(request), task, *given)
 
 
-def always(request: Request, task: Callable[..., Any], *given: Any) -> Any:
-    """A quick task that nobody can keep from being done."""
-    return _work(request).always(task, *given)
+def quick_route(task: Task) -> Task:
+    """A route whose function is a quick task, done in a process of its own.
+
+    The settings and the visitor come from the server where the task has such parameters, and the
+    others from the request.
+    """
+    return _route(task, quick)
+
+
+def scan_route(task: Task) -> Task:
+    """The same for a task that scans a table."""
+    return _route(task, scan)
+
+
+def text_route(media: str, work_on: Callable[..., Any]) -> Callable[[Task], Task]:
+    """The same for a task (`quick` or `scan`) that answers with the text of a file."""
+    return lambda task: _route(task, work_on, media)
+
+
+def gives(media: str) -> dict[str, Any]:
+    """What the description of a route says whose answer is a file, and whose refusals are JSON."""
+    return {"response_class": Response, "responses": {200: {"content": {media: {}}}}}
+
+
+def _route(task: Task, work_on: Callable[..., Any], media: str | None = None) -> Task:
+    declared = signature(task, eval_str=True)
+    known = {name: FROM_SERVER[name] for name in declared.parameters if name in FROM_SERVER}
+
+    @wraps(task)
+    def handle(request: Request, **given: Any) -> Any:
+        given |= {name: read(request) for name, read in known.items()}
+        answer = work_on(request, task, *(given[name] for name in declared.parameters))
+        return answer if media is None else Response(answer, media_type=media)
+
+    asked = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
+    own = [each for name, each in declared.parameters.items() if name not in known]
+    answers = declared.return_annotation if media is None else Response
+    shape = declared.replace(parameters=[asked, *own], return_annotation=answers)
+    handle.__signature__ = shape  # type: ignore[attr-defined]
+    return handle  # type: ignore[return-value]
 
 
 def person(request: Request) -> str:
@@ -99,13 +138,13 @@ def person(request: Request) -> str:
 def perform(module: str, name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:
     """Do a task, in its process."""
     try:
-        answer = getattr(import_module(module), name)(*given)
+        answer = unwrap(getattr(import_module(module), name))(*given)
     except Refused as refused:
         return "refused", refused.status, str(refused), refused.field
     return "answer", answer.model_dump() if isinstance(answer, BaseModel) else answer
 
 
-def _work(request: Request) -> Work:
-    found = request.app.state.work
-    assert isinstance(found, Work)
-    return found
+def work_of(request: Request) -> Work:
+    """Where this server's requests are worked on."""
+    work: Work = request.app.state.work
+    return work

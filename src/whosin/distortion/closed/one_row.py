@@ -1,12 +1,7 @@
 """One row under differential privacy, Hamming distortion: the best mechanism in closed form (T21).
 
 Keep the k likeliest values. Among them answer by randomised response; a value outside them is
-answered by any of the k, uniformly. With C = Σ_y c_y, c_y = min_x A(y|x), every ε-private A has
-
-    A(y|y) ≤ min(e^ε c_y, 1 − C + c_y),
-
-and the sum of p_y times that, a linear program in (c, C), is largest at one of the m mechanisms
-above: given C, fill the c_y in the order of p up to (1 − C)/(e^ε − 1), where the minimum bends.
+answered by any of the k, uniformly. The proof is in docs/theory/numbers.md.
 """
 
 from __future__ import annotations
@@ -15,7 +10,7 @@ from fractions import Fraction
 from itertools import accumulate
 
 from whosin.distortion.mechanisms.per_row import Matrix, PerRow
-from whosin.distortion.program.best_at_level import BestAtLevel
+from whosin.distortion.optimum import BestAtLevel
 from whosin.exact import exp_down, exp_up
 
 

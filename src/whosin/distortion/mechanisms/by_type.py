@@ -9,13 +9,11 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from whosin.distortion.mechanisms.drawing import place
+from whosin.distortion.mechanisms.drawing import checked_table, need_pairs, place
 from whosin.distortion.symmetry.joint_types import Types
-from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.mechanisms import Channel, Mechanism
 from whosin.spaces import Records, Space
-from whosin.spaces.memory import require
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +53,8 @@ class ByType(Mechanism):
 
     def channel(self, space: Space | None = None) -> Channel:
         """Written out over all m^n worlds, exactly."""
-        if space is not None and space != self.space:
-            raise InvalidInput("space", f"{self.space!r}, as the mechanism's", repr(space))
+        need_pairs(self.space, space)
         size = self.space.worlds
-        require("a table of worlds by worlds", 200 * size**2)
         from flint import fmpq
 
         digits = np.array(list(self.space))
@@ -83,10 +79,7 @@ class ByType(Mechanism):
 
         For simulation, not for release: numpy's generator is not secure randomness.
         """
-        rows = np.asarray(table, dtype=np.int64)
-        m = self.space.values
-        if rows.shape != (self.space.rows,) or ((rows < 0) | (rows >= m)).any():
-            raise InvalidInput("table", f"{self.space.rows} values from 0 to {m - 1}", rows.shape)
+        rows, m = checked_table(self.space, table), self.space.values
         counts = tuple(
             tuple(np.bincount(rows[list(group)], minlength=m).tolist()) for group in self.groups
         )

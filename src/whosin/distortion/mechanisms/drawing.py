@@ -14,9 +14,28 @@ from itertools import accumulate
 
 import numpy as np
 
+from whosin.errors import InvalidInput
 from whosin.exact import Array
+from whosin.spaces import Records, Space
+from whosin.spaces.memory import require
 
 BITS = 62
+
+
+def checked_table(space: Records, table: Sequence[int] | Array) -> Array:
+    """The rows of one table of a space, refused where they are not that."""
+    rows = np.asarray(table, dtype=np.int64)
+    if rows.shape != (space.rows,) or ((rows < 0) | (rows >= space.values)).any():
+        accepted = f"{space.rows} values from 0 to {space.values - 1}"
+        raise InvalidInput("table", accepted, rows.shape)
+    return rows
+
+
+def need_pairs(own: Records, space: Space | None) -> None:
+    """Refuse another space than the mechanism's own, and one too large to write out."""
+    if space is not None and space != own:
+        raise InvalidInput("space", f"{own!r}, as the mechanism's", repr(space))
+    require("a table of worlds by worlds", 200 * own.worlds**2)
 
 
 def below(limit: int, rng: np.random.Generator) -> int:

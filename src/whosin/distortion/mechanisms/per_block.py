@@ -8,11 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.distortion.mechanisms.drawing import checked_table, need_pairs
 from whosin.exact import Array, flint_array
 from whosin.mechanisms import Channel, Mechanism
 from whosin.spaces import Records, Space
-from whosin.spaces.memory import require
 
 
 class Drawn(Protocol):
@@ -37,10 +36,8 @@ class PerBlock(Mechanism):
 
     def channel(self, space: Space | None = None) -> Channel:
         """Written out over all m^n worlds, exactly."""
-        if space is not None and space != self.space:
-            raise InvalidInput("space", f"{self.space!r}, as the mechanism's", repr(space))
+        need_pairs(self.space, space)
         size, m = self.space.worlds, self.space.values
-        require("a table of worlds by worlds", 200 * size**2)
         digits = np.array(list(self.space))
         table = np.full((size, size), flint_array([1], (1,))[0], dtype=object)
         for mechanism, copies in self.parts:
@@ -52,10 +49,7 @@ class PerBlock(Mechanism):
 
     def sample(self, table: Sequence[int] | Array, rng: np.random.Generator) -> Array:
         """Draw an output block by block. For simulation, not for release."""
-        rows = np.asarray(table, dtype=np.int64)
-        m = self.space.values
-        if rows.shape != (self.space.rows,) or ((rows < 0) | (rows >= m)).any():
-            raise InvalidInput("table", f"{self.space.rows} values from 0 to {m - 1}", rows.shape)
+        rows = checked_table(self.space, table)
         out = np.empty_like(rows)
         for mechanism, copies in self.parts:
             for places in copies:

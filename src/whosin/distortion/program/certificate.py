@@ -19,6 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
+from whosin.distortion.symmetry.compositions import outer
 from whosin.distortion.symmetry.joint_types import Types
 from whosin.exact import Array, exp_down, exp_up
 
@@ -88,11 +89,8 @@ class ShareCertificate:
         """d(t) as whole numbers over a common denominator."""
         common = math.lcm(*(entry.denominator for line in self.cost for entry in line))
         whole = np.array([[int(entry * common) for entry in line] for line in self.cost], object)
-        total = np.array([0], dtype=object)
-        for part in self.types.groups:
-            mine = (part.tables.astype(object) * whole).sum(axis=(1, 2))
-            total = np.add.outer(total, mine).ravel()
-        return total, common
+        tables = (part.tables.astype(object) for part in self.types.groups)
+        return outer(np.add, ((table * whole).sum(axis=(1, 2)) for table in tables)), common
 
     def distortion(self, shares: Array) -> Fraction:
         """E d(X, Y), at most 2^−120 too large."""

@@ -1,10 +1,6 @@
 """PD-DP and PD-I of a whole prior: its independent parts, each solved on its own (T20).
 
-Let A be ε-private on independent blocks. Fix the rows outside a block B and look only at y_B: what
-is left is an ε-private mechanism of x_B (for identifiability the others' probability cancels), so
-its distortion is at least the least one for B alone; averaging over the other rows and adding up
-the blocks, E d(X, Y) ≥ Σ_B D_B(ε). A product of the blocks' best mechanisms is ε-private, because
-neighbours differ in one block, and attains it. So twenty independent rows are no harder than one.
+Twenty independent rows are no harder than one; the proof is in docs/theory/numbers.md.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ from whosin.distortion.closed.optimal_forms import (
 from whosin.distortion.mechanisms.by_type import ByType
 from whosin.distortion.mechanisms.per_block import PerBlock
 from whosin.distortion.mechanisms.per_row import Matrix, PerRow
-from whosin.distortion.program.best_at_level import BestAtLevel
+from whosin.distortion.optimum import BestAtLevel
 from whosin.distortion.program.linear import CertifiedProgram
 from whosin.distortion.symmetry.detection import blocks
 from whosin.distortion.symmetry.parts import Block, Structure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from whosin.distortion.program.best_at_level import BestAtLevel
+from whosin.distortion.optimum import BestAtLevel
 from whosin.distortion.program.independent_parts import PriorProblem
 
 COARSE, FINE = 1e-9, 4e-15
@@ -36,7 +36,7 @@ def smallest_epsilon(
         if high - proved <= tolerance or high - low <= tolerance / 4:
             break
         middle = (low + high) / 2
-        if missing > 0 and number % 3:  # every third step halves, so that no end stays for ever
+        if missing > 0 and number % 3:  # every third step halves: no end may stay where it is
             middle = low + (high - low) * missing / (missing + spare)
             middle = min(max(middle, low + tolerance / 3), high - tolerance / 3)
         if not low < middle < high:

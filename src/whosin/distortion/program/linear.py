@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -12,9 +13,8 @@ from whosin.distortion.closed.costs import best_constant, exact_cost, expected_c
 from whosin.distortion.closed.optimal_forms import randomized_response
 from whosin.distortion.mechanisms.by_type import ByType
 from whosin.distortion.mechanisms.per_row import constant
-from whosin.distortion.program.best_at_level import BestAtLevel
+from whosin.distortion.optimum import BestAtLevel
 from whosin.distortion.program.certificate import ShareCertificate, shares_of
-from whosin.distortion.program.repair import closed
 from whosin.distortion.program.solver import Program
 from whosin.distortion.symmetry.parts import Structure
 from whosin.distortion.symmetry.size_limits import MOST_TYPES, need_moves, need_types
@@ -27,6 +27,30 @@ CLOSE = Fraction(5, 10**10)
 MARGIN = 1e-12
 """By how much less than ε the program is first asked for."""
 ATTEMPTS = 5
+SMALLEST = 1e-280
+
+
+def closed(program: Program, weights: Array, epsilon: float) -> Array:
+    """From a solver's answer to a mechanism that keeps the promise.
+
+    The closure A'(y|x) = max over x' of e^(−ε' d(x,x')) A(y|x') of a nearly feasible A keeps ε' for
+    the unnormalised masses, by relaxation along moves until nothing changes. Scaling the rows back
+    to sum 1 moves neighbours' ratios by how much their sums differ, very little, which ε' = ε − η
+    leaves room for. Whether that was enough is decided in whole numbers (`certificate`).
+    """
+    moves = program.types.moves
+    factor = program.left * math.exp(-epsilon)
+    current = np.where(weights < SMALLEST, 0.0, weights)
+    for _ in range(4 * sum(program.types.sizes) + 8):
+        before = current
+        current = before.copy()
+        np.maximum.at(current, moves.target, before[moves.source] * factor)
+        if (current <= before * (1 + 1e-15)).all():
+            break
+    sums = np.bincount(program.types.inputs, current, len(program.masses))
+    if not (sums > 0).all():
+        return np.zeros_like(current)
+    return np.asarray(current / sums[program.types.inputs])
 
 
 class CertifiedProgram:
@@ -34,8 +58,8 @@ class CertifiedProgram:
 
     def __init__(self, structure: Structure, cost: Array, notion: str) -> None:
         self.structure, self.cost, self.notion = structure, cost, notion
-        need_types(structure, MOST_TYPES)
-        need_moves(structure)
+        need_types(structure.sizes, structure.space.values, MOST_TYPES)
+        need_moves(structure.sizes, structure.space.values)
         types = structure.types
         private = notion == "dp"
         odds = np.ones(len(types.moves.source)) if private else structure.odds

@@ -3,7 +3,7 @@
 Variables: w_t, the probability that (x, y) has type t given the counts of x. Minimise
 Σ_t P(r(t)) w_t d(t) subject to Σ_{t: r} w_t = 1 for each combination of counts r, and for each move
 (a pair of neighbours) A(y|x) · ρ ≤ e^ε A(y|x'), with ρ = 1 for differential privacy and
-ρ = p(x)/p(x') for identifiability (Wang14, PD-DP and PD-I; THEORY F14).
+ρ = p(x)/p(x') for identifiability (Wang14, PD-DP and PD-I; F14).
 
 The solver's tolerances are absolute, and 1e-10 at best: too coarse for rare types. So it is given
 the program magnified. Nothing here is trusted: what is claimed is proved in `certificate`.
@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from whosin.distortion.program.polish import polished
 from whosin.distortion.symmetry.joint_types import Types
 from whosin.exact import Array
 from whosin.interrupts import run_interruptibly
@@ -31,6 +30,8 @@ SMALL = 500
 """Programs up to this many variables take no time worth interrupting."""
 PATIENCE = 120.0
 """Seconds that the solver gets for one program."""
+ROUNDS = 4
+"""Of refining a solution."""
 
 
 Guess = tuple[Array, Array]
@@ -136,6 +137,58 @@ class Program:
                     yield np.maximum(weights, 0.0), np.maximum(-duals[:rows], 0.0) / size
 
         return Solution(guesses(), basis, trouble)
+
+
+def polished(
+    lines: Array, columns: Array, values: Array, right: Array, costs: Array, basis: Any
+) -> tuple[Array, Array] | None:
+    """Weights and multipliers of the constraints, computed again from a basis to all the digits
+    that floats have; nothing where it is singular.
+
+    At a vertex the tight constraints, as many as there are positive weights, determine the weights,
+    and the same matrix transposed determines the multipliers. Both systems are solved by sparse
+    elimination and refined with residuals in longer floats.
+
+    Args:
+        lines, columns, values: the coefficients of the constraints.
+        right: the value of each constraint where it is tight.
+        costs: of the weights.
+        basis: which weights are positive, and which constraints are tight, as the solver says.
+    """
+    import highspy
+    from scipy.sparse import csc_matrix
+    from scipy.sparse.linalg import splu
+
+    basic = highspy.HighsBasisStatus.kBasic
+    kept = np.array([status == basic for status in basis.col_status], dtype=bool)
+    tight = np.array([status != basic for status in basis.row_status], dtype=bool)
+    if len(kept) != len(costs) or len(tight) != len(right) or kept.sum() != tight.sum():
+        return None
+    inside = tight[lines] & kept[columns]
+    row = np.cumsum(tight)[lines[inside]] - 1
+    column = np.cumsum(kept)[columns[inside]] - 1
+    entries, size = values[inside], int(kept.sum())
+    try:
+        factors = splu(csc_matrix((entries, (row, column)), shape=(size, size)))
+    except RuntimeError:  # singular
+        return None
+    weights, duals = np.zeros(len(costs)), np.zeros(len(right))
+    weights[kept] = _refined(factors, "N", row, column, entries, right[tight])
+    duals[tight] = _refined(factors, "T", column, row, entries, costs[kept])
+    if not (np.isfinite(weights).all() and np.isfinite(duals).all()):
+        return None
+    return weights, duals
+
+
+def _refined(
+    factors: Any, side: str, row: Array, column: Array, entries: Array, right: Array
+) -> Array:
+    found = np.zeros(len(right), dtype=np.longdouble)
+    for _ in range(ROUNDS):
+        left = right.astype(np.longdouble)
+        np.subtract.at(left, row, entries * found[column])
+        found = found + factors.solve(left.astype(float), side)
+    return np.asarray(found.astype(float))
 
 
 def _run(solver: Any, size: int) -> None:

@@ -58,19 +58,9 @@ def rate_optimum(
         _mechanism(block.structure, channel)
         for block, channel in zip(parts, point.conditionals, strict=True)
     ]
-    return Optimum(
-        space,
-        "mutual-information",
-        given,
-        point.distortion,
-        level,
-        point.information,
-        combined(known, parts, made),
-        point.gap,
-        *bounds,
-        ("T17",) if tight else (),
-        "Shannon's bound is attained" if tight else "",
-    )
+    found = (point.distortion, level, point.information, combined(known, parts, made), point.gap)
+    reasons = (("T17",), "Shannon's bound is attained") if tight else ((), "")
+    return Optimum(space, "mutual-information", given, *found, *bounds, *reasons)
 
 
 def _letter(block: Block, cost: Array) -> Letter:
@@ -100,11 +90,11 @@ def information_of(known: Structure, mechanism: Mechanism) -> float:
             total += len(copies) * information_of(block.structure, made)
         return total
     if isinstance(mechanism, PerRow) and known.rows is not None:
-        total = 0.0
-        for group in known.groups:
-            masses = np.array([float(p) for p in known.rows[group[0]]])
-            total += len(group) * row_information(masses, _floats(mechanism, group[0]))
-        return total
+        kinds = [(len(group), group[0], known.rows[group[0]]) for group in known.groups]
+        return sum(
+            many * row_information(np.array([float(p) for p in masses]), _floats(mechanism, row))
+            for many, row, masses in kinds
+        )
     if isinstance(mechanism, PerRow):
         weights = np.zeros(1)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -33,13 +33,11 @@ def at_distortion(
     channels, distortion = _channels(letters, found, found.slope)
     step = max(1e-16, distortion / wanted - 1)
     while distortion > wanted:
-        # A hair above: the same weights at a slope a hair steeper show the truth more often.
+        # Just above: the same weights at a slightly steeper slope show the truth more often.
         channels, distortion = _channels(letters, found, found.slope * (1 + step))
         step *= 4
-    information = math.fsum(
-        letter.times * letter.information(channel)
-        for letter, channel in zip(letters, channels, strict=True)
-    )
+    pairs = zip(letters, channels, strict=True)
+    information = math.fsum(each.times * each.information(channel) for each, channel in pairs)
     bound = max(found.intercept - found.slope * distortion, 0.0)
     return RatePoint(channels, distortion, information, found.slope, max(0.0, information - bound))
 
@@ -78,11 +76,7 @@ def _channels(
     letters: Sequence[Letter], found: Saddle, slope: float
 ) -> tuple[tuple[Array, ...], float]:
     """The channels of these weights at a slope, and their distortion."""
-    channels = tuple(
-        letter.conditionals(weights, slope)
-        for letter, weights in zip(letters, found.weights, strict=True)
-    )
-    return channels, math.fsum(
-        letter.times * letter.distortion(channel)
-        for letter, channel in zip(letters, channels, strict=True)
-    )
+    given = zip(letters, found.weights, strict=True)
+    channels = tuple(letter.conditionals(weights, slope) for letter, weights in given)
+    pairs = zip(letters, channels, strict=True)
+    return channels, math.fsum(each.times * each.distortion(channel) for each, channel in pairs)

@@ -47,7 +47,7 @@ class _Side:
     """One letter's weights q and slacks z, and what a Newton step needs of them."""
 
     def __init__(self, letter: Letter) -> None:
-        self.letter = letter
+        self.letter, self.times = letter, letter.times
         self.used = letter.masses > 0
         self.all_used = bool(self.used.all())
         self.p = letter.masses[self.used]
@@ -105,20 +105,19 @@ def saddle(
 
 def _saddle(letters: Sequence[Letter], distortion: float, slope: float, tolerance: float) -> Saddle:
     sides = [_Side(letter) for letter in letters]
-    times = [letter.times for letter in letters]
     best: Saddle | None = None
     stale = 0
     for step in range(STEPS):
         for side in sides:
             side.look(slope)
-        found = _taken(sides, times, slope, distortion, step)
+        found = _taken(sides, slope, distortion, step)
         stale = stale + 1 if best is not None and found.gap > 0.5 * best.gap else 0
         if best is None or found.gap < best.gap:
             best = found
         if best.gap <= tolerance or (stale > 6 and best.gap < 1e-9) or stale > 40:
             break
         try:
-            moved = _step(sides, times, slope, distortion)
+            moved = _step(sides, slope, distortion)
         except np.linalg.LinAlgError:
             break
         if moved is None:
@@ -128,27 +127,25 @@ def _saddle(letters: Sequence[Letter], distortion: float, slope: float, toleranc
     return best
 
 
-def _taken(
-    sides: list[_Side], times: list[int], slope: float, distortion: float, step: int
-) -> Saddle:
+def _taken(sides: list[_Side], slope: float, distortion: float, step: int) -> Saddle:
     """The point reached, and its gap: what its bound says at D, against the information of its
     channel, brought back to D along the slope."""
-    intercept = sum(n * (side.value - side.gap) for n, side in zip(times, sides, strict=True))
-    reached = sum(n * side.distortion for n, side in zip(times, sides, strict=True))
-    slack = sum(n * side.gap for n, side in zip(times, sides, strict=True))
+    intercept = sum(side.times * (side.value - side.gap) for side in sides)
+    reached = sum(side.times * side.distortion for side in sides)
+    slack = sum(side.times * side.gap for side in sides)
     off = abs(reached - distortion)
     weights = tuple(side.q / side.q.sum() for side in sides)
     return Saddle(slope, weights, intercept, slack + slope * off, step)
 
 
-def _step(sides: list[_Side], times: list[int], slope: float, distortion: float) -> float | None:
+def _step(sides: list[_Side], slope: float, distortion: float) -> float | None:
     """One predictor–corrector step of all weights and the slope; the new slope."""
-    off = sum(n * side.distortion for n, side in zip(times, sides, strict=True)) - distortion
+    off = sum(side.times * side.distortion for side in sides) - distortion
     count = sum(len(side.q) for side in sides)
     pressure = sum(float(side.q @ side.z) for side in sides) / count
     for side in sides:
         side.factor()
-    ahead, turn = _direction(sides, times, off, [np.zeros_like(side.q) for side in sides])
+    ahead, turn = _direction(sides, off, [np.zeros_like(side.q) for side in sides])
     swings = [-s.z - s.z / s.q * move for s, move in zip(sides, ahead, strict=True)]
     far = _far(sides, ahead, swings)
     left = sum(
@@ -158,7 +155,7 @@ def _step(sides: list[_Side], times: list[int], slope: float, distortion: float)
     aim = pressure * min(max((left / count / pressure) ** 3, 1e-6), 0.5)
     seconds = [move * swing for move, swing in zip(ahead, swings, strict=True)]
     pushes = [(aim - second) / side.q for side, second in zip(sides, seconds, strict=True)]
-    moves, turn = _direction(sides, times, off, pushes)
+    moves, turn = _direction(sides, off, pushes)
     swings = [
         push - s.z - s.z / s.q * move for s, push, move in zip(sides, pushes, moves, strict=True)
     ]
@@ -173,17 +170,15 @@ def _step(sides: list[_Side], times: list[int], slope: float, distortion: float)
     return min(slope + far * turn, STEEPEST)
 
 
-def _direction(
-    sides: list[_Side], times: list[int], off: float, pushes: list[Array]
-) -> tuple[list[Array], float]:
+def _direction(sides: list[_Side], off: float, pushes: list[Array]) -> tuple[list[Array], float]:
     """The Newton direction of the weights and of the slope, the slope eliminated last."""
     plain, leaning, top, bottom = [], [], off, 0.0
-    for side, n, push in zip(sides, times, pushes, strict=True):
+    for side, push in zip(sides, pushes, strict=True):
         both = side.solve(np.column_stack([side.pull - 1.0 + push, side.lean]))
         plain.append(both[:, 0])
         leaning.append(both[:, 1])
-        top += n * float(side.lean @ both[:, 0])
-        bottom += n * (side.variance + float(side.lean @ both[:, 1]))
+        top += side.times * float(side.lean @ both[:, 0])
+        bottom += side.times * (side.variance + float(side.lean @ both[:, 1]))
     turn = top / bottom if bottom > 0 else 0.0
     return [one - turn * two for one, two in zip(plain, leaning, strict=True)], turn
 

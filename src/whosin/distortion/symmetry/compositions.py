@@ -1,32 +1,15 @@
-"""Counting: ways to split a number of rows, and how many of them there are."""
+"""Counting: ways to split a number of rows."""
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from itertools import combinations
+from collections.abc import Iterable
+from functools import lru_cache, reduce
+from itertools import accumulate, combinations
 
 import numpy as np
 
 from whosin.exact import Array
-
-
-def number_of_types(sizes: tuple[int, ...], values: int) -> int:
-    """∏ C(k + m² − 1, m² − 1), without building them."""
-    cells = values * values
-    return math.prod(math.comb(size + cells - 1, cells - 1) for size in sizes)
-
-
-def number_of_moves(sizes: tuple[int, ...], values: int) -> int:
-    """How many pairs of neighbours there are by type, without building them."""
-    total, cells = number_of_types(sizes, values), values * values
-    # A move needs a row in its cell: the other rows have any type.
-    return sum(
-        total
-        // number_of_types((size,), values)
-        * (cells * (values - 1) * number_of_types((size - 1,), values))
-        for size in sizes
-    )
 
 
 def compositions(total: int, parts: int) -> Array:
@@ -44,6 +27,11 @@ def places(place: dict[bytes, int], rows: Array) -> Array:
     return np.array([place[row.tobytes()] for row in np.ascontiguousarray(rows)], dtype=np.int64)
 
 
+def outer(combine: np.ufunc, parts: Iterable[Array]) -> Array:
+    """One number for each combination of entries of the parts, the last part varying fastest."""
+    return reduce(lambda total, part: combine.outer(total, part).ravel(), parts)
+
+
 @lru_cache(maxsize=64)
 def log_factorials(most: int) -> Array:
     """ln k! for k up to `most`."""
@@ -51,9 +39,6 @@ def log_factorials(most: int) -> Array:
 
 
 def multinomial(counts: list[int]) -> int:
-    """How many ways there are to arrange so many of each kind."""
-    ways, total = 1, 0
-    for count in counts:
-        total += count
-        ways *= math.comb(total, count)
-    return ways
+    """How many ways there are to arrange these numbers of each kind."""
+    totals = accumulate(counts)
+    return math.prod(math.comb(total, count) for total, count in zip(totals, counts, strict=True))

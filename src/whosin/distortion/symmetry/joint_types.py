@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import product
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from whosin.distortion.symmetry.compositions import (
     compositions,
     log_factorials,
     multinomial,
+    outer,
     places,
 )
 from whosin.exact import Array
@@ -112,42 +114,29 @@ class Types:
             total = (total[:, None] * base + part[None, :]).ravel()
         return total
 
-    def _added(self, parts: list[Array]) -> Array:
-        total = np.zeros(1)
-        for part in parts:
-            total = (total[:, None] + part[None, :]).ravel()
-        return total
-
     def cost(self, matrix: Array) -> Array:
         """Σ N[a][b] · matrix[a][b] for each type."""
-        return self._added([np.tensordot(part.tables, matrix, 2) for part in self.groups])
+        return outer(np.add, [np.tensordot(part.tables, matrix, 2) for part in self.groups])
 
     @cached_property
     def log_ways(self) -> Array:
-        return self._added([part.log_ways for part in self.groups])
+        return outer(np.add, [part.log_ways for part in self.groups])
 
     @cached_property
     def ways(self) -> Array:
         """The number of y with each type, given x, exactly (whole numbers of any size)."""
-        total = np.array([1], dtype=object)
-        for part in self.groups:
-            mine = np.array([part.ways(index) for index in range(len(part.tables))], dtype=object)
-            total = np.multiply.outer(total, mine).ravel()
-        return total
+        ways = ([part.ways(index) for index in range(len(part.tables))] for part in self.groups)
+        return outer(np.multiply, (np.array(each, dtype=object) for each in ways))
 
     @cached_property
     def log_arrangements(self) -> Array:
         """For each combination of counts."""
-        return self._added([part.log_arrangements for part in self.groups])
+        return outer(np.add, [part.log_arrangements for part in self.groups])
 
     @cached_property
     def counts(self) -> list[tuple[tuple[int, ...], ...]]:
         """The counts of each group, for each combination."""
-        found: list[tuple[tuple[int, ...], ...]] = [()]
-        for part in self.groups:
-            rows = [tuple(row) for row in part.counts.tolist()]
-            found = [(*before, row) for before in found for row in rows]
-        return found
+        return list(product(*(map(tuple, part.counts.tolist()) for part in self.groups)))
 
     @cached_property
     def moves(self) -> TypeMoves:
@@ -170,12 +159,6 @@ class Types:
         return TypeMoves(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-@lru_cache(maxsize=32)
-def group(rows: int, values: int) -> Group:
-    return Group(rows, values)
-
-
-@lru_cache(maxsize=16)
-def types(sizes: tuple[int, ...], values: int) -> Types:
-    """The types of a partition of the rows, kept for the next call."""
-    return Types(sizes, values)
+group = lru_cache(maxsize=32)(Group)
+types = lru_cache(maxsize=16)(Types)
+"""The types of a partition of the rows, kept for the next call."""

@@ -1,6 +1,6 @@
 """A prior on records, seen through its symmetry and its independent parts (F14, T20).
 
-Contract: `groups` are rows such that exchanging two rows of a group leaves the prior as it is;
+Contract: exchanging two rows of one of the `groups` leaves the prior as it is;
 `blocks` are sets of rows that are independent of each other, each with a structure of its own.
 Everything about the prior that a level depends on is kept in exact rationals.
 """
@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from whosin.distortion.symmetry.joint_types import Types, types
+from whosin.distortion.symmetry.size_limits import need_types
 from whosin.exact import Array, log_up, rational
 from whosin.priors import Exchangeable, Prior
 from whosin.spaces import Records
@@ -51,13 +52,16 @@ class Structure:
     table: tuple[Fraction, ...] | None = None
     blocks: tuple[Block, ...] = ()
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many rows each group has."""
+        return tuple(map(len, self.groups))
+
     @cached_property
     def types(self) -> Types:
         """The joint types."""
-        from whosin.distortion.symmetry.size_limits import need_types
-
-        need_types(self, MOST_KINDS)
-        return types(tuple(len(group) for group in self.groups), self.space.values)
+        need_types(self.sizes, self.space.values, MOST_KINDS)
+        return types(self.sizes, self.space.values)
 
     @cached_property
     def world_masses(self) -> list[Fraction]:

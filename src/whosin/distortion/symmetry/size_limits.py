@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
 
-from whosin.distortion.symmetry.compositions import number_of_moves, number_of_types
 from whosin.errors import Unsupported
-
-if TYPE_CHECKING:
-    from whosin.distortion.symmetry.parts import Structure
 
 MOST_TYPES = 20_000
 """Of a linear program."""
@@ -18,21 +14,35 @@ MOST_WORLDS = 4096
 """Of a prior that is written out."""
 
 
-def need_types(structure: Structure, most: int) -> None:
+def number_of_types(sizes: tuple[int, ...], values: int) -> int:
+    """∏ C(k + m² − 1, m² − 1), without building them."""
+    cells = values * values
+    return math.prod(math.comb(size + cells - 1, cells - 1) for size in sizes)
+
+
+def number_of_moves(sizes: tuple[int, ...], values: int) -> int:
+    """How many pairs of neighbours there are by type, without building them."""
+    total, cells = number_of_types(sizes, values), values * values
+    # A move needs a row in its cell: the other rows have any type.
+    return sum(
+        total
+        // number_of_types((size,), values)
+        * (cells * (values - 1) * number_of_types((size - 1,), values))
+        for size in sizes
+    )
+
+
+def need_types(sizes: tuple[int, ...], values: int, most: int) -> None:
     """Refuse more types than that.
 
     Raises:
         Unsupported: there are too many; the message says which structure would help.
     """
-    sizes = tuple(len(group) for group in structure.groups)
-    n, m = structure.space.rows, structure.space.values
-    needed = number_of_types(sizes, m)
+    n, m, needed = sum(sizes), values, number_of_types(sizes, values)
     if needed <= most:
         return
     alike = number_of_types((n,), m)
-    fit = n
-    while fit > 1 and number_of_types((fit,), m) > MOST_TYPES:
-        fit -= 1
+    fit = next(k for k in range(n, 0, -1) if k == 1 or number_of_types((k,), m) <= MOST_TYPES)
     better = (
         f"if the prior treated all rows alike (exchangeable) it would be {alike:,}, and "
         if alike <= MOST_TYPES
@@ -45,11 +55,9 @@ def need_types(structure: Structure, most: int) -> None:
     )
 
 
-def need_moves(structure: Structure) -> None:
+def need_moves(sizes: tuple[int, ...], values: int) -> None:
     """Refuse more inequalities than a program can have."""
-    sizes = tuple(len(group) for group in structure.groups)
-    n, m = structure.space.rows, structure.space.values
-    moves = number_of_moves(sizes, m)
+    n, m, moves = sum(sizes), values, number_of_moves(sizes, values)
     if moves > MOST_MOVES:
         raise Unsupported(
             f"the best mechanism for {n} rows of {m} values has {moves:,} inequalities, of at most "

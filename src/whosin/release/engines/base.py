@@ -171,7 +171,7 @@ def listed_names(tables: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """(schema, table) of such a name."""
+    """(schema, table) of a name that `listed_names` gives."""
     schema, point, table = name.partition(".")
     return (schema, table) if point else ("main", name)
 

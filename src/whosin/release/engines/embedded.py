@@ -10,7 +10,7 @@ import contextlib
 import weakref
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class DuckDB(Engine):
     """
 
     name = "duckdb"
-    keys = ("memory", "spill", "views")
+    keys: ClassVar[tuple[str, ...]] = ("memory", "spill", "views")
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The lines of CSV files on DuckDB, by the rules of `texts`; and for the curator, which break them.
 
 Contract: a release reads what it can and says nothing about the rest. `broken` counts exactly the
-lines that such a reading drops, pads or cuts, or whose quotes are not CSV's: private, and never
+lines that this reading drops, pads or cuts, or whose quotes are not CSV's: private, and never
 part of a release.
 """
 

@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class Spark(Engine):
     """
 
     name = "spark"
-    keys = ("master", "spill")
+    keys: ClassVar[tuple[str, ...]] = ("master", "spill")
 
     def __init__(
         self,

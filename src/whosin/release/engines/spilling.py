@@ -33,7 +33,7 @@ class SpillFolder:
         made = Path(mkdtemp(prefix=f".{PREFIX}", dir=home))
         self._lock = os.open(made / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        # It gets its name when it is locked: whatever has such a name and no lock is abandoned.
+        # It gets its name when it is locked: a folder with this name and no lock is abandoned.
         self.path = made.with_name(made.name.removeprefix("."))
         made.rename(self.path)
         self.remove = weakref.finalize(self, _remove, self.path, self._lock)

@@ -11,15 +11,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from whosin.errors import InvalidInput, UnknownName, WhosinError
 from whosin.exact import rational
 from whosin.ledger.charge import COUNTED, Charge, promise_of
+from whosin.release.bounding import Bounds
 from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer, Share
 from whosin.release.table import Table
-from whosin.release.what_counts import Caution, Counted
+from whosin.release.what_counts import Caution, Counted, may_vary
 
 LONGEST_NAME = 120
 STATISTICS = (
@@ -86,9 +88,25 @@ class Query(ABC):
     def counted(self, table: Table) -> Counted:
         """What of an entity's rows counts in the answer."""
 
+    def bounds(self, table: Table) -> Bounds:
+        """How many rows and cells of an entity count, at most."""
+        own = (getattr(self, name, None) for name in ("rows", "groups"))
+        return Bounds(*map(table.bound, ("rows", "groups"), own))
+
+    def ranked(self) -> list[tuple[Any, Fraction]]:
+        """Everyone who could be in, with a public value each, where the query names them."""
+        return []
+
     def cautions(self, table: Table) -> tuple[Caution, ...]:
         """What to decide before asking, from what was declared."""
         return ()
+
+    def caution(self, table: Table, about: str, columns: tuple[str, ...]) -> tuple[Caution, ...]:
+        """That "rows" or "groups" is at its default, where a column may differ between the rows of
+        one entity."""
+        varying = may_vary(table.domains, columns)
+        alone = varying and table.at_default(about, getattr(self, about))
+        return (Caution(about, varying),) if alone else ()
 
     def publish(self, table: Table, drawn: Any, stored: Any) -> str | None:
         """Show what the stored answer wrote outside the ledger; remove what else was drawn.

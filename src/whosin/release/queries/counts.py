@@ -33,20 +33,12 @@ class Count(Linear):
     def _as_planned(self, table: Table, share: Share, planned: NoisyPart) -> Offer:
         """What the plan says, and no more noise: one release that rests on what the adversary does
         not know about others, which a condition or groups would narrow down."""
-        return Offer(
-            self,
-            share,
-            self.charged_alone(
-                table,
-                share,
-                f"a count as planned against {share.plan.family.symbol}, {noise_words(planned)}",
-            ),
-            noise_words(planned),
-            planned.error,
-            planned.reach(),
-            (planned,),
-            expression=table.check(self.exact(table, self.cells(table))),
-        )
+        noise = noise_words(planned)
+        words = f"a count as planned against {share.plan.family.symbol}, {noise}"
+        charge = self.charged_alone(table, share, words)
+        expression = table.check(self.exact(table, self.cells(table)))
+        known = charge, noise, planned.error, planned.reach(), (planned,)
+        return Offer(self, share, *known, expression=expression)
 
     def parts(self, table: Table) -> tuple[Part, ...]:
         return (PEOPLE,)

@@ -31,7 +31,7 @@ from whosin.release.engines.base import Progress
 from whosin.release.pricing import NoisyPart, Offer, Share, drawable, noise_words
 from whosin.release.queries.base import Query
 from whosin.release.table import Table
-from whosin.release.what_counts import Caution, Counted, may_vary
+from whosin.release.what_counts import Caution, Counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,24 +66,16 @@ class Keys(Query):
             relation: Cost.pure(PEOPLE.sensitivity(relation, bounds, True) / noisy.scale, failing)
             for relation in RELATIONS
         }
-        return Offer(
-            self,
-            share,
-            Charge(self.asked(table), costs),
-            f"{noise_words(noisy)}; shown from {threshold}",
-            noisy.error,
-            noisy.reach(),
-            (noisy,),
-            details={"threshold": threshold},
-            expression=expression,
-        )
+        words, parts = f"{noise_words(noisy)}; shown from {threshold}", (noisy,)
+        known = Charge(self.asked(table), costs), words, noisy.error, noisy.reach(), parts
+        return Offer(self, share, *known, details=threshold, expression=expression)
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
-        assert offer.details is not None
+        threshold: int = offer.details
         result = table.engine.run(offer.expression, progress)
         counts = result.column("people").to_numpy().astype(np.int64)
         noisy = counts + offer.parts[0].draw(len(counts))
-        shown = np.flatnonzero(noisy >= offer.details["threshold"])
+        shown = np.flatnonzero(noisy >= threshold)
         keys = result.column("key").take(shown).to_pylist()
         within = offer.parts[0].within()
         # In the order of the keys: the engine's own order would say something about the rows.
@@ -96,9 +88,7 @@ class Keys(Query):
         return Counted(table.entity, None, self._bounds(table).groups, by_row=table.by_row)
 
     def cautions(self, table: Table) -> tuple[Caution, ...]:
-        varying = may_vary(table.domains, (self.column,))
-        alone = varying and table.at_default("groups", self.groups)
-        return (Caution("groups", varying),) if alone else ()
+        return self.caution(table, "groups", (self.column,))
 
     def _bounds(self, table: Table) -> Bounds:
         return Bounds(1, table.bound("groups", self.groups))

@@ -17,7 +17,7 @@ from whosin.release.pricing import NoisyPart, Offer, Share, costs, noise_words, 
 from whosin.release.queries.base import Query
 from whosin.release.row_values import number
 from whosin.release.table import Table
-from whosin.release.what_counts import Caution, Counted, clamp, may_vary
+from whosin.release.what_counts import Caution, Counted, clamp
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,27 +66,19 @@ class Linear(Query):
         return Counted(table.entity, bounds.rows, groups, others=cells.columns, by_row=table.by_row)
 
     def cautions(self, table: Table) -> tuple[Caution, ...]:
-        varying = may_vary(table.domains, self.cells(table).columns)
-        if varying and table.at_default("groups", self.groups):
-            return (Caution("groups", varying),)
-        return ()
+        return self.caution(table, "groups", self.cells(table).columns)
 
     def offer(self, table: Table, share: Share) -> Offer:
         cells, bounds = self.cells(table), self.bounds(table)
         grouped = bool(cells.columns)
         noisy = noisy_parts(self.parts(table), share, bounds, grouped)
         expression = table.check(self.exact(table, cells))
-        known = noisy[0] if len(noisy) == 1 else None
-        return Offer(
-            self,
-            share,
-            Charge(self.asked(table), costs(noisy, bounds, grouped)),
-            _noises(noisy),
-            None if known is None else known.error * float(known.part.unit),
-            None if known is None else known.reach(),
-            noisy,
-            expression=expression,
-        )
+        charge = Charge(self.asked(table), costs(noisy, bounds, grouped))
+        offer = Offer(self, share, charge, _noises(noisy), parts=noisy, expression=expression)
+        if len(noisy) > 1:
+            return offer
+        error = noisy[0].error * float(noisy[0].part.unit)
+        return replace(offer, error=error, within=noisy[0].reach())
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         cells = self.cells(table)
@@ -118,10 +110,7 @@ class Numeric(Linear):
         return replace(super().counted(table), ranges=ranges)
 
     def cautions(self, table: Table) -> tuple[Caution, ...]:
-        varying = may_vary(table.domains, (self.column,))
-        if varying and table.at_default("rows", self.rows):
-            return (Caution("rows", varying), *super().cautions(table))
-        return super().cautions(table)
+        return (*self.caution(table, "rows", (self.column,)), *super().cautions(table))
 
     def present(self, table: Table) -> Any:
         """The rows that have a number there."""

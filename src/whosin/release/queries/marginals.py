@@ -33,7 +33,7 @@ from whosin.release.queries.base import Query
 from whosin.release.table import Table
 from whosin.release.table_noise import NoisyTable, noisy_tables, table_costs
 from whosin.release.table_scan import TableScan
-from whosin.release.what_counts import Caution, Counted, may_vary
+from whosin.release.what_counts import Caution, Counted
 from whosin.validation import whole
 
 MOST_SHOWN = 2 * 10**6
@@ -81,7 +81,8 @@ class Marginals(Query):
         noisy = noisy_tables(spending, workload.sizes, share, rows)
         scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
         variances = [each.variance for each in noisy]
-        errors = np.sqrt(cell_variances(workload, spending.measurements, variances))
+        spread = cell_variances(workload, spending.measurements, variances)
+        errors = tuple(np.sqrt(spread).tolist())
         names = cells.columns
         costs = [float(each.cost(workload.sizes, share.relation, rows)) for each in noisy]
         return Offer(
@@ -89,12 +90,10 @@ class Marginals(Query):
             share,
             Charge(self.asked(table), table_costs(noisy, workload.sizes, rows)),
             _noises(noisy),
-            None,
-            None,
             details={"noisy": noisy, "workload": workload, "scan": scan, "errors": errors},
             expression=table.check(scan.expression(table, self.where, rows)),
             tables=tuple(
-                {"columns": [names[i] for i in each], "standard_error": float(error)}
+                {"columns": [names[i] for i in each], "standard_error": error}
                 for each, error in zip(workload.sets, errors, strict=True)
             ),
             measured=tuple(
@@ -104,7 +103,6 @@ class Marginals(Query):
         )
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
-        assert offer.details is not None
         noisy: tuple[NoisyTable, ...] = offer.details["noisy"]
         workload: Workload = offer.details["workload"]
         scan: TableScan = offer.details["scan"]
@@ -124,10 +122,7 @@ class Marginals(Query):
         return Counted(table.entity, rows, others=cells.columns, by_row=table.by_row)
 
     def cautions(self, table: Table) -> tuple[Caution, ...]:
-        varying = may_vary(table.domains, self.workload(table)[0].columns)
-        if varying and table.at_default("rows", self.rows):
-            return (Caution("rows", varying),)
-        return ()
+        return self.caution(table, "rows", self.workload(table)[0].columns)
 
     def workload(self, table: Table) -> tuple[Cells, Workload]:
         """The columns with their domains, and the tables over them."""
@@ -225,7 +220,7 @@ def _answer(
     workload: Workload,
     noisy: Sequence[NoisyTable],
     values: Sequence[Array],
-    errors: Array,
+    errors: Sequence[float],
 ) -> dict[str, Any]:
     """Everything from what was measured: from here on no row plays a part."""
     measurements = [each.measurement for each in noisy]
@@ -235,7 +230,7 @@ def _answer(
     reaches = radii(
         workload, measurements, variances, lambda number, shape: noisy[number].draw(shape)
     )
-    wholes = whole_tables(tables, float(residuals[()]))
+    wholes = whole_tables(tables, [error**2 for error in errors], float(residuals[()]))
     rows: list[list[Any]] = []
     described = []
     for number, attributes in enumerate(workload.sets):
@@ -249,7 +244,7 @@ def _answer(
         described.append(
             {
                 "columns": list(own.columns),
-                "standard_error": float(errors[number]),
+                "standard_error": errors[number],
                 "cells": own.count,
                 "within": reaches[number].cell,
                 "all_within": reaches[number].table,

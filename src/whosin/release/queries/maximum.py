@@ -57,20 +57,12 @@ class Maximum(Query):
             raise InvalidInput("universe", f"at least {2 * k} entities for this γ", len(ranked))
         expression = table.check(self._expression(table))
         gamma = f"γ = {2**k - 1}/{2**k - 2} against D_N"
-        return Offer(
-            self,
-            share,
-            self.charged_alone(table, share, f"repaired k-Max, k = {k}: {gamma}"),
-            f"one of {k} places",
-            None,
-            None,
-            details={"k": k},
-            expression=expression,
-        )
+        charge = self.charged_alone(table, share, f"repaired k-Max, k = {k}: {gamma}")
+        return Offer(self, share, charge, f"one of {k} places", details=k, expression=expression)
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
-        assert offer.details is not None
-        k, ranked = offer.details["k"], self.ranked()
+        k: int = offer.details
+        ranked = self.ranked()
         top = table.engine.run(offer.expression, progress).column("place")[0].as_py()
         lowest = min(max(1 if top is None else top, k), len(ranked) - k + 1)
         place = lowest + uniform(k)

@@ -35,7 +35,7 @@ class Points:
 
     @classmethod
     def of(cls, domain: Range, whole: bool, count: int | None) -> Points:
-        """So many points over the range; by default multiples of a round step.
+        """`count` points over the range; by default multiples of a round step.
 
         Args:
             whole: whether the column holds whole numbers, by its type.
@@ -99,7 +99,7 @@ def _rising(least: Fraction) -> Iterator[Fraction]:
 def score(counts: Array, share: Fraction, shift: int) -> Array:
     """How well each point fits a rank, as whole numbers of at most 0: 0 where it fits.
 
-    The rank is the share a/b of all rows, plus shift/b. With ties (THEORY 15) the score of c is
+    The rank is the share a/b of all rows, plus shift/b. With ties the score of c is
     −max(b·#{v < c} − rank, rank − b·#{v ≤ c}, 0). One row more or less moves it by at most
     max(a, b−a), one row for another by b.
     """

@@ -1,7 +1,7 @@
 """Quantiles of a column: points of a public grid, chosen by how many rows lie below and on them.
 
 Half of the ε selects the value, a quarter each end of its interval. Scores are whole numbers, b
-times those of THEORY 15 for the quantile a/b. With p points let E = scale·ln((p+1)/2.5%), which the
+times those for the quantile a/b. With p points let E = scale·ln((p+1)/2.5%), which the
 largest of p+1 exponential noises exceeds with probability at most 2.5%. The lower end is selected
 for the rank a·n − S, S just above E, from values rounded down, with one candidate more: the range's
 lower end, with the score of S/b rows below all points, so that some candidate always has the score
@@ -19,7 +19,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -36,9 +36,18 @@ from whosin.release.queries.linear import plain
 from whosin.release.queries.points import Points, score
 from whosin.release.row_values import number
 from whosin.release.table import Table
-from whosin.release.what_counts import Caution, Counted, clamp, may_vary
+from whosin.release.what_counts import Caution, Counted, clamp
 
 VALUE, END = Fraction(1, 2), Fraction(1, 4)
+
+
+class Selection(NamedTuple):
+    """The noise of a quantile: the scales for its value and for each end of its interval, and how
+    far the ranks of the ends are shifted."""
+
+    value: Fraction
+    end: Fraction
+    shift: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +76,8 @@ class Ranked(Query):
         unit = 2 * self.reach(table, share.relation) / share.epsilon * SLIGHTLY_MORE
         value, end = unit / VALUE, unit / END
         if end > LARGEST_SCALE:
-            raise InvalidInput(
-                "noise", "of a scale of at most 2^52: more budget, fewer rows", "more"
-            )
+            accepted = "of a scale of at most 2^52: more budget, fewer rows"
+            raise InvalidInput("noise", accepted, "more")
         costs = {
             relation: Cost.pure(
                 rational(selection_epsilon(self.reach(table, relation), value))
@@ -79,27 +87,20 @@ class Ranked(Query):
         }
         tail = math.log((points.count + 1) / ((1 - CONFIDENCE) / 2))
         shift = math.floor(round_up(end) * tail * (1 + 1e-9)) + 1
-        return Offer(
-            self,
-            share,
-            Charge(self.asked(table), costs),
-            f"selection among {points.count} points",
-            None,
-            None,
-            details={"value": value, "end": end, "shift": shift},
-            expression=expression,
-        )
+        charge, words = Charge(self.asked(table), costs), f"selection among {points.count} points"
+        details = Selection(value, end, shift)
+        return Offer(self, share, charge, words, details=details, expression=expression)
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
-        assert offer.details is not None
-        points, shift = self.grid(table), offer.details["shift"]
+        selection: Selection = offer.details
+        points, shift, below = self.grid(table), selection.shift, self.below
         result = table.engine.run(offer.expression, progress)
         down, nearest, up = points.rounded(
             result.column("place").to_numpy(), result.column("rows").to_numpy()
         )
-        middle = noisy_max(score(nearest, self.below, 0), offer.details["value"])
-        low = noisy_max(lower_scores(down, self.below, shift), offer.details["end"]) - 1
-        high = noisy_max(lower_scores(up[::-1], 1 - self.below, shift), offer.details["end"]) - 1
+        middle = noisy_max(score(nearest, below, 0), selection.value)
+        low = noisy_max(lower_scores(down, below, shift), selection.end) - 1
+        high = noisy_max(lower_scores(up[::-1], 1 - below, shift), selection.end) - 1
         value = points.value(middle)
         top = points.ends[1] if high < 0 else points.value(points.count - 1 - high)
         ends = min(points.value(low), value), max(top, value)
@@ -124,9 +125,7 @@ class Ranked(Query):
         return Counted(table.entity, self._rows(table), ranges=ranges, by_row=table.by_row)
 
     def cautions(self, table: Table) -> tuple[Caution, ...]:
-        varying = may_vary(table.domains, (self.column,))
-        alone = varying and table.at_default("rows", self.rows)
-        return (Caution("rows", varying),) if alone else ()
+        return self.caution(table, "rows", (self.column,))
 
     def _rows(self, table: Table) -> int:
         return table.bound("rows", self.rows)

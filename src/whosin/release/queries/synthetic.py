@@ -1,6 +1,6 @@
 """A synthetic table, by one of two methods.
 
-"responses" (THEORY 8): one randomised row for each entity. Its length is the number of entities, so
+"responses": one randomised row for each entity. Its length is the number of entities, so
 it exists only where that is known: between neighbours that replace one entity. Each row is answered
 on its own: E_d keeps a cell with probability g/(g+m−1), g ≤ e^ε, else it is one of the m−1 others;
 with a declared prior it is the best ε-private mechanism for that prior (T21). What is charged is
@@ -100,23 +100,14 @@ class Synthetic(Query):
         response = self._response(cells, share.epsilon)
         expression = table.check(self._expression(table, cells))
         _require_writable(path)
-        return Offer(
-            self,
-            share,
-            Charge(self.asked(table), {"replace": Cost.pure(response.epsilon)}),
-            response.words(),
-            None,
-            None,
-            details={"response": response},
-            expression=expression,
-        )
+        charge = Charge(self.asked(table), {"replace": Cost.pure(response.epsilon)})
+        return Offer(self, share, charge, response.words(), details=response, expression=expression)
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
-        assert offer.details is not None
         if self.method == LEARNED:
             return self._drawn(table, offer, progress)
+        response: Response = offer.details
         cells = self._cells(table)
-        response: Response = offer.details["response"]
         redrawn = Redrawn(offer.expression, cells.count, response.draw, cells.batch)
         written = table.engine.write_rows(redrawn, self.path, progress)
         return {
@@ -176,20 +167,11 @@ class Synthetic(Query):
         expression = learned.scan.expression(table, self.where, learned.rows)
         table.check(expression)
         _require_writable(path)
-        return Offer(
-            self,
-            share,
-            Charge(self.asked(table), learned.costs),
-            learned.words(),
-            None,
-            None,
-            details={"learning": learned},
-            expression=expression,
-        )
+        charge = Charge(self.asked(table), learned.costs)
+        return Offer(self, share, charge, learned.words(), details=learned, expression=expression)
 
     def _drawn(self, table: Table, offer: Offer, progress: Progress | None) -> Any:
-        assert offer.details is not None
-        learned: Learning = offer.details["learning"]
+        learned: Learning = offer.details
         scan = learned.scan
         counts = dict(zip(scan.sets, scan.count(table, offer.expression, progress), strict=True))
         drawn = learned.draw(counts, self.length)

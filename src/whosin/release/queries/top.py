@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,23 +55,17 @@ class Top(Query):
             "replace": Cost.pure(selection_epsilon(1, scale, self.k)),
         }
         within = float(scale) * math.log(choices * self.k / (1 - CONFIDENCE))
+        words, charge = f"selection among {choices} cells", Charge(self.asked(table), costs)
         return Offer(
-            self,
-            share,
-            Charge(self.asked(table), costs),
-            f"selection among {choices} cells",
-            None,
-            within,
-            details={"scale": scale},
-            expression=expression,
+            self, share, charge, words, within=within, details=scale, expression=expression
         )
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
-        assert offer.details is not None
+        scale: Fraction = offer.details
         cells = self._cells(table)
         result = table.engine.run(offer.expression, progress)
         counts, named = cells.dense(result, ["people"])[0], self._named(cells)
-        chosen = top_k(counts[np.asarray(named)], self.k, offer.details["scale"])
+        chosen = top_k(counts[np.asarray(named)], self.k, scale)
         labels = cells.labels()
         rows = [[rank, *labels[named[place]]] for rank, place in enumerate(chosen, 1)]
         return {"columns": ["rank", *cells.headings("rank")], "rows": rows}

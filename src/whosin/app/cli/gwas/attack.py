@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from whosin.app.cli.gwas.shared import WITHOUT, Json, Phenotypes, Relation, StudyPath
+from whosin.app.cli.gwas.shared import (
+    WITHOUT,
+    Phenotypes,
+    Relation,
+    StudyPath,
+    numbers,
+    plan_of,
+    progress,
+)
+from whosin.app.cli.options import Draw, Json
+from whosin.app.cli.output import print_result
 from whosin.app.cli.vocabulary_options import with_words
 
 
@@ -24,7 +33,7 @@ def attack(
     rate: Annotated[str, typer.Option(help="The false-positive rate of the tests.")] = "0.01",
     phenotypes: Phenotypes = None,
     seed: Annotated[int, typer.Option(help="Of the choice of SNPs and the noise.")] = 1,
-    save: Annotated[Path | None, typer.Option(help="Draw: x.html, x.svg or x.png.")] = None,
+    save: Draw = None,
     json: Json = False,
 ) -> None:
     """Try Homer's statistic and the likelihood ratio on exact frequencies and on a release.
@@ -32,8 +41,6 @@ def attack(
     Without a target the release is planned for γ = 2 at prior 0.5. For the curator: it reads the
     exact genotypes of a PLINK study.
     """
-    from whosin.app.cli.gwas.shared import numbers, plan_of, progress
-    from whosin.app.cli.output import print_json
     from whosin.exact import rational
     from whosin.gwas.attack import Crowd
     from whosin.gwas.attack import attack as run
@@ -49,23 +56,19 @@ def attack(
     crowd = Crowd.of(study, phenotypes, seed)
     sizes = numbers(snps, "--snps") if snps is not None else _sizes(crowd.bed.snps)
     false = float(rational(rate, "--rate"))
-    with progress("attacking") as show:
-        points = run(crowd, sizes, plan.epsilon, relation, rate=false, seed=seed, progress=show)
+    with progress("attacking") as tell:
+        points = run(crowd, sizes, plan.epsilon, relation, rate=false, seed=seed, progress=tell)
     believed = gwas.attack_prior(plan)
-    if json:
-        print_json(
-            {
-                "epsilon": plan.epsilon,
-                "relation": relation,
-                "prior": believed,
-                "promised_posterior": gwas.promised(plan, believed),
-                "promised_power": gwas.attack_limit(plan, false),
-                "seed": seed,
-                "points": [gwas.point_data(point, believed) for point in points],
-            }
-        )
-    else:
-        gwas.print_attack(points, plan, relation, false)
+    data = {
+        "epsilon": plan.epsilon,
+        "relation": relation,
+        "prior": believed,
+        "promised_posterior": gwas.promised(plan, believed),
+        "promised_power": gwas.attack_limit(plan, false),
+        "seed": seed,
+        "points": [gwas.point_data(point, believed) for point in points],
+    }
+    print_result(json, data, gwas.print_attack, points, plan, relation, false)
     if save is not None:
         title = f"Cases recognised at a false-positive rate of {false:g}"
         charts.save(gwas_charts.attack_chart(points, gwas.attack_limit(plan, false), title), save)

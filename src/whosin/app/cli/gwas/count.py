@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-from whosin.app.cli.gwas.shared import Json, Phenotypes, StudyPath
+from whosin.app.cli.gwas.shared import Phenotypes, StudyPath, progress
+from whosin.app.cli.options import Json
+from whosin.app.cli.output import print_result, warn
+from whosin.errors import InvalidInput
 
 
 def count(
@@ -29,9 +32,6 @@ def count(
     json: Json = False,
 ) -> None:
     """Count genotypes of cases and controls. What it writes is exact and private."""
-    from whosin.app.cli.gwas.shared import progress
-    from whosin.app.cli.output import print_json, warn
-    from whosin.errors import InvalidInput
     from whosin.gwas import read_study
     from whosin.gwas.study import write_table
     from whosin.report import charts, gwas
@@ -43,14 +43,9 @@ def count(
             raise InvalidInput("--save", "a file ending in .tsv, .html, .svg or .png", path.name)
         if path.suffix != ".tsv":
             charts.check_path(path)
-    with progress("counting") as show:
-        found = read_study(
-            study,
-            phenotypes,
-            processes=processes,
-            leave_out_no_sex=leave_out_no_sex,
-            progress=show,
-        )
+    given = {"processes": processes, "leave_out_no_sex": leave_out_no_sex}
+    with progress("counting") as tell:
+        found = read_study(study, phenotypes, progress=tell, **given)  # type: ignore[arg-type]
     for path in files:
         if path.suffix == ".tsv":
             write_table(found, path)
@@ -60,14 +55,5 @@ def count(
         write_exact(found, assoc)
     if files or assoc is not None:
         warn("exact statistics are private: keep them in the house, or use `whosin gwas release`")
-    if json:
-        print_json(
-            {
-                "snps": len(found.snps),
-                "cases": found.cases,
-                "controls": found.controls,
-                "left_out": found.left_out,
-            }
-        )
-    else:
-        gwas.print_study(found)
+    sizes = {key: getattr(found, key) for key in ("cases", "controls", "left_out")}
+    print_result(json, {"snps": len(found.snps), **sizes}, gwas.print_study, found)

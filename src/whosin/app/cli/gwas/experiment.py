@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from whosin.app.cli.gwas.shared import Json
+from whosin.app.cli.gwas.shared import numbers, progress
+from whosin.app.cli.options import Draw, Json
+from whosin.app.cli.output import print_result
+from whosin.errors import UnknownName
 
 
 def experiment(
@@ -25,13 +27,10 @@ def experiment(
     studies: Annotated[int, typer.Option(help="Studies of each size.")] = 20,
     draws: Annotated[int, typer.Option(help="Releases of each study.")] = 20,
     seed: Annotated[int, typer.Option(help="Of the first study.")] = 1,
-    save: Annotated[Path | None, typer.Option(help="Draw: x.html, x.svg or x.png.")] = None,
+    save: Draw = None,
     json: Json = False,
 ) -> None:
     """Compare plain DP and bounded priors at the same γ: which of the true top SNPs come back?"""
-    from whosin.app.cli.gwas.shared import numbers, progress
-    from whosin.app.cli.output import print_json
-    from whosin.errors import UnknownName
     from whosin.exact import probability
     from whosin.gwas.experiment import Experiment, run
     from whosin.gwas.scoring import SCORES
@@ -54,16 +53,12 @@ def experiment(
         score=score,
         seed=seed,
     )
-    with progress("releasing") as show:
-        outcomes = run(asked, show)
-    if json:
-        seeds = [asked.seed, asked.seed + asked.studies - 1]
-        print_json(
-            {"seeds": seeds, "snps": snps, "causal": causal, "odds_ratio": odds_ratio}
-            | {"outcomes": [asdict(each) for each in outcomes]}
-        )
-    else:
-        gwas.print_experiment(outcomes, asked)
+    with progress("releasing") as tell:
+        outcomes = run(asked, tell)
+    seeds = [asked.seed, asked.seed + asked.studies - 1]
+    about = {"seeds": seeds, "snps": snps, "causal": causal, "odds_ratio": odds_ratio}
+    data = about | {"outcomes": [*map(asdict, outcomes)]}
+    print_result(json, data, gwas.print_experiment, outcomes, asked)
     if save is not None:
         title = "How much of the true top comes back"
         charts.save(gwas_charts.recovery_chart(outcomes, title), save)

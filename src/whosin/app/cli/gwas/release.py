@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.gwas.shared import WITHOUT, Json, Phenotypes, Relation, StudyPath
+from whosin.app.cli.gwas.shared import WITHOUT, Phenotypes, Relation, StudyPath, plan_of, progress
+from whosin.app.cli.options import Json
+from whosin.app.cli.output import print_result, warn
 from whosin.app.cli.vocabulary_options import with_words
+from whosin.errors import InvalidInput
+from whosin.extras import needs
 
 if TYPE_CHECKING:
     from whosin.gwas.offer import StudyOffer
@@ -59,9 +63,6 @@ def release(
     json: Json = False,
 ) -> None:
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
-    from whosin.app.cli.gwas.shared import plan_of, progress
-    from whosin.app.cli.output import print_json, warn
-    from whosin.errors import InvalidInput
     from whosin.gwas import read_study
     from whosin.gwas.bed import prefix
     from whosin.gwas.offer import Question, price
@@ -79,14 +80,11 @@ def release(
         accepted = "asked for by --top or by --snps, one of the two"
         raise InvalidInput("SNPs", accepted, "neither" if top is None else "both")
     asked = Question(top, relation, score, numbers, _threshold(significance), named)
-    with progress("counting") as show:
-        found = read_study(study, phenotypes, progress=show)
+    with progress("counting") as tell:
+        found = read_study(study, phenotypes, progress=tell)
     offered = price(plan, asked, found)
     if dry_run:
-        if json:
-            print_json(_data(offered))
-        else:
-            gwas.print_offer(offered)
+        print_result(json, _data(offered), gwas.print_offer, offered)
         return
     base = prefix(study)
     where, name = ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
@@ -100,16 +98,10 @@ def release(
             write_release(made, path)
         else:
             release_page(made, path)
-    if json:
-        print_json(_data(offered, made))
-    else:
-        gwas.print_release(made)
+    print_result(json, _data(offered, made), gwas.print_release, made)
 
 
 def _check_files(files: list[Path]) -> None:
-    from whosin.errors import InvalidInput
-    from whosin.extras import needs
-
     for path in files:
         if path.suffix not in (".tsv", ".html"):
             raise InvalidInput("--save", "a file ending in .tsv or .html", path.name)
@@ -123,7 +115,6 @@ def _threshold(significance: str) -> float:
     """The χ² of a p-value."""
     from scipy.special import chdtri
 
-    from whosin.errors import InvalidInput
     from whosin.exact import rational
 
     value = float(rational(significance, "--significance"))
@@ -135,13 +126,9 @@ def _threshold(significance: str) -> float:
 def _data(offered: StudyOffer, made: StudyRelease | None = None) -> dict[str, object]:
     from whosin.report.gwas_tables import release_rows
 
-    asked = offered.question
+    asked = ("top", "named", "relation", "score", "numbers")
     data: dict[str, object] = {
-        "top": asked.top,
-        "named": asked.named,
-        "relation": asked.relation,
-        "score": asked.score,
-        "numbers": asked.numbers,
+        **{key: getattr(offered.question, key) for key in asked},
         "epsilon": sum(offered.epsilons),
         "epsilon_selection": offered.epsilons[0],
         "epsilon_numbers": offered.epsilons[1],

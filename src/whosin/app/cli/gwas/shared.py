@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from whosin.app.cli.output import progress_bar
+
 if TYPE_CHECKING:
     from whosin.calibration import Plan
 
@@ -22,9 +24,6 @@ Relation = Annotated[
     str,
     typer.Option(help="label-swap (hides who is a case) or genotype (hides anyone's genotype)."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-
-
 WITHOUT = ("size-known", "linked", "known", "uninformed", "family", "people", "delta")
 """Words that a study leaves no choice about: everyone knows how many cases there are."""
 
@@ -49,11 +48,7 @@ def numbers(text: str, field: str) -> list[int]:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+    """A bar that is told how much of a work is done."""
+    with progress_bar() as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from whosin.app.cli.gwas.shared import Json
+from whosin.app.cli.options import Json
+from whosin.app.cli.output import print_json
+from whosin.errors import InvalidInput
 
 
 def simulate(
@@ -24,8 +26,6 @@ def simulate(
     json: Json = False,
 ) -> None:
     """Simulate cases and controls, some SNPs causal, and write PLINK files."""
-    from whosin.app.cli.output import print_json
-    from whosin.errors import InvalidInput
     from whosin.gwas import Simulation
     from whosin.gwas.bed import files_of, prefix
 

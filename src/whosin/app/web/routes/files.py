@@ -12,7 +12,7 @@ from whosin.app.web import folder, work
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import Refused
 from whosin.app.web.settings import Settings
-from whosin.app.web.visitors import Visitor, visitor_of
+from whosin.app.web.visitors import Visitor, settings_of, visitor_of
 from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, at
 from whosin.extras import needs
 from whosin.release import DuckDB
@@ -50,42 +50,27 @@ class ColumnList(BaseModel):
     columns: list[Column]
 
 
-def settings_of(request: Request) -> Settings:
-    """What this server serves."""
-    found = request.app.state.settings
-    assert isinstance(found, Settings)
-    return found
-
-
 @router.get("/api/files")
-def list_files(request: Request) -> Files:
+@work.quick_route
+def list_files(settings: Settings, visitor: Visitor) -> Files:
     """The tables and scenarios in the served folder."""
-    settings = settings_of(request)
-    visitor = visitor_of(request, settings)
-    return work.quick(request, listed, settings, visitor)  # type: ignore[no-any-return]
-
-
-def listed(settings: Settings, visitor: Visitor) -> Files:
-    """The task. Who is no curator sees the tables that have a budget, and no scenario files."""
+    # Who is no curator sees the tables that have a budget, and no scenario files.
     home, seen = settings.folder, visitor.tables(settings)
-    found = {path.name: path for path in folder.tables(home)} | folder.databases(home)
-    found = {name: path for name, path in found.items() if folder.is_seen(home, name, seen)}
+    tables = {path.name: path for path in folder.tables(home)} | folder.databases(home)
     return Files(
-        tables=[File(name=name, bytes=path.stat().st_size) for name, path in found.items()],
+        tables=[
+            File(name=name, bytes=path.stat().st_size)
+            for name, path in tables.items()
+            if folder.is_seen(home, name, seen)
+        ],
         scenarios=[path.name for path in folder.scenarios(home)] if visitor.curator else [],
     )
 
 
 @router.get("/api/columns")
-def list_columns(request: Request, file: FileName) -> ColumnList:
+@work.quick_route
+def list_columns(settings: Settings, visitor: Visitor, file: FileName) -> ColumnList:
     """The columns of a table, from its schema alone."""
-    settings = settings_of(request)
-    visitor = visitor_of(request, settings)
-    return work.quick(request, columns_of, settings, file, visitor)  # type: ignore[no-any-return]
-
-
-def columns_of(settings: Settings, file: str, visitor: Visitor) -> ColumnList:
-    """The task."""
     with at("table.source"):
         source = folder.find_table(settings.folder, file, visitor.tables(settings))
         with DuckDB() as engine:
@@ -111,7 +96,7 @@ async def upload_file(request: Request, name: FileName) -> File:
     """Bring a table into the folder: the body is the file. No file is replaced."""
     needs("release")
     settings = settings_of(request)
-    if not settings.register or not visitor_of(request, settings).curator:
+    if not settings.register or not visitor_of(request).curator:
         raise Refused(409, "this server takes no files; ask whoever runs it", "name")
 
     async def check(path: str, name: str) -> None:

@@ -13,6 +13,7 @@ from whosin.calibration import TARGETS
 from whosin.families import FAMILIES
 from whosin.notions import NOTIONS
 from whosin.release.queries import QUERIES, Query
+from whosin.vocabulary import Word
 from whosin.words import takes
 
 ON_A_PAGE = {"family": vocabulary.NOTION["family"]}
@@ -30,14 +31,6 @@ class QueryKind(BaseModel):
     extra: list[str]
     needs_delta: bool
     writes_file: bool
-
-
-class WordKind(BaseModel):
-    """A word of a scenario."""
-
-    name: str
-    takes: str
-    help: str
 
 
 class FamilyKind(BaseModel):
@@ -61,7 +54,7 @@ class Kinds(BaseModel):
 
     queries: list[QueryKind]
     targets: list[list[str]]
-    words: dict[str, list[WordKind]]
+    words: dict[str, list[Word]]
     families: list[FamilyKind]
     notions: list[NotionKind]
 
@@ -71,13 +64,7 @@ def kinds() -> Kinds:
     """What can be asked, and the words for it."""
     return Kinds(
         queries=[_query(kind) for kind in QUERIES.values()],
-        words={
-            section: [
-                WordKind(name=word.name, takes=word.takes, help=word.help)
-                for word in words.values()
-            ]
-            for section, words in vocabulary.SCENARIO.items()
-        },
+        words={section: list(words.values()) for section, words in vocabulary.SCENARIO.items()},
         targets=[*(list(kind.words_taken) for kind in TARGETS.values()), ["hipaa"]],
         families=[
             FamilyKind(form=kind.name + kind.form, example=kind.example)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import shlex
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from whosin.app.cli.output import plain
-from whosin.app.web import work
 from whosin.app.web.bodies import BoundedRoute
-from whosin.app.web.routes.files import settings_of
-from whosin.app.web.routes.plan import CardSection, sections
 from whosin.app.web.scenarios import ledger_place
 from whosin.app.web.settings import Settings
-from whosin.app.web.visitors import Visitor, has_ledger, visitor_of
+from whosin.app.web.visitors import Visitor, has_ledger
+from whosin.app.web.work import quick_route
 from whosin.errors import BrokenHistory, InvalidInput
 from whosin.ledger import Ledger, verify
 from whosin.report.budget import entry_row, standing_card
+from whosin.report.card import Section
 
 router = APIRouter(tags=["ledger"], route_class=BoundedRoute)
 MOST_ENTRIES = 500
@@ -32,7 +31,7 @@ class Dataset(BaseModel):
 
     dataset: str
     amend: str | None
-    card: list[CardSection]
+    card: list[Section]
     standing: dict[str, Any]
 
 
@@ -52,27 +51,20 @@ class History(BaseModel):
 
 
 @router.get("/api/ledger")
-def list_datasets(request: Request) -> Datasets:
+@quick_route
+def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
     """Where all datasets stand."""
-    settings = settings_of(request)
-    visitor = visitor_of(request, settings)
-    return work.quick(request, datasets, settings, visitor)  # type: ignore[no-any-return]
-
-
-def datasets(settings: Settings, visitor: Visitor) -> Datasets:
-    """The task."""
-    where = settings.ledger
     if not has_ledger(settings):
         return Datasets(datasets=[])
     place = ledger_place(settings)
-    with Ledger(where, create=False) as ledger:
+    with Ledger(settings.ledger, create=False) as ledger:
         standings = [ledger.standing(name) for name in ledger.datasets()]
         return Datasets(
             datasets=[
                 Dataset(
                     dataset=standing.dataset,
                     amend=_amend(place, standing.dataset) if visitor.curator else None,
-                    card=sections(standing_card(standing)),
+                    card=standing_card(standing),
                     standing=plain(standing.to_dict()),
                 )
                 for standing in standings
@@ -85,19 +77,14 @@ def _amend(place: str, dataset: str) -> str:
 
 
 @router.get("/api/ledger/history")
-def show_history(request: Request, dataset: Annotated[str, Query(max_length=200)]) -> History:
+@quick_route
+def show_history(
+    settings: Settings, visitor: Visitor, dataset: Annotated[str, Query(max_length=200)]
+) -> History:
     """The history of a dataset, with its chain of digests checked."""
-    settings = settings_of(request)
-    visitor = visitor_of(request, settings)
-    return work.quick(request, history, settings, dataset, visitor)  # type: ignore[no-any-return]
-
-
-def history(settings: Settings, dataset: str, visitor: Visitor) -> History:
-    """The task. A user sees own requests, and of others' only what they add up to."""
-    where = settings.ledger
     if not has_ledger(settings):
         raise InvalidInput("dataset", "one that the ledger knows; it is empty", repr(dataset))
-    with Ledger(where, create=False) as ledger:
+    with Ledger(settings.ledger, create=False) as ledger:
         standing, entries, _ = ledger.record(dataset)
         try:
             check = verify(ledger, dataset)
@@ -106,6 +93,7 @@ def history(settings: Settings, dataset: str, visitor: Visitor) -> History:
                 raise
             raise BrokenHistory(dataset, "its curator can see where") from None
         relation = standing.budget.relation
+        # A user sees their own requests, and of others' only what they add up to.
         seen = [entry for entry in entries if visitor.sees(entry)]
         own = {entry.request for entry in seen}
         return History(

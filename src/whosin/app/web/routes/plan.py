@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from pydantic import BaseModel
 
 from whosin.app.cli.output import plain
-from whosin.app.web import work
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.models import PlanBody, data
 from whosin.app.web.scenarios import plan_of
-from whosin.calibration import Plan
+from whosin.app.web.work import quick_route
 from whosin.references import THEOREMS
 from whosin.report import card
 
@@ -20,41 +19,26 @@ router = APIRouter(tags=["plan"], route_class=BoundedRoute)
 POINTS = 101
 
 
-class CardSection(BaseModel):
-    """A heading with its sentences."""
-
-    title: str
-    lines: list[str]
-
-
 class PlanView(BaseModel):
     """A plan: its numbers, its card, its theorems and its curves."""
 
     plan: dict[str, Any]
-    card: list[CardSection]
+    card: list[card.Section]
     theorems: list[str]
     band: list[float]
     curves: list[dict[str, Any]]
 
 
 @router.post("/api/plan")
-def make_plan(request: Request, body: PlanBody) -> PlanView:
+@quick_route
+def make_plan(body: PlanBody) -> PlanView:
     """What an adversary and a target need: ε, the error of a count, the fallback."""
-    return work.quick(request, planned, body)  # type: ignore[no-any-return]
-
-
-def planned(body: PlanBody) -> PlanView:
-    """The task."""
     given = data(body)
-    return view(plan_of(given.get("adversary", {}), given["target"], "count"))
-
-
-def view(plan: Plan) -> PlanView:
-    """A plan for the page."""
+    plan = plan_of(given.get("adversary", {}), given["target"], "count")
     steps = [x / (POINTS - 1) for x in range(POINTS)]
     return PlanView(
         plan=plain(plan.to_dict()),
-        card=sections(card.card(plan)),
+        card=card.card(plan),
         theorems=[str(THEOREMS[number]) for number in plan.theorems],
         band=list(card.band(plan)),
         curves=[
@@ -62,8 +46,3 @@ def view(plan: Plan) -> PlanView:
             for _mark, name, posterior in card.curves(plan)
         ],
     )
-
-
-def sections(parts: list[card.Section]) -> list[CardSection]:
-    """Sections of a card."""
-    return [CardSection(title=part.title, lines=list(part.lines)) for part in parts]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import FileResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse
 from pydantic import BaseModel, ValidationError
 
 from whosin import documents
@@ -16,26 +16,24 @@ from whosin.app.web import folder, outputs, scenario_files, scenarios, shapes, w
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import Refused, log
 from whosin.app.web.models import ReleaseBody, ScenarioBody, TextBody, data
-from whosin.app.web.routes.files import FileName, settings_of
-from whosin.app.web.routes.plan import CardSection, sections
+from whosin.app.web.routes.files import FileName
 from whosin.app.web.settings import Settings
-from whosin.app.web.visitors import Visitor, visitor_of
+from whosin.app.web.visitors import Visitor, settings_of, visitor_of
 from whosin.errors import Crashed, InvalidInput, OutOfMemory, ScanFailed, TookTooLong, at
 from whosin.extras import needs
 from whosin.ledger import units
 from whosin.ledger.charge import Cost
 from whosin.ledger.halting import halted_by
 from whosin.release import Answer, Release
-from whosin.release.scenario import Scenario
 from whosin.release.table import dataset_name
 from whosin.report import card
-from whosin.report.budget import standing_card
+from whosin.report.budget import cost_words, standing_card
 from whosin.report.html import release_report
-from whosin.report.releases import cost_words, offer_data
+from whosin.report.releases import offer_data
 
 router = APIRouter(tags=["release"], route_class=BoundedRoute)
 PARQUET = "application/vnd.apache.parquet"
-TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}}
+AnswerNumber = Annotated[int, Query(ge=0, le=99)]
 
 
 class Price(BaseModel):
@@ -62,7 +60,7 @@ class Made(BaseModel):
     request: str
     answers: list[dict[str, Any]]
     standing: dict[str, Any]
-    card: list[CardSection]
+    card: list[card.Section]
 
 
 class ScenarioView(BaseModel):
@@ -73,15 +71,9 @@ class ScenarioView(BaseModel):
 
 
 @router.post("/api/price")
-def price_scenario(request: Request, body: ScenarioBody) -> Price:
+@work.quick_route
+def price_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) -> Price:
     """The cost and the expected error of each query, before anything runs."""
-    settings = settings_of(request)
-    visitor = visitor_of(request, settings)
-    return work.quick(request, priced, settings, body, visitor)  # type: ignore[no-any-return]
-
-
-def priced(settings: Settings, body: ScenarioBody, visitor: Visitor) -> Price:
-    """The task."""
     with scenarios.opened(settings, body, visitor) as (scenario, table):
         outputs.check(settings.folder, body)
         offers = scenarios.offers_for(scenario, table)
@@ -107,14 +99,13 @@ def priced(settings: Settings, body: ScenarioBody, visitor: Visitor) -> Price:
 @router.post("/api/release")
 def make_release(request: Request, body: ReleaseBody) -> Made:
     """Answer a scenario: debited first, stored, then shown. Retry under the same id."""
-    settings = settings_of(request)
-    visitor = visitor_of(request, settings)
+    settings, visitor = settings_of(request), visitor_of(request)
     work.quick(request, checked, settings, body, visitor)
     with outputs.reserved(settings.folder, body.scenario):
         try:
             return work.scan(request, released, settings, body, visitor)  # type: ignore[no-any-return]
         except (Crashed, OutOfMemory, TookTooLong) as error:
-            words = work.always(request, stopped, settings, body, visitor)
+            words = work.work_of(request).always(stopped, settings, body, visitor)
             if words is None:
                 raise
             log(f"{dataset_name(body.scenario.table.source)!r} is halted: {error}")
@@ -144,61 +135,45 @@ def checked(settings: Settings, body: ReleaseBody, visitor: Visitor) -> None:
 def released(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Made:
     """The task."""
     scenario, made = scenarios.release(settings, body.scenario, body.request, visitor)
-    return _made(scenario, made, body.request)
+    sections = card.card(scenario.plan)
+    last = [part for part in sections if part.title.startswith("If they know")]
+    return Made(
+        title=scenario.title,
+        request=body.request,
+        answers=[plain(each.to_dict()) | {"paid": cost_words(each.cost)} for each in made],
+        standing=plain(made.standing.to_dict()),
+        card=[*sections[:2], *standing_card(made.standing), *last],
+    )
 
 
-@router.post(
-    "/api/release/report", responses={200: {"content": {"text/html": {}}}}, response_class=Response
-)
-def report_release(request: Request, body: ReleaseBody) -> Response:
+@router.post("/api/release/report", **work.gives("text/html"))
+@work.text_route("text/html", work.scan)
+def report_release(settings: Settings, visitor: Visitor, body: ReleaseBody) -> str:
     """The report of a release that was made: one HTML file that stands alone."""
-    settings = settings_of(request)
-    text = work.scan(request, reported, settings, body, visitor_of(request, settings))
-    return Response(text, media_type="text/html")
-
-
-def reported(settings: Settings, body: ReleaseBody, visitor: Visitor) -> str:
-    """The task."""
     needs("charts")
     with_plan, made = scenarios.stored(settings, body.scenario, body.request, visitor)
     return release_report(with_plan.title, with_plan.plan, made)
 
 
-@router.post(
-    "/api/release/csv", responses={200: {"content": {"text/csv": {}}}}, response_class=Response
-)
+@router.post("/api/release/csv", **work.gives("text/csv"))
+@work.text_route("text/csv", work.scan)
 def csv_release(
-    request: Request, body: ReleaseBody, answer: Annotated[int, Query(ge=0, le=99)] = 0
-) -> Response:
+    settings: Settings, visitor: Visitor, body: ReleaseBody, answer: AnswerNumber = 0
+) -> str:
     """One answer of a release that was made, as CSV."""
-    settings = settings_of(request)
-    visitor = visitor_of(request, settings)
-    text = work.scan(request, answer_csv, settings, body, visitor, answer)
-    return Response(text, media_type="text/csv")
-
-
-def answer_csv(settings: Settings, body: ReleaseBody, visitor: Visitor, answer: int) -> bytes:
-    """The task."""
     _, made = scenarios.stored(settings, body.scenario, body.request, visitor)
     from pyarrow import csv
 
     out = io.BytesIO()
     csv.write_csv(_answer(made, answer).to_arrow(), out)
-    return out.getvalue()
+    return out.getvalue().decode()
 
 
-@router.post(
-    "/api/release/file",
-    responses={200: {"content": {PARQUET: {}}}},
-    response_class=Response,
-)
-def file_release(
-    request: Request, body: ReleaseBody, answer: Annotated[int, Query(ge=0, le=99)] = 0
-) -> FileResponse:
+@router.post("/api/release/file", **work.gives(PARQUET))
+def file_release(request: Request, body: ReleaseBody, answer: AnswerNumber = 0) -> FileResponse:
     """The file that an answer of a release wrote: a synthetic table, as Parquet."""
-    settings = settings_of(request)
-    visitor = visitor_of(request, settings)
-    path = Path(work.scan(request, answer_file, settings, body, visitor, answer))
+    given = settings_of(request), body, visitor_of(request), answer
+    path = Path(work.scan(request, answer_file, *given))
     return FileResponse(path, media_type=PARQUET, filename=path.name)
 
 
@@ -214,55 +189,40 @@ def _answer(made: Release, place: int) -> Answer:
     return made[place]
 
 
-@router.post("/api/scenario/toml", response_class=Response, responses=TEXT)
-def write_scenario(request: Request, body: ScenarioBody) -> Response:
+@router.post("/api/scenario/toml", **work.gives("text/plain"))
+@work.text_route("text/plain", work.quick)
+def write_scenario(settings: Settings, body: ScenarioBody) -> str:
     """The scenario as a file for `whosin release`."""
-    return PlainTextResponse(work.quick(request, as_toml, settings_of(request), body))
-
-
-def as_toml(settings: Settings, body: ScenarioBody) -> str:
-    """The task."""
     return scenario_files.toml_text(scenarios.full_data(settings, body))
 
 
-@router.post("/api/scenario/script", response_class=Response, responses=TEXT)
-def write_script(request: Request, body: ReleaseBody) -> Response:
+@router.post("/api/scenario/script", **work.gives("text/plain"))
+@work.text_route("text/plain", work.quick)
+def write_script(settings: Settings, visitor: Visitor, body: ReleaseBody) -> str:
     """A Python script that makes the same run."""
-    settings = settings_of(request)
-    visitor = visitor_of(request, settings)
-    return PlainTextResponse(work.quick(request, as_script, settings, body, visitor))
-
-
-def as_script(settings: Settings, body: ReleaseBody, visitor: Visitor) -> str:
-    """The task."""
     given = scenarios.full_data(settings, body.scenario)
     with scenarios.opened(settings, body.scenario, visitor) as (scenario, _):
         return scenario_files.script_text(given, scenario.plan, visitor.request(body.request))
 
 
 @router.post("/api/scenario/read")
-def read_text(request: Request, body: TextBody) -> ScenarioView:
+@work.quick_route
+def read_text(body: TextBody) -> ScenarioView:
     """Read a scenario file's text."""
-    return work.quick(request, scenario_text, body.text)  # type: ignore[no-any-return]
+    return scenario_text(body.text)
 
 
 @router.get("/api/scenario")
-def read_file(request: Request, file: FileName) -> ScenarioView:
+@work.quick_route
+def read_file(settings: Settings, visitor: Visitor, file: FileName) -> ScenarioView:
     """Read a scenario file of the served folder."""
-    settings = settings_of(request)
-    visitor = visitor_of(request, settings)
-    return work.quick(request, scenario_file, settings, file, visitor)  # type: ignore[no-any-return]
-
-
-def scenario_file(settings: Settings, file: str, visitor: Visitor) -> ScenarioView:
-    """The task."""
     with at("file"):
         path = folder.find(settings.folder, file, scenario=True, seen=visitor.tables(settings))
         return scenario_text(documents.read_text(path, "file", documents.MOST_TOML))
 
 
 def scenario_text(text: str) -> ScenarioView:
-    """The task."""
+    """A scenario file for the page, and what of it does not hold there."""
     found = documents.parse_toml(text, "scenario")
     notes = []
     if found.pop("ledger", None):
@@ -282,18 +242,3 @@ def scenario_text(text: str) -> ScenarioView:
         field, words = shapes.sentence(error.errors(include_url=False))
         raise Refused(422, words, field) from None
     return ScenarioView(scenario=plain(data(body)), notes=notes)
-
-
-def _made(scenario: Scenario, made: Release, request: str) -> Made:
-    answers = [
-        plain(answer.to_dict()) | {"paid": cost_words(answer.cost)} for answer in made.answers
-    ]
-    words = [*card.card(scenario.plan)[:2], *standing_card(made.standing)]
-    last = [part for part in card.card(scenario.plan) if part.title.startswith("If they know")]
-    return Made(
-        title=scenario.title,
-        request=request,
-        answers=answers,
-        standing=plain(made.standing.to_dict()),
-        card=sections([*words, *last]),
-    )

@@ -10,8 +10,7 @@ from pydantic import BaseModel
 from whosin.app.web.access import COOKIE, Access
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.models import TokenBody
-from whosin.app.web.routes.check import may_look
-from whosin.app.web.routes.files import settings_of
+from whosin.app.web.visitors import settings_of, visitor_of
 
 router = APIRouter(tags=["session"], route_class=BoundedRoute)
 
@@ -36,7 +35,7 @@ def hello(request: Request) -> Hello:
         user=getattr(request.state, "user", None),
         login=bool(getattr(request.state, "login", False)),
         register_datasets=settings.register,
-        curator=may_look(request),
+        curator=visitor_of(request).curator,
         largest_upload=settings.largest_upload,
     )
 
@@ -68,6 +67,5 @@ def logout(request: Request, response: Response) -> Hello:
 
 
 def _access(request: Request) -> Access:
-    found = request.app.state.access
-    assert isinstance(found, Access)
-    return found
+    access: Access = request.app.state.access
+    return access

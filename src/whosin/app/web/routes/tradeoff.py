@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from pydantic import BaseModel
 
 from whosin.app.cli.output import plain
-from whosin.app.web import work
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.models import TradeoffBody
+from whosin.app.web.work import quick_route
 from whosin.distortion import NOTIONS, curves
 from whosin.errors import InvalidInput, at
 from whosin.priors import Independent, Prior, Uniform
@@ -33,13 +33,9 @@ class CurveList(BaseModel):
 
 
 @router.post("/api/tradeoff")
-def trade_off(request: Request, body: TradeoffBody) -> CurveList:
+@quick_route
+def trade_off(body: TradeoffBody) -> CurveList:
     """The least number of changed rows at each level of privacy, for rows of one distribution."""
-    return work.quick(request, traded_off, body)  # type: ignore[no-any-return]
-
-
-def traded_off(body: TradeoffBody) -> CurveList:
-    """The task."""
     _check_size(body.rows, body.values)
     with at("prior"):
         space = Records(body.rows, body.values)
@@ -56,7 +52,7 @@ def traded_off(body: TradeoffBody) -> CurveList:
 
 
 def _check_size(rows: int, values: int) -> None:
-    """One variable a type (F14): so many are solved in about a second."""
+    """One variable a type (F14): these are solved in about a second."""
     with at("values"):
         if not 2 <= values <= 6:
             raise InvalidInput("values", "from 2 to 6 here", values)

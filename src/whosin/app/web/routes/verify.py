@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from pydantic import BaseModel
 
 from whosin.app.cli.output import plain
-from whosin.app.web import work
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.models import VerifyBody
+from whosin.app.web.work import quick_route
 from whosin.beliefs import percent
 from whosin.documents import check_object, parse_json
 from whosin.errors import InvalidInput, WhosinError, at
@@ -43,13 +43,9 @@ class Measured(BaseModel):
 
 
 @router.post("/api/verify")
-def verify_channel(request: Request, body: VerifyBody) -> Measured:
+@quick_route
+def verify_channel(body: VerifyBody) -> Measured:
     """Measure a channel file under a family of adversaries; a claim is checked."""
-    return work.quick(request, verified, body)  # type: ignore[no-any-return]
-
-
-def verified(body: VerifyBody) -> Measured:
-    """The task."""
     try:
         notion = read_notion(body.notion, body.words())
     except WhosinError as error:
@@ -63,7 +59,7 @@ def verified(body: VerifyBody) -> Measured:
         level = notion.measure(_channel(body.channel, notion))
         case = level.witness if claim is None else level.refutation(claim) or level.witness
         return Measured(
-            level=plain(level_data(level, notion, claim=claim)),
+            level=plain(level_data(level, notion, claim)),
             title=text.title(notion),
             value=short(level.value),
             lower=None if level.lower is None else short(level.lower),

@@ -1,0 +1,307 @@
+"""CONTRIBUTING is true to the letter: one of each kind is added to a copy, in the places it names.
+
+It is there in Python, on the command, in scenarios, on the page, in the schema, in the reference
+and in the contract tests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NEW = ROOT / "tests" / "data" / "extending"
+NUMBERS = {"three": 3, "four": 4, "five": 5, "six": 6}
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What somebody adds.
+
+    Attributes:
+        files: new files, by their name in the folder of examples.
+        lines: by file, after which line (or before it, where it starts with ^) which text stands.
+    """
+
+    files: dict[str, str]
+    lines: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+
+    @property
+    def places(self) -> int:
+        return len({*self.files.values(), *self.lines})
+
+
+ODDS = (NEW / "target" / "odds.txt").read_text("utf-8").lstrip() + "\n\n"
+ADDED = {
+    "family": Addition(
+        {
+            "even_odds.py": "src/whosin/families/even_odds.py",
+            "test_even_odds.py": "tests/families/test_even_odds.py",
+        },
+        {
+            "src/whosin/families/__init__.py": [
+                (
+                    "from whosin.families.cliques import Cliques as Cliques\n",
+                    "from whosin.families.even_odds import EvenOdds as EvenOdds\n",
+                ),
+                ("        AtMostKnown,\n", "        EvenOdds,\n"),
+            ],
+            "README.md": [
+                ("^| `AtMostKnown(", "| `EvenOdds(apart)` | `even-odds=0.1` | unsure |\n")
+            ],
+        },
+    ),
+    "query": Addition(
+        {
+            "absent.py": "src/whosin/release/queries/absent.py",
+            "test_absent.py": "tests/release/test_absent.py",
+        },
+        {
+            "src/whosin/release/queries/__init__.py": [
+                ("^from whosin.release.queries.base", "from .absent import Absent\n"),
+                ("    Count,\n", "    Absent,\n"),
+                ('    "QUERIES",\n', '    "Absent",\n'),
+            ],
+            "docs/release.md": [("^| `keys` |", "| `absent` | entities without a value | |\n")],
+        },
+    ),
+    "target": Addition(
+        {"test_odds.py": "tests/calibration/test_odds.py"},
+        {
+            "src/whosin/calibration/targets.py": [
+                (
+                    "^TARGETS: dict",
+                    ODDS,
+                ),
+                ("Rho, Gain, Advantage", ", Odds"),
+            ],
+            "src/whosin/calibration/__init__.py": [
+                (
+                    "^from whosin.calibration.targets import Posterior ",
+                    "from whosin.calibration.targets import Odds as Odds\n",
+                ),
+            ],
+            "src/whosin/__init__.pyi": [
+                ("^from .calibration import Plan ", "from .calibration import Odds as Odds\n")
+            ],
+            "src/whosin/vocabulary.py": [
+                ('^    Word("rho",', '    Word("odds", "number", "Or the most the odds grow."),\n')
+            ],
+            "docs/plan.md": [("^| `Advantage(", "| `Odds(3)` | `--odds 3` | the odds |\n")],
+        },
+    ),
+    "mechanism": Addition(
+        {
+            "lottery.py": "src/whosin/mechanisms/lottery.py",
+            "test_lottery.py": "tests/mechanisms/test_lottery.py",
+        },
+        {
+            "src/whosin/mechanisms/__init__.py": [
+                (
+                    "^from whosin.mechanisms.mixture",
+                    "from whosin.mechanisms.lottery import Lottery as Lottery\n",
+                ),
+                ('    "mixture": Mixture,\n', '    "lottery": Lottery,\n'),
+            ],
+            "docs/engine.md": [("^| family |", "A lottery names someone.\n\n")],
+        },
+    ),
+    "notion": Addition(
+        {
+            "total_variation.py": "src/whosin/notions/total_variation.py",
+            "test_total_variation.py": "tests/notions/test_total_variation.py",
+        },
+        {
+            "src/whosin/notions/__init__.py": [
+                (
+                    "^from whosin.notions.semantic_privacy",
+                    "from whosin.notions.total_variation import TotalVariation as TotalVariation\n",
+                ),
+                ('    "mean-shift": MeanShift,\n', '    "total-variation": TotalVariation,\n'),
+            ],
+            "docs/engine.md": [("^| family |", "Total variation is a notion too.\n\n")],
+        },
+    ),
+    "source": Addition(
+        {
+            "json_lines.py": "src/whosin/release/engines/json_lines.py",
+            "test_json_lines.py": "tests/release/test_json_lines.py",
+        },
+        {
+            "src/whosin/release/engines/__init__.py": [
+                (
+                    "from whosin.release.engines.embedded import DuckDB\n",
+                    "from whosin.release.engines.json_lines import JsonLines\n",
+                ),
+                ("(DuckDB, ", "JsonLines, "),
+                ('"Engine", ', '"JsonLines", '),
+            ],
+            "docs/release.md": [("^| `keys` |", "| on `json-lines` | any of these | |\n")],
+        },
+    ),
+}
+
+
+def add(tree: Path, kind: str) -> None:
+    """Do what CONTRIBUTING says, by hand."""
+    for name, place in ADDED[kind].files.items():
+        shutil.copy(NEW / kind / name, tree / place)
+    for name, changes in ADDED[kind].lines.items():
+        text = (tree / name).read_text(encoding="utf-8")
+        for anchor, line in changes:
+            where = text.index(anchor.removeprefix("^"))
+            where += 0 if anchor.startswith("^") else len(anchor)
+            text = text[:where] + line + text[where:]
+        (tree / name).write_text(text, encoding="utf-8")
+
+
+SEEN = """
+import json, sys, tempfile, tomllib
+from pathlib import Path
+import whosin as wi
+from whosin.app import reference, scenario_schema
+from whosin.app.cli.main import main
+from whosin.app.web.routes.kinds import kinds
+from whosin.calibration import read_plan
+from whosin.release.scenario import load_scenario
+
+folder = Path(tempfile.mkdtemp())
+(folder / "people.jsonl").write_text('{"who": "a", "x": 1}\\n{"who": "b", "x": null}\\n')
+(folder / "scenario.toml").write_text('''
+[adversary]
+family = "even-odds=0.1"
+[target]
+odds = 3
+[table]
+source = "people.jsonl"
+entity = "who"
+engine = "json-lines"
+[ledger]
+url = "ledger.db"
+[[queries]]
+kind = "absent"
+column = "x"
+''')
+page = kinds()
+schema = scenario_schema.schema()["properties"]
+text = reference.markdown()
+ok = lambda *words: main(list(words)) == 0
+verify = ("verify", "--mechanism", "randomized-response", "--keep", "3/4", "--entities", "1")
+scenario = load_scenario(folder / "scenario.toml")
+table = scenario.open_table()
+opened = table.engine.name
+table.engine.close()
+seen = {
+    "family": {
+        "Python": wi.families.EvenOdds("0.1").spelled == "even-odds=0.1",
+        "command": ok("plan", "--gamma", "2", "--family", "even-odds=0.1"),
+        "scenario": scenario.plan.family == wi.families.read_family("even-odds=0.1"),
+        "page": any(each.example == "even-odds=0.1" for each in page.families),
+        "reference": "wi.families.EvenOdds" in text,
+    },
+    "query": {
+        "Python": wi.queries.Absent(column="x").kind == "absent",
+        "command": ok("release", str(folder / "scenario.toml"), "--dry-run"),
+        "scenario": scenario.queries[0] == wi.queries.Absent(column="x"),
+        "page": any(each.kind == "absent" for each in page.queries),
+        "schema": any(each["title"] == "absent" for each in schema["queries"]["items"]["oneOf"]),
+        "reference": "wi.queries.Absent" in text,
+    },
+    "target": {
+        "Python": wi.Odds(3).odds == 3,
+        "command": ok("plan", "--odds", "3"),
+        "scenario": scenario.plan.target == wi.Odds(3),
+        "page": ["odds"] in page.targets and any(w.name == "odds" for w in page.words["target"]),
+        "schema": "odds" in schema["target"]["properties"],
+        "reference": "wi.Odds" in text and "--odds" in text,
+    },
+    "mechanism": {
+        "Python": wi.mechanisms.Lottery(1).keep == 1,
+        "command": ok("verify", "--mechanism", "lottery", "--keep", "1/2", "--entities", "2"),
+        "reference": "wi.mechanisms.Lottery" in text,
+    },
+    "notion": {
+        "Python": wi.notions.TotalVariation().unit == "level",
+        "command": ok(*verify, "--notion", "tv"),
+        "page": any(each.name == "total-variation" for each in page.notions),
+        "reference": "wi.notions.TotalVariation" in text,
+    },
+    "source": {
+        "Python": wi.release.engines.JsonLines.name == "json-lines",
+        "scenario": opened == "json-lines",
+        "schema": "json-lines" in schema["table"]["properties"]["engine"]["enum"],
+        "reference": "wi.release.JsonLines" in text,
+    },
+}
+Path(sys.argv[1]).write_text(json.dumps(seen))
+"""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project in which everything was added."""
+    copy = tmp_path_factory.mktemp("extended") / "whosin"
+    beside = shutil.ignore_patterns("__pycache__", "*.egg-info", "extending")
+    for name in ("src", "tests", "docs", "schema"):
+        shutil.copytree(ROOT / name, copy / name, ignore=beside)
+    for name in ("pyproject.toml", "README.md", "ARCHITECTURE.md"):
+        shutil.copy(ROOT / name, copy / name)
+    for kind in ADDED:
+        add(copy, kind)
+    made = {"reference": "docs/reference.md", "scenario_schema": "schema/scenario.json"}
+    for module, place in made.items():  # make reference
+        code = f"import whosin.app.{module} as m; print(m.{MADE[module]}(), end='')"
+        (copy / place).write_text(run(copy, "-c", code).stdout, encoding="utf-8")
+    return copy
+
+
+MADE = {"reference": "markdown", "scenario_schema": "text"}
+
+
+def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A Python that has the copy and not the original."""
+    paths = os.pathsep.join([str(tree / "src"), str(tree / "tests" / "helpers")])
+    found = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=tree,
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    return found
+
+
+@pytest.mark.parametrize("kind", ADDED)
+def test_contributing_counts_the_places(kind):
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    heading = re.search(rf"## Add a {kind}: (\w+) places", page)
+    assert heading is not None and NUMBERS[heading[1]] == ADDED[kind].places
+
+
+def test_what_was_added_is_seen_everywhere(tree):
+    run(tree, "-c", SEEN, "seen.json")
+    seen = json.loads((tree / "seen.json").read_text(encoding="utf-8"))
+    assert seen.keys() == ADDED.keys()
+    missing = [
+        (kind, way) for kind, ways in seen.items() for way, there in ways.items() if not there
+    ]
+    assert not missing
+
+
+def test_what_was_added_passes_the_contract_tests(tree):
+    """Its own tests too, and those that go through every family, notion and mechanism."""
+    own = [place for each in ADDED.values() for place in each.files.values() if "/test_" in place]
+    contract = ["tests/house/test_registries.py", "tests/house/test_imports.py"]
+    laws = ["tests/notions/test_extremes.py"]
+    done = run(tree, "-m", "pytest", *own, *contract, *laws)
+    assert re.search(r"\d+ passed", done.stdout) and "failed" not in done.stdout
