@@ -138,7 +138,7 @@ class DuckDB(Engine):
             drawn += np.bincount(table.draw(codes), minlength=table.cells)
         schema = table.batch(np.empty(0, np.int64)).schema
         batches = (table.batch(codes) for codes in _spelled_out(drawn))
-        return self.write_batches(batches, schema, path)
+        return parquet.write_draft(batches, schema, Path(path))
 
     def write_batches(
         self, batches: Iterable[Any], schema: Any, path: str, progress: Progress | None = None
