@@ -17,6 +17,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
+import learned
 import whosin as wi
 from measuring import Row, best_of
 from whosin.marginals import Workload, cell_variances, optimum, spend
@@ -112,6 +113,7 @@ def releases() -> Iterator[Row]:
         for noise in ("laplace", "gaussian"):
             yield from _measured(table, folder, noise)
         yield from _errors(table, path, folder, "generated people")
+        yield from learned.rows(table, path, "generated people")
         path, domains = generated(folder, 10**7)
         for engine in (DuckDB(), Spark(settings={"spark.driver.memory": "4g"})):
             with engine:
@@ -194,4 +196,6 @@ def own(source: Path) -> Iterator[Row]:
             texts = sorted(value for (value,) in values if value is not None)
             if 2 <= len(texts) <= FEW_VALUES:
                 domains[name] = texts
-        yield from _errors(Table(path, "row", domains), path, folder, source.name)
+        table = Table(path, "row", domains)
+        yield from _errors(table, path, folder, source.name)
+        yield from learned.rows(table, path, source.name)

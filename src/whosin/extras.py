@@ -20,6 +20,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "release": ("releases need", ("duckdb", "ibis", "opendp", "pyarrow", "scipy", "sqlglot")),
     "selection": ("private selection needs", ("opendp",)),
     "spark": ("Spark needs", ("pyspark",)),
+    "synthetic": ("learned synthetic tables need", ("jax", "mbi")),
     "tradeoff": ("the best mechanism needs", ("highspy", "scipy", "threadpoolctl")),
     "vcf": ("reading VCF needs", ("cyvcf2",)),
     "web": ("the page needs", ("fastapi", "tomli_w", "uvicorn")),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -49,6 +50,7 @@ from whosin.release import (
     Values,
     Variance,
 )
+from whosin.release.cells import Cells
 from whosin.release.engines.base import Redrawn
 from whosin.release.predicate import condition
 from whosin.release.pricing import Share
@@ -406,6 +408,16 @@ def test_workers_write_the_synthetic_table(spark: Spark, tmp_path: Path) -> None
         "in.parquet",
         "out.parquet",
     ]
+
+
+def test_rows_that_were_drawn_here_are_written_as_a_draft(spark: Spark, tmp_path: Path) -> None:
+    cells = Cells(("ward",), (Values(("a", "b")),))
+    batches = [cells.placed([np.array(each)]) for each in ([0, 2, 1], [1])]
+    target = str(tmp_path / "out.parquet")
+    written = spark.write_batches(batches, batches[0].schema, target)
+    assert written.rows == 4 and not Path(target).exists()
+    assert spark.publish(target, written.digest)
+    assert sorted(pq.read_table(target)["ward"].to_pylist()) == ["a", "b", "b", "other"]
 
 
 def test_a_broken_write_leaves_nothing(spark: Spark, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from whosin.noise.laplace import discrete_laplace as discrete_laplace
 from whosin.noise.laplace import geometric as geometric
 from whosin.noise.selection import noisy_max as noisy_max
 from whosin.noise.selection import selection_epsilon as selection_epsilon
+from whosin.noise.selection import selection_rho as selection_rho
 from whosin.noise.selection import top_k as top_k
 from whosin.noise.source import Source as Source
 
@@ -30,4 +31,4 @@ SAMPLERS = (
     categorical,
     randomized_response,
 )
-SELECTIONS = (noisy_max, top_k, selection_epsilon)
+SELECTIONS = (noisy_max, top_k, selection_epsilon, selection_rho)

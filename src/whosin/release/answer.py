@@ -25,6 +25,13 @@ SEVERAL = (
 )
 """What an answer with several tables says about them."""
 
+LEARNED = (
+    "The rows are nobody's: they were drawn from a model of noisy tables. On average over its "
+    "{tables} tables of up to {columns} columns, {distance:.1%} of the rows would have to move for "
+    "a table to be the true one, give or take {within:.1%} with 95% probability."
+)
+"""What an answer with a learned table says about it."""
+
 
 @dataclass(frozen=True)
 class Answer(Displayed):
@@ -37,7 +44,8 @@ class Answer(Displayed):
         noise: what noise it has, in words.
         cost: what it cost under the plan's relation.
         details: of an answer with several tables: the labels of their columns, what each is worth,
-            and what was measured, so that others can estimate anew.
+            and what was measured, so that others can estimate anew. Of a learned table: what was
+            measured and chosen, at which price, how good it is, and the plan's promise.
     """
 
     title: str
@@ -122,7 +130,11 @@ class Answer(Displayed):
         the interval does not cover what this leaves out."""
         counted = self.question.get("counted")
         said = "" if counted is None else statement(counted, "low" in self.columns)
-        return f"{said} {SEVERAL}" if "all_low" in self.columns else said
+        if "all_low" in self.columns:
+            return f"{said} {SEVERAL}"
+        if self.details and "quality" in self.details:
+            return f"{said} {LEARNED.format(**self.details['quality'])}"
+        return said
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

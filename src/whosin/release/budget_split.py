@@ -61,7 +61,7 @@ def shares(
         if query.needs_delta:
             delta = Fraction(unspent.delta // failing, units.DELTA_UNITS)
         amount = int(pot * part / whole)
-        rho = amount if gaussian and query.sums else 0
+        rho = amount if gaussian and query.takes_gaussian else 0
         epsilon = 0 if rho else units.pure(amount) if gaussian else amount
         if not epsilon and not rho:
             raise InvalidInput("weight", "large enough to get any budget", query.title)
@@ -99,9 +99,9 @@ def _reach(query: Query, table: Table, plan: Plan, gaussian: bool) -> tuple[floa
     if query.magnitude is None:
         raise InvalidInput("magnitude", "declared for every query, to split by error", query.title)
     probe = Fraction(1, 1000)
-    rho = probe if gaussian and query.sums else Fraction(0)
+    rho = probe if gaussian and query.takes_gaussian else Fraction(0)
     offer = query.offer(table, Share(plan, probe, rho, probe))
-    if offer.error is None or len(offer.parts) != 1 or (gaussian and not query.sums):
+    if offer.error is None or len(offer.parts) != 1 or (gaussian and not query.takes_gaussian):
         accepted = "weights, for a batch with means, variances, quantiles or selections"
         raise InvalidInput("split", accepted, query.title)
     noisy, magnitude = offer.parts[0], float(rational(query.magnitude))

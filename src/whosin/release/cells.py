@@ -72,15 +72,23 @@ class Cells:
 
     def batch(self, codes: Array) -> Any:
         """Places of cells as a pyarrow RecordBatch of their keys."""
+        places, rest = [], codes
+        for domain in reversed(self.domains):
+            places.append(rest % len(domain.labels))
+            rest = rest // len(domain.labels)
+        return self.placed(places[::-1])
+
+    def placed(self, places: Sequence[Array]) -> Any:
+        """Rows as a RecordBatch, from the place of each value among the labels of its column."""
         import pyarrow as pa
 
-        columns, rest = [], codes
-        for domain in reversed(self.domains):
-            labels = [str(label) for label in domain.labels]
-            places = pa.array((rest % len(labels)).astype(np.int32))
-            columns.append(pa.DictionaryArray.from_arrays(places, pa.array(labels)))
-            rest = rest // len(labels)
-        return pa.RecordBatch.from_arrays(columns[::-1], names=list(self.columns))
+        columns = [
+            pa.DictionaryArray.from_arrays(
+                pa.array(each.astype(np.int32)), pa.array([str(label) for label in domain.labels])
+            )
+            for each, domain in zip(places, self.domains, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=list(self.columns))
 
     def coded(self, rows: Any, /, **columns: Any) -> Any:
         """Rows with some of their columns and the key columns: the place of each value among the

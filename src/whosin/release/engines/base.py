@@ -97,6 +97,11 @@ class Engine(Protocol):
     def write_rows(self, table: Redrawn, path: str, progress: Progress | None = None) -> Written:
         """Write a table whole, as a draft, its rows in an order that says nothing."""
 
+    def write_batches(
+        self, batches: Iterable[Any], schema: Any, path: str, progress: Progress | None = None
+    ) -> Written:
+        """Write RecordBatches whole, as a draft; rows that were drawn from noisy numbers alone."""
+
     def publish(self, path: str, digest: str) -> bool:
         """Give a draft its public name; whether there is a table of this digest now."""
 

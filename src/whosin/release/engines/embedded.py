@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -138,6 +138,12 @@ class DuckDB(Engine):
             drawn += np.bincount(table.draw(codes), minlength=table.cells)
         schema = table.batch(np.empty(0, np.int64)).schema
         batches = (table.batch(codes) for codes in _spelled_out(drawn))
+        return parquet.write_draft(batches, schema, Path(path))
+
+    def write_batches(
+        self, batches: Iterable[Any], schema: Any, path: str, progress: Progress | None = None
+    ) -> Written:
+        """Write a draft, one file."""
         return parquet.write_draft(batches, schema, Path(path))
 
     def publish(self, path: str, digest: str) -> bool:

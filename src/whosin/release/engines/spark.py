@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -39,7 +39,7 @@ from whosin.release.engines.frames import arrow_table, require_plain
 from whosin.release.engines.schemas import one_schema, parquet_schema
 from whosin.release.engines.spark_lines import LONGEST_LINE, READABLE, csv_rows, valid
 from whosin.release.engines.spilling import SpillFolder
-from whosin.release.engines.workers import SparkFolder, changing, plain_schema
+from whosin.release.engines.workers import SparkFolder, changing, plain_columns, plain_schema
 
 LARGEST = 50_000_000
 """Rows of a written file, so that a worker can hold one to take its digest."""
@@ -155,10 +155,22 @@ class Spark(Engine):
         rows = self._sql(expression).withColumn(lot, functions.rand())
         rows = rows.repartition(functions.col(lot)).sortWithinPartitions(lot).drop(lot)
         changed = rows.mapInArrow(changing(change), plain_schema(schema))
+        return self._draft(changed, path, progress)
+
+    def write_batches(
+        self, batches: Iterable[Any], schema: Any, path: str, progress: Progress | None = None
+    ) -> Written:
+        """Write a draft, a folder of files, from rows that this process holds."""
+        import pyarrow as pa
+
+        table = pa.Table.from_batches(batches, schema).cast(plain_columns(schema))
+        return self._draft(self.session.createDataFrame(table), path, progress)
+
+    def _draft(self, frame: Any, path: str, progress: Progress | None) -> Written:
         place = SparkFolder(self.session, path)
 
         def work() -> Written:
-            changed.write.option("maxRecordsPerFile", LARGEST).parquet(place.partial)
+            frame.write.option("maxRecordsPerFile", LARGEST).parquet(place.partial)
             return self._written(place.partial)
 
         try:

@@ -90,14 +90,20 @@ def changing(change: Callable[[Any], Any]) -> Callable[[Iterator[Any]], Iterator
 
 
 def plain_schema(schema: Any) -> Any:
-    import pyarrow as pa
     from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(plain_columns(schema))
+
+
+def plain_columns(schema: Any) -> Any:
+    """An Arrow schema whose columns hold values, not places in a list of values."""
+    import pyarrow as pa
 
     fields = [
         pa.field(field.name, field.type.value_type if _coded(pa, field) else field.type)
         for field in schema
     ]
-    return from_arrow_schema(pa.schema(fields))
+    return pa.schema(fields)
 
 
 def _coded(pa: Any, field: Any) -> bool:

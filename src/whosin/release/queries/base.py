@@ -71,6 +71,11 @@ class Query(ABC):
         if self.magnitude is not None and rational(self.magnitude, "magnitude") <= 0:
             raise InvalidInput("magnitude", "above 0", self.magnitude)
 
+    @property
+    def takes_gaussian(self) -> bool:
+        """Whether this query can have Gaussian noise."""
+        return self.sums
+
     @abstractmethod
     def offer(self, table: Table, share: Share) -> Offer:
         """The price and the expected error. Raises for a query that does not fit the schema."""

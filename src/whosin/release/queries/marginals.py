@@ -74,8 +74,8 @@ class Marginals(Query):
     rows: int | None = None
 
     def offer(self, table: Table, share: Share) -> Offer:
-        cells, workload = self._tables(table)
-        rows = self._rows(table)
+        cells, workload = self.workload(table)
+        rows = self.rows_counted(table)
         noise = "gaussian" if share.rho else "laplace"
         spending = _spend(workload, noise, share.relation, self.goal, rows)
         noisy = noisy_tables(spending, workload.sizes, share, rows)
@@ -115,23 +115,23 @@ class Marginals(Query):
 
     def shown(self, table: Table) -> int:
         """How many cells the tables have in all."""
-        return self._tables(table)[1].shown
+        return self.workload(table)[1].shown
 
     def counted(self, table: Table) -> Counted:
-        cells, rows = self._tables(table)[0], self._rows(table)
+        cells, rows = self.workload(table)[0], self.rows_counted(table)
         outside = beyond(cells.columns, cells.domains)
         return Counted(table.entity, rows, **outside, by_row=table.by_row)
 
     def cautions(self, table: Table) -> tuple[Caution, ...]:
-        return self.caution(table, "rows", self._tables(table)[0].columns)
+        return self.caution(table, "rows", self.workload(table)[0].columns)
 
-    def _rows(self, table: Table) -> int:
+    def rows_counted(self, table: Table) -> int:
         """How many rows of an entity count: one says all where all are alike."""
-        found = table.bound("rows", self.rows)
-        alike = not may_vary(table.domains, self._tables(table)[0].columns)
-        return 1 if alike and self.rows is None else found
+        most = table.bound("rows", self.rows)
+        alike = not may_vary(table.domains, self.workload(table)[0].columns)
+        return 1 if alike and self.rows is None else most
 
-    def _tables(self, table: Table) -> tuple[Cells, Workload]:
+    def workload(self, table: Table) -> tuple[Cells, Workload]:
         """The columns with their domains, and the tables over them."""
         named, sets = self._listed()
         with at("sets" if self.sets is not None else "columns"):
@@ -147,7 +147,7 @@ class Marginals(Query):
     def _listed(self) -> tuple[tuple[str, ...], tuple[Attributes, ...]]:
         """The columns, and the sets of places among them."""
         if self.sets is None:
-            named = _names(self.columns, "columns")
+            named = column_names(self.columns, "columns")
             if not named:
                 raise InvalidInput("columns", "at least one column, or sets", "none")
             order = whole(2 if self.order is None else self.order, "order", 1, 20)
@@ -161,7 +161,7 @@ class Marginals(Query):
             raise InvalidInput("sets", "given alone, without columns and order", "both")
         if not isinstance(self.sets, list | tuple) or not self.sets:
             raise InvalidInput("sets", "a list of lists of columns", repr(self.sets)[:80])
-        listed = [_names(each, "sets") for each in self.sets]
+        listed = [column_names(each, "sets") for each in self.sets]
         named = tuple(dict.fromkeys(name for each in listed for name in each))
         if not named:
             raise InvalidInput("sets", "at least one column in one of them", "none")
@@ -179,7 +179,7 @@ class Marginals(Query):
         return tuple(one / size**2 for one, size in zip(weights, sizes, strict=True))
 
 
-def _names(listed: object, field: str) -> tuple[str, ...]:
+def column_names(listed: object, field: str = "columns") -> tuple[str, ...]:
     if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
         raise InvalidInput(field, "a list of columns", repr(listed)[:80])
     if len(set(listed)) != len(listed):

@@ -1,9 +1,13 @@
-"""A synthetic table: one randomised row for each entity.
+"""A synthetic table, by one of two methods.
 
-Its length is the number of entities, so it exists only where that is known: between neighbours that
-replace one entity. Each row is answered on its own: E_d keeps a cell with probability g/(g+m−1),
-g ≤ e^ε, else it is one of the m−1 others; with a declared prior it is the best ε-private mechanism
-for that prior (T21). What is charged is the DP level.
+"responses": one randomised row for each entity. Its length is the number of entities, so
+it exists only where that is known: between neighbours that replace one entity. Each row is answered
+on its own: E_d keeps a cell with probability g/(g+m−1), g ≤ e^ε, else it is one of the m−1 others;
+with a declared prior it is the best ε-private mechanism for that prior (T21). What is charged is
+the DP level.
+
+"marginals": rows drawn from a model of noisy tables (`release.learned`), as many as wanted, under
+any plan. What is charged is what the tables, the choices and the figure for its quality cost.
 """
 
 from __future__ import annotations
@@ -15,30 +19,50 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, UnknownName
+from whosin.extras import needs
 from whosin.ledger.charge import Charge, Cost
 from whosin.release import bounding
 from whosin.release.bounding import eligible
 from whosin.release.cells import Cells
 from whosin.release.engines.base import Progress, Redrawn
+from whosin.release.learned.tables import Learning, learning, read_choosing
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
+from whosin.release.queries.marginals import Marginals, column_names
 from whosin.release.queries.responses import Response, prior_response, uniform_response
 from whosin.release.table import Table
-from whosin.release.what_counts import Counted, beyond
+from whosin.release.what_counts import Caution, Counted, beyond
+from whosin.validation import whole
+
+LEARNED = "marginals"
+METHODS = ("responses", LEARNED)
+LEARNED_KEYS = ("order", "sets", "choose", "choosing", "length", "rows")
+BATCH = 1_000_000
+"""Rows that are written at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Synthetic(Query):
-    """A table with one randomised row for each entity, in random order, written as Parquet: one
-    file, or on Spark a folder of files.
+    """A table of rows that are nobody's, in random order, written as Parquet: one file, or on Spark
+    a folder of files.
 
     Args:
         columns: declared columns.
         path: the file to write.
-        prior: what is publicly believed about a row: the probability of each combination of
-            values, in the order of the declared domains, "other" last in each column. Fewer rows
-            change if it is right; cells that it thinks rare may not be shown at all.
+        method: "responses" for one randomised row for each entity, where their number is known;
+            "marginals" for rows drawn from a model that was learned from noisy tables.
+        prior: for "responses", what is publicly believed about a row: the probability of each
+            combination of values, in the order of the declared domains, "other" last in each
+            column. Fewer rows change if it is right; cells that it thinks rare may not be shown at
+            all.
+        order: for "marginals", as the keys below: it learns all tables of up to so many columns.
+        sets: the tables to learn instead, each a list of columns.
+        choose: learn from pairs of columns that are chosen privately, rather than from all tables
+            of up to `order` columns; those are then what its quality is measured by.
+        choosing: the part of the budget for choosing, 1/6 by default.
+        length: how many rows to draw; the noisy number of rows that count by default.
+        rows: how many rows of an entity count, in all; the table's own bound by default.
     """
 
     kind: ClassVar[str] = "synthetic"
@@ -47,9 +71,25 @@ class Synthetic(Query):
     writes_file: ClassVar[bool] = True
     columns: Sequence[str]
     path: str
+    method: str = "responses"
     prior: Sequence[object] | None = None
+    order: int | None = None
+    sets: Sequence[Sequence[str]] | None = None
+    choose: bool = False
+    choosing: object = None
+    length: int | None = None
+    rows: int | None = None
+
+    @property
+    def takes_gaussian(self) -> bool:
+        return self.method == LEARNED
 
     def offer(self, table: Table, share: Share) -> Offer:
+        if self.method not in METHODS:
+            raise UnknownName("method", str(self.method), METHODS)
+        self._require_own_keys()
+        if self.method == LEARNED:
+            return self._learned(table, share)
         if share.relation != "replace":
             accepted = "asked under a plan whose size is known (replace): its length shows the size"
             raise InvalidInput("synthetic", accepted, share.relation)
@@ -59,12 +99,13 @@ class Synthetic(Query):
         cells = self._cells(table)
         response = self._response(cells, share.epsilon)
         expression = table.check(self._expression(table, cells))
-        if not os.access(path.parent, os.W_OK):
-            raise InvalidInput("path", "in a folder that can be written to", path.name)
+        _require_writable(path)
         charge = Charge(self.asked(table), {"replace": Cost.pure(response.epsilon)})
         return Offer(self, share, charge, response.words(), details=response, expression=expression)
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
+        if self.method == LEARNED:
+            return self._drawn(table, offer, progress)
         response: Response = offer.details
         cells = self._cells(table)
         redrawn = Redrawn(offer.expression, cells.count, response.draw, cells.batch)
@@ -75,9 +116,14 @@ class Synthetic(Query):
         }
 
     def counted(self, table: Table) -> Counted:
+        if self.method == LEARNED:
+            return self._asked().counted(table)
         cells = self._cells(table)
         outside = beyond(cells.columns, cells.domains)
         return Counted(table.entity, 1, **outside, by_row=table.by_row)
+
+    def cautions(self, table: Table) -> tuple[Caution, ...]:
+        return self._asked().cautions(table) if self.method == LEARNED else ()
 
     def publish(self, table: Table, drawn: Any, stored: Any) -> str | None:
         """Only the table whose digest is stored gets its name: one request, one table."""
@@ -94,6 +140,55 @@ class Synthetic(Query):
     def question(self) -> dict[str, Any]:
         """As every query's; the file by its name, so that a ledger does not depend on folders."""
         return super().question() | {"path": Path(self.path).name}
+
+    def _require_own_keys(self) -> None:
+        """A key of the other method would be ignored."""
+        others = ("prior",) if self.method == LEARNED else LEARNED_KEYS
+        for key in others:
+            if getattr(self, key) not in (None, False):
+                other = next(each for each in METHODS if each != self.method)
+                raise InvalidInput(key, f'left out, or given with method = "{other}"', "given")
+
+    def _asked(self) -> Marginals:
+        """The tables that a learned table should be good at."""
+        sets = None if self.sets is None else list(self.sets)
+        if self.choose and sets is not None:
+            raise InvalidInput("sets", "left out with choose = true: pairs are chosen", "given")
+        columns = () if sets is not None else self.columns
+        order = self.order
+        if self.choose and order is not None:
+            order = whole(order, "order", 2, 20)
+        return Marginals(columns=columns, order=order, sets=sets, rows=self.rows, where=self.where)
+
+    def _learned(self, table: Table, share: Share) -> Offer:
+        needs("synthetic")
+        path, names = self._path(), column_names(self.columns)
+        length = None if self.length is None else whole(self.length, "length", 1)
+        choosing = read_choosing(self.choose, self.choosing)
+        learned = learning(table, share, self._asked(), names, choosing, length)
+        expression = learned.scan.expression(table, self.where, learned.rows)
+        table.check(expression)
+        _require_writable(path)
+        charge = Charge(self.asked(table), learned.costs)
+        return Offer(self, share, charge, learned.words(), details=learned, expression=expression)
+
+    def _drawn(self, table: Table, offer: Offer, progress: Progress | None) -> Any:
+        learned: Learning = offer.details
+        scan = learned.scan
+        counts = dict(zip(scan.sets, scan.count(table, offer.expression, progress), strict=True))
+        drawn = learned.draw(counts, self.length)
+        order = [learned.cells.columns.index(name) for name in self.columns]
+        cells = Cells(tuple(self.columns), tuple(learned.cells.domains[at] for at in order))
+        places = [drawn.places[at] for at in order]
+        schema = cells.placed([each[:0] for each in places]).schema
+        starts = range(0, len(places[0]), BATCH)
+        batches = (cells.placed([each[at : at + BATCH] for each in places]) for at in starts)
+        written = table.engine.write_batches(batches, schema, self.path, progress)
+        return {
+            "columns": ["file", "rows", "digest"],
+            "rows": [[Path(self.path).name, written.rows, written.digest]],
+            "details": learned.details(drawn, offer.share),
+        }
 
     def _path(self) -> Path:
         if not isinstance(self.path, str | Path) or Path(self.path).suffix != ".parquet":
@@ -124,6 +219,11 @@ class Synthetic(Query):
         for name, size in zip(cells.names[1:], sizes[1:], strict=True):
             code = code * size + one[name]
         return one.select(code=code)
+
+
+def _require_writable(path: Path) -> None:
+    if not os.access(path.parent, os.W_OK):
+        raise InvalidInput("path", "in a folder that can be written to", path.name)
 
 
 def _digest(answer: Any) -> str | None:

@@ -1,0 +1,149 @@
+"""The maximum-entropy model of noisy tables, and rows drawn from it; by `mbi`.
+
+Contract: a new process is given noisy numbers, the sizes of domains and a seed, and nothing else;
+it answers with the places of values in the domains of each drawn row. JAX, with its threads, is
+never imported in the process that holds rows, nor in one that forks. Rows are drawn by NumPy from
+a seed of 256 secure bits: what is drawn from noisy numbers needs no exact noise of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from whosin import isolation
+from whosin.errors import InvalidInput
+from whosin.exact import Array
+from whosin.isolation import Limits
+from whosin.marginals.measurements import Measurement
+from whosin.marginals.workload import Attributes
+
+LIMITS = Limits(3600.0, 8 << 30, "fewer tables, or smaller ones, make a smaller model")
+ITERATIONS = 1500
+MOST_MODEL = 2**22
+"""Cells of all tables of a model together."""
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """A measurement as the model sees it."""
+
+    attributes: Attributes
+    differences: Attributes
+    values: Array
+    deviation: float
+
+    @classmethod
+    def of(cls, measurement: Measurement, values: Array, variance: float) -> Noisy:
+        """Noisy numbers of a measurement, with the variance of their noise."""
+        return cls(measurement.attributes, measurement.differences, values, variance**0.5)
+
+    def to_plain(self) -> tuple[Any, ...]:
+        """Without classes of ours."""
+        numbers = np.ascontiguousarray(self.values, np.float64)
+        return self.attributes, self.differences, numbers.tobytes(), self.deviation
+
+
+def require_small(sizes: Sequence[int], sets: Sequence[Attributes], field: str) -> int:
+    """The cells of the model of some tables.
+
+    Raises:
+        InvalidInput: there are too many.
+    """
+    cells = model_cells(sizes, sets)
+    if cells > MOST_MODEL:
+        accepted = f"tables whose model has at most {MOST_MODEL:,} cells (choose = true keeps it"
+        raise InvalidInput(field, f"{accepted} small)", f"{cells:,}")
+    return cells
+
+
+def model_cells(sizes: Sequence[int], sets: Sequence[Attributes]) -> int:
+    """How many cells the tables have that a model of these sets works with.
+
+    Columns are removed one by one, always that which makes the smallest table with all those that
+    it shares a set with; these then share a set.
+    """
+    near: dict[int, set[int]] = {each: set() for each in range(len(sizes))}
+    for attributes in sets:
+        for each in attributes:
+            near[each] |= set(attributes) - {each}
+    cells = 0
+    while near:
+        tables = {each: sizes[each] * prod(sizes[other] for other in near[each]) for each in near}
+        gone = min(tables, key=tables.__getitem__)
+        cells += tables[gone]
+        around = near.pop(gone)
+        for each in around:
+            near[each] = (near[each] | around) - {each, gone}
+    return cells
+
+
+def draw(
+    sizes: Sequence[int], noisy: Sequence[Noisy], total: float, length: int
+) -> tuple[Array, ...]:
+    """Rows of the model, for each column the places of values in its domain.
+
+    Args:
+        total: the noisy number of all rows.
+        length: how many rows to draw.
+    """
+    seed = os.urandom(32)
+    given = [each.to_plain() for each in noisy]
+    found = isolation.run(drawn, tuple(sizes), given, total, length, seed, limits=LIMITS)
+    return tuple(np.frombuffer(column, np.int32) for column in found)
+
+
+def drawn(
+    sizes: tuple[int, ...], noisy: list[tuple[Any, ...]], total: float, length: int, seed: bytes
+) -> list[bytes]:
+    """Fit and draw; a task for a process of its own."""
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_enable_compilation_cache", False)
+    from mbi import Domain, LinearMeasurement
+    from mbi.estimation import MirrorDescent
+
+    names = tuple(range(len(sizes)))
+    measured = []
+    for attributes, inner, values, deviation in noisy:
+        shape = tuple(sizes[each] for each in attributes)
+        axes = tuple(place for place, each in enumerate(attributes) if each in inner)
+        query = _Differences(shape, axes)
+        found = np.frombuffer(values, np.float64)
+        measured.append(LinearMeasurement(found, tuple(attributes), deviation, query))
+    domain = Domain(names, tuple(sizes))
+    model = MirrorDescent().estimate(domain, measured, total, iters=ITERATIONS, tol=1e-7)
+    np.random.seed(np.frombuffer(seed, np.uint32))
+    rows = model.synthetic_data(length).data
+    order = np.random.permutation(length)
+    return [np.asarray(rows[name], np.int32)[order].tobytes() for name in names]
+
+
+@dataclass(frozen=True)
+class _Differences:
+    """What a `Measurement` is of the counts of its table, for `mbi`."""
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    def __call__(self, factor: Any) -> Any:
+        found = factor.datavector(flatten=False)
+        for axis in self.axes:
+            size = self.shape[axis]
+            if size == 2:
+                found = found.take(np.array([0]), axis) - found.take(np.array([1]), axis)
+            else:
+                found = size * found - found.sum(axis=axis, keepdims=True)
+        return found.ravel()
+
+    def op_norm_sq(self) -> float:
+        """The largest factor by which it makes squares larger."""
+        sizes = [self.shape[axis] for axis in self.axes]
+        return float(prod(2 if size == 2 else size**2 for size in sizes))

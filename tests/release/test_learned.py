@@ -1,0 +1,451 @@
+"""Learned synthetic tables: prices, scores, choices, what leaves the rows, files, refusals.
+
+A model takes seconds to fit. It is made of noisy numbers alone (tested here), so most tests put a
+quick stand-in for it: columns drawn independently of each other.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from importlib.util import find_spec
+from itertools import combinations, product
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+import release_oracle as oracle
+import whosin as wi
+from whosin.errors import InvalidInput, MissingExtra, UnknownName
+from whosin.ledger.units import EPSILON_UNITS
+from whosin.noise import noisy_max
+from whosin.release import Range, Synthetic
+from whosin.release.learned import models
+from whosin.release.learned.choosing import spanning_tree
+from whosin.release.learned.distances import STEPS, distance, independent, sensitivity
+
+DOMAINS = {
+    "sex": ["f", "m"],
+    "ward": ["A", "B", "C"],
+    "ill": [True, False],
+    "age": Range(0, 90, edges=(0, 30, 60, 90)),
+}
+LABELS = {
+    "sex": ["f", "m", "other"],
+    "ward": ["A", "B", "C", "other"],
+    "ill": ["True", "False", "other"],
+    "age": ["0..30", "30..60", "60..90", "other"],
+}
+COLUMNS = tuple(DOMAINS)
+
+
+def people(count: int, seed: int = 0) -> pa.Table:
+    """Wards depend on the sex, and illness on the age."""
+    rng = np.random.default_rng(seed)
+    sex, age = rng.integers(0, 2, count), rng.integers(0, 90, count)
+    ward = (sex + (rng.random(count) < 0.1)) % 3
+    ill = (age > 60) ^ (rng.random(count) < 0.05)
+    return pa.table(
+        {
+            "who": np.arange(count),
+            "sex": [LABELS["sex"][each] for each in sex],
+            "ward": [LABELS["ward"][each] for each in ward],
+            "ill": ill,
+            "age": age.astype(float),
+        }
+    )
+
+
+def asking(path="x.parquet", **keys) -> Synthetic:
+    return Synthetic(**{"columns": COLUMNS, "path": str(path), "method": "marginals"} | keys)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Rows drawn from the noisy margins of each column, as if they had nothing in common."""
+    given = []
+
+    def run(task, sizes, noisy, total, length, seed, *, limits):
+        assert task is models.drawn
+        given.append((sizes, noisy, total, length, seed))
+        rng = np.random.default_rng(list(seed))
+        found = []
+        for column, size in enumerate(sizes):
+            shares = np.full(size, 1 / size)
+            for attributes, differences, values, _ in noisy:
+                if attributes == (column,) and not differences:
+                    counts = np.maximum(np.frombuffer(values), 0) + 1e-9
+                    shares = counts / counts.sum()
+            found.append(rng.choice(size, length, p=shares).astype(np.int32).tobytes())
+        return found
+
+    monkeypatch.setattr("whosin.isolation.run", run)
+    return given
+
+
+# ---- prices
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize("rho", [0, Fraction(1, 50)])
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("choose", [True, False])
+def test_all_parts_together_cost_the_share(relation, rho, rows, choose) -> None:
+    """By the definitions: r rows move a table of counts by r in L1 and r² in squared L2, twice that
+    for another person; a choice costs 2Δ/scale, or ρ = (Δ/scale)²/2; a sum of S distances moves by
+    S·Δ."""
+    keys = {} if choose else {"sets": [["sex", "ward"], ["ill", "age"]]}
+    query = asking(choose=choose, rows=rows, **keys)
+    data = oracle.table(people(3), DOMAINS)
+    offer = query.offer(data, oracle.share(1, rho=rho, relation=relation))
+    learned = offer.details
+    both = 2 if relation == "replace" else 1
+    far = Fraction(STEPS * rows * both)
+
+    def table(width):
+        return both * rows**2 / (2 * width) if rho else both * rows / width
+
+    pairs = [] if learned.pairs is None else [learned.pairs] * 3
+    if choose:
+        spent = sum(table(each.width) for each in (*learned.tables, *pairs))
+        scale = learned.choices.scale
+        spent += 3 * ((far / scale) ** 2 / 2 if rho else 2 * far / scale)
+        sets = 10
+    else:
+        sizes = tuple(map(len, LABELS.values()))
+        spent = sum(each.cost(sizes, relation, rows) for each in learned.tables)
+        sets = 2
+    width = learned.quality.width
+    spent += (sets * far) ** 2 / (2 * width) if rho else sets * far / width
+    allowed = rho or 1
+    assert allowed * (1 - Fraction(1, 10**6)) < spent
+    cost = offer.charge.cost(relation)
+    paid = Fraction(cost.rho if rho else cost.epsilon, EPSILON_UNITS)
+    assert spent <= paid <= allowed
+    assert paid - spent < Fraction(1, 10**10)
+    assert set(offer.charge.costs) == {"add-remove", "replace"}
+
+
+def test_two_columns_leave_nothing_to_choose() -> None:
+    data = oracle.table(people(3), DOMAINS)
+    offer = asking(columns=["sex", "ill"], choose=True).offer(data, oracle.share(1))
+    assert offer.details.choices is None
+    assert "2 columns and 1 pair" in offer.noise
+    assert offer.charge.cost("add-remove").epsilon <= EPSILON_UNITS
+
+
+# ---- scores and choices
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_one_person_moves_a_distance_by_its_sensitivity_at_most(rows) -> None:
+    """All tables of two people in 2 × 2 cells, and all their neighbours."""
+    rng = np.random.default_rng(5)
+    cells = range(4)
+    ways = [each for n in range(rows + 1) for each in product(cells, repeat=n)]
+
+    def counts(*held):
+        return np.bincount([cell for rows in held for cell in rows] or [], minlength=4)
+
+    reached = {"add-remove": 0, "replace": 0}
+    estimates = [rng.random(4) * 3 for _ in range(4)] + [np.array([0.0, 9, 0, 9]), np.zeros(4)]
+    for expected in estimates:
+        for one in ways:
+            for two in ways[:: 1 if rows == 1 else 4]:
+                before = distance(counts(one, two), expected)
+                gone = abs(before - distance(counts(one), expected))
+                reached["add-remove"] = max(reached["add-remove"], gone)
+                for other in ways:
+                    moved = abs(before - distance(counts(one, other), expected))
+                    reached["replace"] = max(reached["replace"], moved)
+    for relation, most in reached.items():
+        assert most == sensitivity(relation, rows)
+
+
+def test_a_distance_is_that_of_the_definition() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        counts, expected = rng.integers(0, 50, 6), rng.normal(5, 9, 6)
+        steps = [round(max(0.0, each) * STEPS) for each in expected.tolist()]
+        truth = sum(abs(STEPS * n - e) for n, e in zip(counts.tolist(), steps, strict=True))
+        assert distance(counts, expected) == truth
+    huge = np.full(3, 1e300)
+    assert 0 < distance(np.zeros(3, int), huge) < 2**63
+    assert distance(np.array([1]), np.array([np.nan])) == STEPS
+
+
+def test_the_independent_table_has_the_margins() -> None:
+    margins = [np.array([30.0, -2, 12]), np.array([5.0, 15])]
+    found = independent(margins, 40.0)
+    assert found.shape == (3, 2)  # what is below 0 is taken from the others, evenly
+    assert np.allclose(found.sum(1), [29, 0, 11]) and np.allclose(found.sum(0), [10, 30])
+    assert independent([np.array([-1.0, -1])], 8.0).tolist() == [4, 4]
+
+
+def test_without_noise_the_best_tree_is_chosen() -> None:
+    rng = np.random.default_rng(3)
+    for columns in (2, 3, 4, 5):
+        for _ in range(5):
+            scores = {each: int(rng.integers(0, 99)) for each in combinations(range(columns), 2)}
+            found = spanning_tree(columns, scores, lambda listed: int(np.argmax(listed)))
+            best = max(
+                sum(scores[each] for each in tree)
+                for tree in combinations(scores, columns - 1)
+                if connected(columns, tree)
+            )
+            assert connected(columns, found)
+            assert sum(scores[each] for each in found) == best
+
+
+def connected(columns: int, pairs) -> bool:
+    reached = {0}
+    for _ in range(columns):
+        reached |= {each for pair in pairs if reached & set(pair) for each in pair}
+    return len(reached) == columns
+
+
+def test_the_size_of_a_model() -> None:
+    sizes = (2, 3, 4, 5)
+    assert models.model_cells(sizes, [(0,), (1,)]) == 2 + 3 + 4 + 5
+    chain = [(0, 1), (1, 2), (2, 3)]
+    assert models.model_cells(sizes, chain) == 2 * 3 + 3 * 4 + 4 * 5 + 5
+    circle = [*chain, (0, 3)]  # the second column goes first, which joins the first and the third
+    assert models.model_cells(sizes, circle) == 3 * 2 * 4 + 2 * 4 * 5 + 4 * 5 + 5
+    full = list(combinations(range(4), 2))
+    assert models.model_cells(sizes, full) >= 2 * 3 * 4 * 5
+
+
+# ---- what leaves the rows
+
+
+@pytest.mark.parametrize("choose", [True, False])
+def test_the_model_is_given_noisy_numbers_and_nothing_else(tmp_path, quick, choose) -> None:
+    keys = {} if choose else {"order": 1}
+    query = asking(tmp_path / "x.parquet", choose=choose, length=70, **keys)
+    data = oracle.table(people(300), DOMAINS)
+    found = query.answer(data, query.offer(data, oracle.share(1)))
+    ((sizes, noisy, total, length, seed),) = quick
+    assert sizes == tuple(map(len, LABELS.values())) and length == 70 and len(seed) == 32
+    details = json.loads(json.dumps(found["details"]))
+    assert round(total, 3) == details["total"]
+    assert len(noisy) == len(details["measured"]) and (len(noisy) == 7 or not choose)
+    for each, (attributes, differences, values, deviation) in zip(
+        details["measured"], noisy, strict=True
+    ):
+        assert [COLUMNS[place] for place in attributes] == each["columns"]
+        assert [COLUMNS[place] for place in differences] == each["differences"]
+        assert np.frombuffer(values).tolist() == np.ravel(each["values"]).tolist()
+        scale = float(Fraction(each["scale"]))
+        assert deviation == pytest.approx(2**0.5 * scale, rel=0.1)
+    assert ("chosen" in details) == choose
+    if choose:
+        assert len({tuple(pair) for pair in details["chosen"]["pairs"]}) == 3
+
+
+@pytest.mark.parametrize(
+    "relation", ["add-remove", pytest.param("replace", marks=pytest.mark.soak)]
+)
+def test_attacking_the_whole_answer_shows_no_more_than_the_plan(tmp_path, quick, relation) -> None:
+    """One person more, or another in their place; the same attack refutes the plan where the noise
+    is made for many times its ε."""
+    few: dict[str, list] = {
+        "who": list("abcd"),
+        "sex": list("ffmm"),
+        "ward": list("ABBA"),
+        "ill": [True] * 4,
+    }
+    other = {name: column[:3] for name, column in few.items()}
+    if relation == "replace":
+        other = few | {"sex": list("ffmf"), "ward": list("ABBB")}
+    query = asking(tmp_path / "x.parquet", columns=COLUMNS[:3], choose=True, length=4)
+    domains = {name: DOMAINS[name] for name in COLUMNS[:3]}
+
+    def attacked(epsilon: int, confidence: float, times: int):
+        worlds = []
+        for rows in (few, other):
+            data = oracle.table(rows, domains)
+            offer = query.offer(data, oracle.share(epsilon, relation=relation))
+            learned = offer.details
+            counts = dict(
+                zip(
+                    learned.scan.sets, learned.scan.count(data, offer.expression, None), strict=True
+                )
+            )
+            worlds.append((learned, counts, offer.share))
+
+        def draw(world: int) -> tuple[float, ...]:
+            """How much likelier the counts are in one world than in the other, all tables
+            together, by the definition of the noise; the pairs and the distance as they are."""
+            learned, counts, share = worlds[world]
+            drawn = learned.draw(counts, 4)
+            details = learned.details(drawn, share)
+            ratio = 0.0
+            for each, found in zip(drawn.noisy, drawn.values, strict=True):
+                one, two = (known[each.measurement.attributes] for _, known, _ in worlds)
+                ratio += (np.abs(found - one) - np.abs(found - two)).sum() / float(each.width)
+            pairs = [COLUMNS.index(each) for each in details["chosen"]["pairs"][0]]
+            return (ratio, details["quality"]["distance"], *pairs)
+
+        return wi.audit.two_worlds(draw, 0, 1, times, confidence)
+
+    assert attacked(1, 1 - 1e-6, 200).epsilon <= 1
+    assert attacked(24, 0.95, 200).refutes(1)
+
+
+# ---- the whole way
+
+
+def truth(data: pa.Table, columns: tuple[str, ...]) -> np.ndarray:
+    found = np.zeros([len(LABELS[column]) for column in columns])
+    for row in data.to_pylist():
+        found[tuple(LABELS[each].index(label(each, row[each])) for each in columns)] += 1
+    return found
+
+
+def label(column: str, value) -> str:
+    if column == "age" and not isinstance(value, str):
+        return LABELS["age"][min(2, int(value // 30))]
+    return str(value)
+
+
+def whole_way(tmp_path, query: Synthetic, noise: str) -> None:
+    rows = people(2000)
+    data = oracle.table(rows, DOMAINS)
+    plan = wi.calibrate(wi.Epsilon(8.0), wi.families.Independent(), delta=1e-3)
+    with wi.Ledger(tmp_path / "ledger.db", who="tests") as ledger:
+        session = wi.Session(data, plan, ledger, share=1, request="once")
+        answer = session.ask(query, noise=noise)
+        again = wi.Session(data, plan, ledger, share=1, request="once").ask(query, noise=noise)
+    assert again.rows == answer.rows and again.details == answer.details
+    drawn = parquet.read_table(query.path)
+    assert drawn.column_names == list(query.columns)
+    assert answer.rows[0][:2] == ("x.parquet", drawn.num_rows) == ("x.parquet", 5000)
+    details = answer.details
+    assert details is not None
+    scale = 5000 / details["total"]
+    assert abs(details["total"] - 2000) < 100
+    for column in COLUMNS:
+        shown, exact = truth(drawn, (column,)) / scale, truth(rows, (column,))
+        assert np.abs(shown - exact).max() < 100, column
+    for pair in (("sex", "ward"), ("ill", "age")):
+        shown, exact = truth(drawn, pair) / scale, truth(rows, pair)
+        assert np.abs(shown - exact).max() < 130, pair
+    sets = [each for n in (1, 2) for each in combinations(COLUMNS, n)]
+    if query.sets is not None:
+        sets = [tuple(each) for each in query.sets]
+    far = np.mean([np.abs(truth(drawn, each) / scale - truth(rows, each)).sum() for each in sets])
+    quality = details["quality"]
+    assert quality["tables"] == len(sets)
+    near = 6 * quality["within"] + 1e-3
+    assert abs(quality["distance"] - far / 2 / details["total"]) < near < 0.2
+    assert "would have to move" in answer.statement
+
+
+def test_a_table_is_learned_from_chosen_pairs(tmp_path) -> None:
+    query = asking(
+        tmp_path / "x.parquet", columns=["age", "sex", "ill", "ward"], choose=True, length=5000
+    )
+    whole_way(tmp_path, query, "laplace")
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.soak
+def test_a_table_is_learned_from_differences(tmp_path) -> None:
+    """Under Gaussian noise the residuals are measured: the model is given differences."""
+    query = asking(
+        tmp_path / "x.parquet", sets=[["ill", "age"], ["ward", "sex"], ["sex"]], length=5000
+    )
+    whole_way(tmp_path, query, "gaussian")
+
+
+def test_strong_pairs_are_chosen(tmp_path, quick) -> None:
+    """With a large budget the two true dependences are among the three pairs."""
+    query = asking(tmp_path / "x.parquet", choose=True)
+    data = oracle.table(people(1000), DOMAINS)
+    for rho in (0, 50):
+        found = query.answer(data, query.offer(data, oracle.share(60, rho=rho)))
+        pairs = [set(each) for each in found["details"]["chosen"]["pairs"]]
+        assert {"sex", "ward"} in pairs and {"ill", "age"} in pairs
+        assert abs(found["rows"][0][1] - 1000) < 20, "as many rows as there are, by the noisy count"
+
+
+def test_gumbel_noise_chooses_by_the_exponential_mechanism() -> None:
+    """A score one scale below wins with probability 1/(1 + e) = 0.27."""
+    found = np.mean([noisy_max([0, 2], 2, gumbel=True) == 0 for _ in range(4000)])
+    assert abs(found - 1 / (1 + np.e)) < 0.037  # more than five standard deviations
+    assert wi.noise.selection_rho(1, 2) == 0.125 and wi.noise.selection_rho(1, 2, 3) == 0.375
+    assert wi.noise.selection_rho("0.1", 1) >= Fraction(1, 200)
+
+
+# ---- refusals
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"method": "magic"}, "method"),
+        ({"choose": "yes"}, "choose must be true or false"),
+        ({"choose": True, "choosing": 1}, "choosing must be below 1: the rest of the budget"),
+        ({"choose": True, "choosing": 0}, "choosing must be above 0"),
+        ({"choosing": "1/3"}, "choosing must be left out without choose"),
+        ({"choose": True, "columns": ["sex"]}, "choose must be false for a table of one column"),
+        ({"choose": True, "sets": [["sex", "ward"]]}, "sets must be left out with choose"),
+        ({"choose": True, "order": 1}, "order must be"),
+        ({"length": 0}, "length must be a whole number"),
+        ({"length": 2.5}, "length must be a whole number"),
+        ({"length": "many"}, "length must be a whole number"),
+        ({"length": 10**9}, "length must be at most"),
+        ({"prior": [1]}, "prior must be left out"),
+        ({"columns": ["sex", "who"]}, "one with a declared domain"),
+        ({"columns": ["sex", "size"]}, "one with edges"),
+        ({"columns": ["sex", "sex"]}, "different columns"),
+        ({"columns": "sex"}, "a list of columns"),
+        ({"columns": []}, "at least one column"),
+        ({"sets": [["sex", "ward"]]}, "every column in one of them"),
+        ({"columns": ["sex"], "sets": [["sex", "ward"]]}, "the columns of the table"),
+        ({"columns": ["one", "two", "three", "sex"]}, "whose model has at most"),
+        ({"path": "x.csv"}, "ending in .parquet"),
+        ({"path": "/nowhere/x.parquet"}, "can be written to"),
+        ({"rows": 0}, "rows must be a whole number"),
+        ({"method": "responses", "length": 5}, 'length must be left out, or given with method = "'),
+        ({"method": "responses", "choose": True}, "choose must be left out"),
+    ],
+)
+def test_what_cannot_be_learned_is_refused_in_a_sentence(tmp_path, keys, words) -> None:
+    large = {name: [f"{name}{n}" for n in range(199)] for name in ("one", "two", "three")}
+    rows = {"who": [1], "sex": ["f"], "ward": ["A"], "ill": [True], "age": [1.0], "size": [1.0]}
+    rows |= {name: ["x"] for name in large}
+    data = oracle.table(rows, DOMAINS | large | {"size": Range(0, 9)})
+    with wi.Ledger(tmp_path / "ledger.db", who="tests") as ledger:
+        session = wi.Session(data, oracle.PLANS["add-remove"], ledger, share=1)
+        query = (
+            asking(**{"path": tmp_path / "x.parquet"} | keys)
+            if "path" not in keys
+            else (Synthetic(**{"columns": COLUMNS, "method": "marginals"} | keys))
+        )
+        with pytest.raises((InvalidInput, UnknownName)) as caught:
+            session.ask(query)
+        assert words in str(caught.value) and "\n" not in str(caught.value)
+        assert not session.standing.debits
+
+
+def test_a_budget_too_small_to_measure_with_is_refused() -> None:
+    data = oracle.table(people(3), DOMAINS)
+    with pytest.raises(InvalidInput, match="more budget, or fewer tables"):
+        asking(choose=True).offer(data, oracle.share(Fraction(1, 10**12) / 10**6))
+
+
+def test_without_its_extra_nothing_is_spent(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(
+        "whosin.extras.find_spec", lambda name: None if name == "mbi" else find_spec(name)
+    )
+    data = oracle.table(people(3), DOMAINS)
+    with wi.Ledger(tmp_path / "ledger.db", who="tests") as ledger:
+        session = wi.Session(data, oracle.PLANS["add-remove"], ledger, share=1)
+        with pytest.raises(
+            MissingExtra, match=r"learned synthetic tables need.*whosin\[synthetic\]"
+        ):
+            session.ask(asking(tmp_path / "x.parquet", choose=True))
+        assert not session.standing.debits
