@@ -412,7 +412,7 @@ def test_workers_write_the_synthetic_table(spark: Spark, tmp_path: Path) -> None
 
 def test_rows_that_were_drawn_here_are_written_as_a_draft(spark: Spark, tmp_path: Path) -> None:
     cells = Cells(("ward",), (Values(("a", "b")),))
-    batches = [cells.placed([np.array(each)]) for each in ([0, 2, 1], [1])]
+    batches = [cells.labelled([np.array(each)]) for each in ([0, 2, 1], [1])]
     target = str(tmp_path / "out.parquet")
     written = spark.write_batches(batches, batches[0].schema, target)
     assert written.rows == 4 and not Path(target).exists()

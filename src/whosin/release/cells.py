@@ -76,9 +76,9 @@ class Cells:
         for domain in reversed(self.domains):
             places.append(rest % len(domain.labels))
             rest = rest // len(domain.labels)
-        return self.placed(places[::-1])
+        return self.labelled(places[::-1])
 
-    def placed(self, places: Sequence[Array]) -> Any:
+    def labelled(self, places: Sequence[Array]) -> Any:
         """Rows as a RecordBatch, from the place of each value among the labels of its column."""
         import pyarrow as pa
 

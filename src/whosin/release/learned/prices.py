@@ -90,7 +90,7 @@ class Choices:
 
 
 @dataclass(frozen=True)
-class Purse:
+class LearningBudget:
     """A share of the budget, split."""
 
     choosing: Share | None
@@ -99,7 +99,7 @@ class Purse:
     quality: Share
 
     @classmethod
-    def split(cls, share: Share, choosing: Fraction) -> Purse:
+    def split(cls, share: Share, choosing: Fraction) -> LearningBudget:
         """Split a share; `choosing` is the part for choices."""
         rest = 1 - choosing
         tables = rest - QUALITY * rest

@@ -26,7 +26,7 @@ from whosin.release.learned import prices
 from whosin.release.learned.choosing import rounds, spanning_tree
 from whosin.release.learned.distances import STEPS, distance, independent
 from whosin.release.learned.models import Noisy, draw, require_small
-from whosin.release.learned.prices import Choices, Purse, WholeNumber
+from whosin.release.learned.prices import Choices, LearningBudget, WholeNumber
 from whosin.release.pricing import Share
 from whosin.release.queries.marginals import Marginals
 from whosin.release.table import Table
@@ -34,12 +34,12 @@ from whosin.release.table_noise import NoisyTable
 from whosin.release.table_scan import TableScan
 
 MOST_VALUES = 10**8
-"""Drawn rows times columns."""
+"""LearnedRows rows times columns."""
 Counts = Mapping[Attributes, Array]
 
 
 @dataclass(frozen=True)
-class Drawn:
+class LearnedRows:
     """A table that was drawn, with everything that was measured for it.
 
     Attributes:
@@ -108,7 +108,7 @@ class Learning:
             tables = f"{len(self.tables)} columns and {chosen}"
         return f"{tables}, {kind} {about}"
 
-    def draw(self, counts: Counts, length: int | None) -> Drawn:
+    def draw(self, counts: Counts, length: int | None) -> LearnedRows:
         """Measure, fit and draw. `counts` are exact, and used for nothing but noisy numbers."""
         noisy = list(self.tables)
         values = [_measured(each, counts) for each in noisy]
@@ -127,9 +127,9 @@ class Learning:
         ]
         places = draw(sizes, given, total, size)
         far, within = self._quality(counts, places, total)
-        return Drawn(places, tuple(noisy), tuple(values), total, far, within)
+        return LearnedRows(places, tuple(noisy), tuple(values), total, far, within)
 
-    def details(self, drawn: Drawn, share: Share) -> dict[str, Any]:
+    def details(self, drawn: LearnedRows, share: Share) -> dict[str, Any]:
         """What was measured, at which price, how good the table is, and what it allows anyone to
         believe."""
         names, sizes = self.cells.columns, self.workload.sizes
@@ -223,7 +223,7 @@ def learning(
     count = len(columns)
     if count < 2:
         raise InvalidInput("choose", "false for a table of one column", "true")
-    purse = Purse.split(share, choosing if rounds(count) else Fraction(0))
+    purse = LearningBudget.split(share, choosing if rounds(count) else Fraction(0))
     kind, first = prices.equal_noise(purse.first, count, 1, rows)
     kind, later = prices.equal_noise(purse.later, count - 1, 2, rows)
     choices = purse.choosing and Choices.within(purse.choosing, rounds(count), rows)

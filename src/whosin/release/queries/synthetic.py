@@ -180,9 +180,9 @@ class Synthetic(Query):
         order = [learned.cells.columns.index(name) for name in self.columns]
         cells = Cells(tuple(self.columns), tuple(learned.cells.domains[at] for at in order))
         places = [drawn.places[at] for at in order]
-        schema = cells.placed([each[:0] for each in places]).schema
+        schema = cells.labelled([each[:0] for each in places]).schema
         starts = range(0, len(places[0]), BATCH)
-        batches = (cells.placed([each[at : at + BATCH] for each in places]) for at in starts)
+        batches = (cells.labelled([each[at : at + BATCH] for each in places]) for at in starts)
         written = table.engine.write_batches(batches, schema, self.path, progress)
         return {
             "columns": ["file", "rows", "digest"],
