@@ -140,15 +140,15 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
         if depth > DEEPEST or dots >= DEEPEST_KEY:
             raise _too_deep(what)
     try:
-        found = tomllib.loads(text)
+        result = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(what, "a TOML file", str(error)) from None
     except RecursionError:
         raise _too_deep(what) from None
     except ValueError:  # a date or a number that no calendar or machine has
         raise InvalidInput(what, "a TOML file", "a value that cannot be read") from None
-    _check_whole(found)
-    return found
+    _check_whole(result)
+    return result
 
 
 def check_object(value: object, what: str) -> dict[str, Any]:
@@ -174,9 +174,9 @@ def check_keys(data: Iterable[object], known: Iterable[str], what: str) -> None:
 def _toml_marks(text: str) -> Iterator[str]:
     """The brackets, dots and separators of a TOML text outside its strings and comments."""
     position = 0
-    while found := _TOML_MARK.search(text, position):
-        mark = found.group()
-        position = found.end()
+    while result := _TOML_MARK.search(text, position):
+        mark = result.group()
+        position = result.end()
         if mark in _TOML_END:
             end = _TOML_END[mark].match(text, position)
             if end is None:
@@ -218,12 +218,12 @@ def _check_whole(tables: dict[str, Any]) -> None:
 
 def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """An object whose keys are distinct: of two equal keys one would be lost silently."""
-    found: dict[str, object] = {}
+    result: dict[str, object] = {}
     for key, value in pairs:
-        if key in found:
+        if key in result:
             raise InvalidInput("keys of an object", "distinct", f"{key[:40]!r} more than once")
-        found[key] = value
-    return found
+        result[key] = value
+    return result
 
 
 def _whole(digits: str) -> int:

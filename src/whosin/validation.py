@@ -122,7 +122,7 @@ def of_numbers(formula: Callable[Given, Found]) -> Callable[Given, Found]:
 
     @wraps(formula)
     def checked(*given: Given.args, **named: Given.kwargs) -> Found:
-        placed = ((names[min(place, last)], value) for place, value in enumerate(given))
+        placed = ((names[min(index, last)], value) for index, value in enumerate(given))
         for name, value in (*placed, *named.items()):
             real(value, name)
         return formula(*given, **named)

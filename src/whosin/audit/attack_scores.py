@@ -80,14 +80,14 @@ class Scores(AuditBounds):
         count, total = len(self.non_members), len(self.members)
         ranked = np.sort(self.non_members)[::-1]
         ranks = np.unique(np.geomspace(1, count, POINTS).astype(int)) - 1
-        found = []
+        result = []
         for rank in ranks.tolist():
             # At most `rank` non-members are above the score of that rank.
             fpr = exact.upper(rank, count, error)
             hits = int((self.members > ranked[rank]).sum())
             low, high = exact.lower(hits, total, error), exact.upper(hits, total, error)
-            found.append(Rate(fpr, hits / total, low, high, float(ranked[rank])))
-        return found
+            result.append(Rate(fpr, hits / total, low, high, float(ranked[rank])))
+        return result
 
     def to_dict(self) -> dict[str, object]:
         """The result for programs."""
@@ -166,15 +166,15 @@ def _counts(
     """What the members above each rank of the others show, or the others below each of theirs."""
     sign = 1 if favours == WITH else -1
     favoured, other = (sign * inside, sign * outside)[::sign]
-    ranked, found = np.sort(other)[::-1], []
+    ranked, result = np.sort(other)[::-1], []
     for rank in ranks(len(other)):
         beyond = float(ranked[rank])
         hits = int((favoured > beyond).sum()), int((other > beyond).sum())
         bound = RankTest(hits[0], len(favoured), rank, len(other), delta).bound(error)
         event = Event(ByValue(), sign * math.nextafter(beyond, math.inf), favours)
         with_hits, without_hits = hits[::sign]
-        found.append(EventCount(event, with_hits, without_hits, len(inside), len(outside), bound))
-    return found
+        result.append(EventCount(event, with_hits, without_hits, len(inside), len(outside), bound))
+    return result
 
 
 def read_scores(values: object, name: str) -> Array:

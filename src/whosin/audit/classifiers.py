@@ -88,10 +88,10 @@ def learn(with_: Outputs, without: Outputs, columns: OutputColumns) -> list[Orde
     of = with_.kind, with_.width, columns
     table = np.concatenate([columns.matrix(with_), columns.matrix(without)])
     labels = np.repeat([1, 0], [len(with_), len(without)])
-    found: list[Ordering] = []
+    result: list[Ordering] = []
     additive = Pieces.fit(table, labels)
     if additive is not None:
-        found.append(ByClassifier("additive", *of, additive))
+        result.append(ByClassifier("additive", *of, additive))
     trees = HistGradientBoostingClassifier(
         max_iter=20,
         learning_rate=0.2,
@@ -102,8 +102,8 @@ def learn(with_: Outputs, without: Outputs, columns: OutputColumns) -> list[Orde
     )
     with _one_thread():
         trees.fit(table, labels)
-    found.append(ByClassifier("boosted trees'", *of, trees))
-    return found
+    result.append(ByClassifier("boosted trees'", *of, trees))
+    return result
 
 
 def _one_thread() -> Any:

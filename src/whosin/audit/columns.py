@@ -56,13 +56,13 @@ class OutputColumns:
         trials = len(with_), len(without)
         if with_.kind == VECTORS:
             columns = [_finite(each.values).T for each in (with_, without)]
-            found = {(i,): (one, two) for i, (one, two) in enumerate(zip(*columns, strict=True))}
+            result = {(i,): (one, two) for i, (one, two) in enumerate(zip(*columns, strict=True))}
         else:
-            found = _by_place(with_, without)
-        ranked = sorted(found, key=lambda place: -separation(*found[place], trials))
+            result = _by_place(with_, without)
+        ranked = sorted(result, key=lambda place: -separation(*result[place], trials))
         places = ranked[:MOST]
-        medians = [float(np.median(np.concatenate(found[place]))) for place in places]
-        partial = [p for p in places if len(found[p][0]) + len(found[p][1]) < sum(trials)]
+        medians = [float(np.median(np.concatenate(result[place]))) for place in places]
+        partial = [p for p in places if len(result[p][0]) + len(result[p][1]) < sum(trials)]
         tokens = [] if with_.kind == VECTORS else _tokens(with_, without)
         return cls(
             with_.kind == VECTORS, places, medians, partial, tokens, len(ranked) - len(places)
@@ -98,15 +98,15 @@ def _finite(values: object) -> Array:
 
 
 def _by_place(with_: Outputs, without: Outputs) -> dict[Place, tuple[Array, Array]]:
-    found: dict[Place, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    result: dict[Place, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
     for world, outputs in enumerate((with_, without)):
         for about in outputs.descriptions:
             for place, number in about.numbers.items():
-                found[place][world].append(number)
+                result[place][world].append(number)
     least = max(2, FEWEST * (len(with_) + len(without)))
     return {
         place: (_finite(one), _finite(two))
-        for place, (one, two) in found.items()
+        for place, (one, two) in result.items()
         if len(one) + len(two) >= least and _varies(one, two)
     }
 

@@ -100,10 +100,10 @@ class Description:
 
 def describe(form: Any) -> Description:
     """The numbers and tokens of a frozen output."""
-    found = Description()
-    skeleton = _read(form, (), found)
-    found.tokens[Shape(skeleton)] = None
-    return found
+    result = Description()
+    skeleton = _read(form, (), result)
+    result.tokens[Shape(skeleton)] = None
+    return result
 
 
 def place_words(place: Place) -> str:

@@ -115,17 +115,17 @@ def trials_of(first: Pair, second: Pair) -> list[Trial]:
     first, second = (parts[0], parts[1]), (parts[2], parts[3])
     both = join([first[0], second[0]]), join([first[1], second[1]])
     kind, draws, distinct = both[0].kind, len(both[0]) + len(both[1]), distinct_outputs(both)
-    found = []
+    result = []
     if kind == NUMBERS and distinct > 2:
         value = ByValue()
-        found.append(Trial(value, value.score(both[0]), value.score(both[1])))
+        result.append(Trial(value, value.score(both[0]), value.score(both[1])))
     if distinct <= draws / 2 or kind == FORMS:
-        found.append(_crossed(ByFrequency.learn, first, second, both))
+        result.append(_crossed(ByFrequency.learn, first, second, both))
     if kind == NUMBERS and distinct > BINS:
-        found.append(_crossed(ByBin.learn, first, second, both))
-    if kind != NUMBERS and (distinct > FEW or not found):
-        found += _of_parts(first, second, both, learned=distinct > FEW)
-    return found
+        result.append(_crossed(ByBin.learn, first, second, both))
+    if kind != NUMBERS and (distinct > FEW or not result):
+        result += _of_parts(first, second, both, learned=distinct > FEW)
+    return result
 
 
 def distinct_outputs(both: Pair) -> int:
@@ -141,19 +141,19 @@ def _of_parts(first: Pair, second: Pair, both: Pair, *, learned: bool) -> list[T
         for part in (*first, *second):
             _ = part.descriptions  # once, for all that follows
         both = join([first[0], second[0]]), join([first[1], second[1]])
-    found = [_crossed(partial(table, sign=sign), first, second, both) for sign in (1, -1)]
+    result = [_crossed(partial(table, sign=sign), first, second, both) for sign in (1, -1)]
     columns = OutputColumns.of(*first)
     if columns.places:
         place, missing = columns.places[0], columns.medians[0]
         number = ByPart(both[0].kind, both[0].width, place, missing)
-        found.append(Trial(number, number.score(second[0]), number.score(second[1])))
+        result.append(Trial(number, number.score(second[0]), number.score(second[1])))
     if learned and columns.count:
         from whosin.audit.classifiers import learn
 
         for each in learn(*first, columns):
             scores = each.score(second[0]), each.score(second[1])
-            found.append(Trial(each, *scores, smooth=True))
-    return found
+            result.append(Trial(each, *scores, smooth=True))
+    return result
 
 
 def _crossed(
@@ -171,7 +171,7 @@ def choose(
     trials: Sequence[Trial], draws: int, error: float, delta: float = 0.0
 ) -> dict[str, Choice]:
     """For each direction the event whose count on `draws` draws promises the largest bound."""
-    found: dict[str, Choice] = {}
+    result: dict[str, Choice] = {}
     for trial in trials:
         for favours in (WITH, WITHOUT):
             sign = 1 if favours == WITH else -1
@@ -179,8 +179,8 @@ def choose(
             threshold, promise, estimate = _threshold(
                 first, other, draws, error, delta, MANY if not trial.smooth else SOME
             )
-            if favours in found:
-                best = found[favours].promise
+            if favours in result:
+                best = result[favours].promise
                 if promise <= best + PLAIN * abs(best):
                     continue
             if trial.matched is not None:
@@ -189,8 +189,8 @@ def choose(
                 )
                 threshold = _level(sign * trial.matched, share)
             event = Event(trial.ordering, sign * threshold, favours)
-            found[favours] = Choice(event, promise, estimate)
-    return found
+            result[favours] = Choice(event, promise, estimate)
+    return result
 
 
 def _level(scores: Array, share: float) -> float:

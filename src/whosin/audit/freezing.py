@@ -118,10 +118,10 @@ def as_array(value: Any) -> Any:
         if not hasattr(value, name):
             continue
         try:
-            found = _converted(value, name)
+            result = _converted(value, name)
         except Exception:  # a tensor with a gradient, or on another device: try the next way
             continue
-        return found
+        return result
     return None
 
 
@@ -178,8 +178,8 @@ def _columns(value: Any) -> Mapping[Any, Any] | None:
 
 def _record(items: Iterable[tuple[Any, Any]], depth: int, name: str = "") -> Record:
     """Entries in an order of their own: that of a mapping shows by its keys' repr."""
-    found = [(freeze(key, depth + 1), freeze(value, depth + 1)) for key, value in items]
-    return Record(tuple(sorted(found, key=lambda item: (str(type(item[0])), repr(item[0])))), name)
+    result = [(freeze(key, depth + 1), freeze(value, depth + 1)) for key, value in items]
+    return Record(tuple(sorted(result, key=lambda item: (str(type(item[0])), repr(item[0])))), name)
 
 
 def _of_object(value: Any, depth: int) -> Any:

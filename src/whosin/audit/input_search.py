@@ -55,8 +55,8 @@ def search(
     seeds = terms.seeds.spawn(2 * len(entrants))
     quiet = replace(terms, tell=lambda _count: None)
     left: list[tuple[InputPair, tuple[World, World], Seen | None]] = []
-    for place, pair in enumerate(entrants):
-        own = seeds[2 * place : 2 * place + 2]
+    for index, pair in enumerate(entrants):
+        own = seeds[2 * index : 2 * index + 2]
         left.append((pair, open_worlds(draw, pair.with_, pair.without, own, pair.name), None))
     spent = 0
     for step in range(rounds):
@@ -78,23 +78,23 @@ def search(
 
 def _read(pairs: Iterable[object]) -> list[InputPair]:
     """The pairs, named."""
-    found = []
+    result = []
     try:
         items = list(islice(pairs, MOST + 1))
     except TypeError:
         accepted = "pairs of inputs, (with, without)"
         raise InvalidInput("pairs", accepted, type(pairs).__name__) from None
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         if isinstance(item, InputPair):
-            found.append(item)
+            result.append(item)
         elif isinstance(item, tuple | list) and len(item) == 2:
-            found.append(InputPair(f"pair {place}", item[0], item[1]))
+            result.append(InputPair(f"pair {index}", item[0], item[1]))
         else:
             raise InvalidInput("pairs", "pairs of inputs, (with, without)", f"{item!r:.60}")
-    if not 1 <= len(found) <= MOST:
-        got = "none" if not found else f"more than {MOST}"
+    if not 1 <= len(result) <= MOST:
+        got = "none" if not result else f"more than {MOST}"
         raise InvalidInput("pairs", f"1 to {MOST} pairs of inputs", got)
-    return found
+    return result
 
 
 def _more(seen: Seen | None, fresh: Seen) -> Seen:

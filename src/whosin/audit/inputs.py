@@ -42,7 +42,7 @@ def neighbours(length: int, relation: str = "add-remove", base: object = 0) -> l
     first, last = zero.copy(), zero.copy()
     first[0] = last[-1] = 1
     half = (np.arange(length) < (length + 1) // 2).astype(float)
-    found = [
+    result = [
         ("first query", first, zero),
         ("last query", last, zero),
         ("all queries", one, zero),
@@ -51,7 +51,7 @@ def neighbours(length: int, relation: str = "add-remove", base: object = 0) -> l
         ("all but the last query", one - last, zero),
     ]
     if relation == "replace":
-        found += [
+        result += [
             ("first query up, the rest down", first, one - first),
             ("last query up, the rest down", last, one - last),
             ("first half up, second half down", half, one - half),
@@ -59,9 +59,9 @@ def neighbours(length: int, relation: str = "add-remove", base: object = 0) -> l
         for count in (2, 3, length // 4):
             tail = (np.arange(length) >= length - count).astype(float)
             if 1 < count < length:
-                found.append((f"last {count} queries up, the rest down", tail, one - tail))
+                result.append((f"last {count} queries up, the rest down", tail, one - tail))
     pairs: dict[tuple[bytes, bytes], InputPair] = {}
-    for name, up, down in found:
+    for name, up, down in result:
         key = (up.tobytes(), down.tobytes())
         if key not in pairs and (up != down).any():
             pairs[key] = InputPair(name, up + start, down + start)

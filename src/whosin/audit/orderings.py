@@ -126,12 +126,12 @@ class ByFrequency(Ordering):
             return cls._of_objects(with_, without)
         keys = np.concatenate([with_.keys(), without.keys()])
         values = np.concatenate([with_.values, without.values])
-        found, first, codes = np.unique(keys, return_index=True, return_inverse=True)
-        counts = [np.bincount(part, minlength=len(found)) for part in np.split(codes, [len(with_)])]
+        kinds, first, codes = np.unique(keys, return_index=True, return_inverse=True)
+        counts = [np.bincount(part, minlength=len(kinds)) for part in np.split(codes, [len(with_)])]
         logs = log_ratios(counts[0], counts[1], len(with_), len(without))
-        shown = dict(zip(found.tolist(), values[first].tolist(), strict=True))
-        table = dict(zip(found.tolist(), logs.tolist(), strict=True))
-        return cls(with_.kind, with_.width, table, shown, found, logs)
+        shown = dict(zip(kinds.tolist(), values[first].tolist(), strict=True))
+        table = dict(zip(kinds.tolist(), logs.tolist(), strict=True))
+        return cls(with_.kind, with_.width, table, shown, kinds, logs)
 
     @classmethod
     def _of_objects(cls, with_: Outputs, without: Outputs) -> ByFrequency:
@@ -214,19 +214,19 @@ class ByBin(Ordering):
     def _intervals(self, threshold: float, above: bool) -> list[tuple[float, float]]:
         inside = self.scores >= threshold if above else self.scores <= threshold
         ends = np.concatenate([[-np.inf], self.edges, [np.inf]])
-        found: list[tuple[float, float]] = []
+        result: list[tuple[float, float]] = []
         for place in np.flatnonzero(inside):
             low, high = float(ends[place]), float(ends[place + 1])
-            if found and found[-1][1] == low:
-                found[-1] = (found[-1][0], high)
+            if result and result[-1][1] == low:
+                result[-1] = (result[-1][0], high)
             else:
-                found.append((low, high))
-        return found
+                result.append((low, high))
+        return result
 
     def about(self, threshold: float, above: bool) -> str:
-        found = self._intervals(threshold, above)
-        return f"output in {listed((f'[{a:.6g}, {b:.6g})' for a, b in found), len(found))}"
+        result = self._intervals(threshold, above)
+        return f"output in {listed((f'[{a:.6g}, {b:.6g})' for a, b in result), len(result))}"
 
     def data(self, threshold: float, above: bool) -> dict[str, object]:
-        found = [list(each) for each in self._intervals(threshold, above)]
-        return {**super().data(threshold, above), "intervals": found}
+        result = [list(each) for each in self._intervals(threshold, above)]
+        return {**super().data(threshold, above), "intervals": result}

@@ -187,8 +187,8 @@ def _is_number(item: object) -> bool:
 
 def _objects(items: Sequence[Any]) -> Array:
     array = np.empty(len(items), dtype=object)
-    for place, item in enumerate(items):  # one by one: NumPy would unpack tuples
-        array[place] = item
+    for index, item in enumerate(items):  # one by one: NumPy would unpack tuples
+        array[index] = item
     return array
 
 

@@ -31,12 +31,12 @@ THINNER = 3
 
 def ranks(count: int) -> list[int]:
     """The ranks that are tried: from the median to the most extreme one, by the count alone."""
-    found = {0}
+    result = {0}
     size = count / 2
     while size >= 1:
-        found.add(min(count - 1, round(size)))
+        result.add(min(count - 1, round(size)))
         size /= THINNER
-    return sorted(found, reverse=True)
+    return sorted(result, reverse=True)
 
 
 class RankTest:

@@ -96,17 +96,17 @@ class World:
         return join([self._read(count) for count in chunks(size)])
 
     def _read(self, count: int) -> Outputs:
-        found: Outputs = self._call(count, lambda raw: read(raw, count))
-        return found
+        result: Outputs = self._call(count, lambda raw: read(raw, count))
+        return result
 
     def _one_by_one(self, size: int) -> Outputs:
-        found = []
+        result = []
         for _ in range(size):
             try:
-                found.append(self._call(1, _only if self.mechanism.many else freeze))
+                result.append(self._call(1, _only if self.mechanism.many else freeze))
             except _Failed as failure:
-                found.append(Raised.of(failure.error))
-        return of_items(found)
+                result.append(Raised.of(failure.error))
+        return of_items(result)
 
     def _call(self, size: int, receive: Callable[[Any], Any]) -> Any:
         """What the mechanism returned, received at once: an iterator may raise later."""

@@ -31,10 +31,10 @@ PLAINNESS = {Has: 0, At: 1, Shape: 2}
 
 def count_tokens(outputs: Outputs) -> Counter[Token]:
     """In how many draws each token is."""
-    found: Counter[Token] = Counter()
+    result: Counter[Token] = Counter()
     for each in outputs.descriptions:
-        found.update(each.tokens.keys())
-    return found
+        result.update(each.tokens.keys())
+    return result
 
 
 def _marked(
@@ -91,9 +91,9 @@ class ByToken(Ordering):
         for number, about in enumerate(outputs.descriptions):
             score = known.get(id(about))
             if score is None:
-                found = [self.present[token] for token in about.tokens if token in self.present]
+                result = [self.present[token] for token in about.tokens if token in self.present]
                 lacks = (value for token, value in self.absent.items() if token not in about.tokens)
-                score = known[id(about)] = max(max(found, default=0.0), next(lacks, 0.0))
+                score = known[id(about)] = max(max(result, default=0.0), next(lacks, 0.0))
             scores[number] = score
         return self.sign * scores
 

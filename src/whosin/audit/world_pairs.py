@@ -134,8 +134,8 @@ def conclude(
     for size in chunks(trials):
         for world in (0, 1):
             outputs = worlds[world].draw(size)
-            for place, choice in enumerate(picked):
-                hits[place, world] += np.count_nonzero(choice.event.contains(outputs))
+            for index, choice in enumerate(picked):
+                hits[index, world] += np.count_nonzero(choice.event.contains(outputs))
         terms.tell(size)
     pairs = [(int(first), int(second)) for first, second in hits]
     counts = judge(picked, pairs, (trials, trials), terms.error, terms.delta)

@@ -56,8 +56,8 @@ def profile(
             ratios, above, below = _tails(np.convolve(rest, noise))
             first = np.searchsorted(ratios, epsilons, side="right")
             near = np.searchsorted(ratios, epsilons - ROUNDING, side="right")
-            found = above[first] - np.exp(epsilons) * below[first]
-            worst = np.maximum(worst, found + 2 * ROUNDING * above[near])
+            result = above[first] - np.exp(epsilons) * below[first]
+            worst = np.maximum(worst, result + 2 * ROUNDING * above[near])
         return np.minimum(worst + SLACK, 1.0)
 
     return sup

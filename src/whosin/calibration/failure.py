@@ -38,11 +38,11 @@ def log_normal(places: Array) -> Array:
     x = np.asarray(places, dtype=float)
     near = np.maximum(x, FAR)
     tail = np.asarray(_erfc(np.abs(near) / math.sqrt(2)), dtype=float) / 2
-    found = np.where(near < 0, np.log(np.maximum(tail, 5e-324)), np.log1p(-np.minimum(tail, 0.5)))
+    result = np.where(near < 0, np.log(np.maximum(tail, 5e-324)), np.log1p(-np.minimum(tail, 0.5)))
     far = x < FAR
     if far.any():
-        found[far] = _log_tail(x[far])
-    return found
+        result[far] = _log_tail(x[far])
+    return result
 
 
 def _log_tail(x: Array) -> Array:
@@ -50,8 +50,8 @@ def _log_tail(x: Array) -> Array:
     inverse, series = x**-2.0, np.ones_like(x)
     for odd in range(TERMS, 0, -2):
         series = 1 - odd * inverse * series
-    found: Array = -(x**2) / 2 - np.log(-x) - math.log(2 * math.pi) / 2 + np.log(series)
-    return found
+    result: Array = -(x**2) / 2 - np.log(-x) - math.log(2 * math.pi) / 2 + np.log(series)
+    return result
 
 
 @dataclass(frozen=True)

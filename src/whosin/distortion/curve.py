@@ -55,22 +55,22 @@ def curves(
         if notion not in NOTIONS:
             raise UnknownName("notion", str(notion), NOTIONS)
     known = structure(space, prior)
-    found: dict[str, list[Optimum]] = {}
+    result: dict[str, list[Optimum]] = {}
     skipped: dict[str, str] = {}
     for notion in notions:
         if notion == "identifiability" and known.spread == math.inf:
             skipped[notion] = "the prior has zeros: ε_X is infinite"
             continue
         levels = _levels(known, notion, points, cost)
-        found[notion] = []
+        result[notion] = []
         for number, level in enumerate(levels):
             if progress is not None:
                 progress(notion, number, len(levels))
             given = "distortion" if notion == "mutual-information" else "epsilon"
-            found[notion].append(best(space, prior, notion=notion, cost=cost, **{given: level}))
+            result[notion].append(best(space, prior, notion=notion, cost=cost, **{given: level}))
         if progress is not None:
             progress(notion, len(levels), len(levels))
-    return Curves(known.spread, stated_threshold(known), found, skipped)
+    return Curves(known.spread, stated_threshold(known), result, skipped)
 
 
 def _levels(known: Structure, notion: str, points: int, cost: object) -> list[float]:

@@ -70,5 +70,5 @@ class Optimum:
         """Plain data."""
         about = {"notion": self.notion, "rows": self.space.rows, "values": self.space.values}
         names = ("given", "distortion", "epsilon", "mutual_information", "gap", "lower", "upper")
-        found = {name: getattr(self, name) for name in names}
-        return {**about, **found, "theorems": list(self.theorems), "note": self.note}
+        result = {name: getattr(self, name) for name in names}
+        return {**about, **result, "theorems": list(self.theorems), "note": self.note}

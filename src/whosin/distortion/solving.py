@@ -96,8 +96,8 @@ def at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) -> Op
     bounds = distortion_bounds(known, cost, notion, epsilon)
 
     def ends(value: float, mechanism: Mechanism, information: float) -> Optimum:
-        found = (value, epsilon, information, mechanism, 0.0)
-        return Optimum(space, notion, "epsilon", *found, *bounds)
+        result = (value, epsilon, information, mechanism, 0.0)
+        return Optimum(space, notion, "epsilon", *result, *bounds)
 
     if epsilon == math.inf or (notion == "mutual-information" and epsilon >= known.entropy):
         return ends(0.0, identity(space.values), known.entropy)
@@ -114,9 +114,9 @@ def at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) -> Op
     if notion == "identifiability" and epsilon <= known.spread and solved:
         note = "at ε_X the program has no interior, so nothing better could be proved feasible"
     least = round_up(answer.distortion) if solved else float(answer.distortion)
-    found = (least, epsilon, information_of(known, answer.mechanism), answer.mechanism)
+    result = (least, epsilon, information_of(known, answer.mechanism), answer.mechanism)
     gap = round_up(answer.gap) if solved else 0.0
-    return Optimum(space, notion, "epsilon", *found, gap, *bounds, theorems, note)
+    return Optimum(space, notion, "epsilon", *result, gap, *bounds, theorems, note)
 
 
 def describe(answer: BestAtLevel, plain: bool) -> tuple[tuple[str, ...], str]:
@@ -149,8 +149,8 @@ def at_distortion(known: Structure, cost: Array, notion: str, wanted: Fraction) 
     bounds = epsilon_bounds(known, cost, notion, float(wanted))
 
     def ends(level: float, value: float, made: Mechanism, learned: float, note: str) -> Optimum:
-        found = (value, level, learned, made, 0.0)
-        return Optimum(space, notion, "distortion", *found, *bounds, (), note)
+        result = (value, level, learned, made, 0.0)
+        return Optimum(space, notion, "distortion", *result, *bounds, (), note)
 
     if notion == "identifiability" and known.spread == math.inf:
         note = (
@@ -177,5 +177,5 @@ def at_distortion(known: Structure, cost: Array, notion: str, wanted: Fraction) 
     level, answer, gap = smallest_epsilon(problem, wanted, low, high)
     theorems, note = describe(answer, plain)
     learned = information_of(known, answer.mechanism)
-    found = (round_up(answer.distortion), level, learned, answer.mechanism, gap)
-    return Optimum(space, notion, "distortion", *found, *bounds, theorems, note)
+    result = (round_up(answer.distortion), level, learned, answer.mechanism, gap)
+    return Optimum(space, notion, "distortion", *result, *bounds, theorems, note)

@@ -53,16 +53,16 @@ class AnyPrior(Family):
         return True
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
-        for found in lattice.separations(likelihoods, positive):
-            ratio = largest_ratio(found.largest, found.smallest)
-            (output,) = first_at_least(found.largest, found.smallest, ratio)
+        for result in lattice.separations(likelihoods, positive):
+            ratio = largest_ratio(result.largest, result.smallest)
+            (output,) = first_at_least(result.largest, result.smallest, ratio)
             yield Worst(
                 ratio,
-                found.entity,
+                result.entity,
                 output,
                 Fraction(0),
                 Fraction(1),
-                *_worlds(likelihoods, lattice, found.entity, output, positive),
+                *_worlds(likelihoods, lattice, result.entity, output, positive),
             )
 
 

@@ -43,10 +43,10 @@ class Explicit(Family):
 
     def __init__(self, priors: Iterable[Prior] | Prior) -> None:
         accepted = "a list of at least one prior"
-        found = (priors,) if isinstance(priors, Prior) else listed(priors, "priors", accepted)
-        if not found or not all(isinstance(prior, Prior) for prior in found):
+        result = (priors,) if isinstance(priors, Prior) else listed(priors, "priors", accepted)
+        if not result or not all(isinstance(prior, Prior) for prior in result):
             raise InvalidInput("priors", accepted, shown(priors))
-        object.__setattr__(self, "priors", found)
+        object.__setattr__(self, "priors", result)
 
     @property
     def beliefs(self) -> Range:
@@ -54,15 +54,15 @@ class Explicit(Family):
 
     @property
     def independent_beliefs(self) -> Range | None:
-        found: list[Fraction] = []
+        result: list[Fraction] = []
         for prior in self.priors:
             if isinstance(prior, Uniform):
-                found.append(HALF)
+                result.append(HALF)
             elif isinstance(prior, Independent) and not prior.by_row:
-                found += [p for p in map(rational, prior.parameters) if 0 < p < 1]
+                result += [p for p in map(rational, prior.parameters) if 0 < p < 1]
             else:
                 return None
-        return (min(found), max(found)) if found else None
+        return (min(result), max(result)) if result else None
 
     def adversary(self) -> Adversary:
         if all(isinstance(prior, Independent | Uniform) for prior in self.priors):
@@ -77,12 +77,12 @@ class Explicit(Family):
         return isinstance(other, Explicit) and set(other.priors) <= set(self.priors)
 
     def canonical(self) -> Family:
-        found = tuple(dict.fromkeys(prior.canonical() for prior in self.priors))
-        if found in ((Uniform(),), (Independent(HALF),)):
+        result = tuple(dict.fromkeys(prior.canonical() for prior in self.priors))
+        if result in ((Uniform(),), (Independent(HALF),)):
             from whosin.families.uninformed import Uninformed  # which is made from this one
 
             return Uninformed()
-        return Explicit(found)
+        return Explicit(result)
 
     def words(self) -> str:
         count = len(self.priors)

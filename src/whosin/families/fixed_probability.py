@@ -131,8 +131,8 @@ def _possible(grid: CountLattice, array: Array, kind: int, shift: int) -> Array:
     for other in range(len(grid.kinds)):
         if other != kind:
             sample_axis(grid, coins, other, 0.5)
-    found = _others(grid, coins, kind, 0.5)[1 - shift]
-    return np.asarray(found.reshape(-1, array.shape[1]) > 0)
+    result = _others(grid, coins, kind, 0.5)[1 - shift]
+    return np.asarray(result.reshape(-1, array.shape[1]) > 0)
 
 
 def _skipping(

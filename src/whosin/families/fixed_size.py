@@ -188,10 +188,10 @@ def worst_swap(
 
     A swap is its own mirror image: t1's gain is t2's loss, so `positive` only says which is named.
     """
-    found = largest_swap(array, lattice)
-    if found is None:
+    result = largest_swap(array, lattice)
+    if result is None:
         return
-    ratio, base, output = found
+    ratio, base, output = result
     ways = lattice.neighbours(base)
     gains = max(ways, key=lambda way: array[way[1], output])
     others = [way for way in ways if way[0] != gains[0]]

@@ -206,8 +206,8 @@ def _extremes(
             value[taken] = -np.inf
             np.maximum(largest, value, out=largest)
         value[taken] = np.inf
-        for place, kept in enumerate(smallest):
-            smallest[place] = np.minimum(kept, value)
+        for index, kept in enumerate(smallest):
+            smallest[index] = np.minimum(kept, value)
             np.maximum(kept, value, out=value)
     return largest, sum(smallest[1:], smallest[0]) / (m - 1)
 

@@ -170,9 +170,9 @@ def _try(
         outsiders += _scores(np.array(tables), others)
     points = []
     allowed = int(rate * len(crowd.outsiders))
-    for place, (statistic, source) in enumerate(tests):
-        threshold = np.sort(outsiders[place])[-allowed - 1]
-        hits, misses = members[place] > threshold, outsiders[place] > threshold
+    for index, (statistic, source) in enumerate(tests):
+        threshold = np.sort(outsiders[index])[-allowed - 1]
+        hits, misses = members[index] > threshold, outsiders[index] > threshold
         seen = int(hits.sum()), len(hits), int(misses.sum()), len(misses)
         points.append(Point(len(snps), statistic, source, *seen))
     return points

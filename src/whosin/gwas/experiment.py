@@ -88,12 +88,12 @@ class Experiment:
 
     def levels(self) -> dict[tuple[object, str], float]:
         """ε for each γ, with plain DP and with bounded priors."""
-        found = {}
+        result = {}
         for gamma in self.gammas:
             bounded = calibrate(Gamma(gamma), families.FixedSize(self.prior, self.prior))
             plain = calibrate(Gamma(gamma), families.FixedSize())
-            found[gamma, "plain"], found[gamma, "bounded"] = plain.epsilon, bounded.epsilon
-        return found
+            result[gamma, "plain"], result[gamma, "bounded"] = plain.epsilon, bounded.epsilon
+        return result
 
 
 def run(experiment: Experiment, progress: Progress | None = None) -> list[Outcome]:
@@ -110,8 +110,8 @@ def run(experiment: Experiment, progress: Progress | None = None) -> list[Outcom
             _one_study(experiment, people, repeat, levels, rng, shares)
             if tell is not None:
                 tell(number * experiment.studies + repeat + 1, total)
-        for (gamma, top, relation, privacy), found in shares.items():
-            spread = float(np.std(found, ddof=1)) if len(found) > 1 else 0.0
+        for (gamma, top, relation, privacy), result in shares.items():
+            spread = float(np.std(result, ddof=1)) if len(result) > 1 else 0.0
             outcomes.append(
                 Outcome(
                     people,
@@ -121,8 +121,8 @@ def run(experiment: Experiment, progress: Progress | None = None) -> list[Outcom
                     relation,
                     privacy,
                     levels[gamma, privacy],
-                    float(np.mean(found)),
-                    spread / len(found) ** 0.5,
+                    float(np.mean(result)),
+                    spread / len(result) ** 0.5,
                 )
             )
     return outcomes

@@ -83,14 +83,14 @@ def _leave(counts: Array, c: Fraction) -> tuple[Array, Array]:
     turns = _turns(r, s, c)
     rows = _Rows(x, y, r, s, cases, controls, turns, c)
     fewest = np.ceil(_real_changes(rows) * (1 - 1e-9) - 1e-6).astype(np.int64)
-    found = np.zeros(len(x), dtype=bool)
+    result = np.zeros(len(x), dtype=bool)
     open_ = np.arange(len(x))
     while len(open_):  # whole people need at most a few more than fractions of them
         left, inside = rows.take(open_).splits(fewest[open_])
-        found[open_] = inside
+        result[open_] = inside
         open_ = open_[~left]
         fewest[open_] += 1
-    return fewest, ~found
+    return fewest, ~result
 
 
 def _turns(r: Array, s: Array, c: Fraction) -> Array:
@@ -98,12 +98,12 @@ def _turns(r: Array, s: Array, c: Fraction) -> Array:
     1 and 2, 1 and 1."""
     n = (r + s).astype(float)
     kappa = np.sqrt(float(c) * r * s / (2 * n))
-    found = []
+    result = []
     for mine, others in STEPS:
         # One more changed case and one fewer control: D and m change by these.
         slope = (others * r - mine * s) / (kappa * (mine + others))
-        found.append(n + n * slope / np.hypot(1.0, slope))
-    return np.array(found)
+        result.append(n + n * slope / np.hypot(1.0, slope))
+    return np.array(result)
 
 
 def _real_changes(rows: _Rows) -> Array:

@@ -88,10 +88,10 @@ class _Work:
             np.bitwise_and(low, self.counted[:used], out=low)
             np.bitwise_and(high, self.counted[:used], out=high)
         np.bitwise_and(low, high, out=both)
-        for place, bits in enumerate((low, high, both)):
-            np.bitwise_count(bits, out=ones[place])
+        for index, bits in enumerate((low, high, both)):
+            np.bitwise_count(bits, out=ones[index])
             np.bitwise_and(bits, self.cases[:used], out=bits)
-            np.bitwise_count(bits, out=ones[place + 3])
+            np.bitwise_count(bits, out=ones[index + 3])
         sums = _row_sums(ones, snps)
         cases = _genotypes(sums[3:], self.sizes[0])
         total = _genotypes(sums[:3], sum(self.sizes))

@@ -157,7 +157,7 @@ def choose(offered: StudyOffer, table: Array) -> Array:
 
 def _named(question: Question, study: Study) -> Array:
     """The places of SNPs that were named."""
-    places = {name: place for place, name in enumerate(study.snps.name)}
+    places = {name: index for index, name in enumerate(study.snps.name)}
     for name in question.named:
         if name not in places:
             raise InvalidInput("SNP", f"one of the study's {len(places):,}", repr(name))

@@ -41,6 +41,6 @@ def count_bed_spark(
         file, people = shared.value
         return count_shard((file, people, *part))
 
-    found = context.parallelize(ranges, max(1, len(ranges))).map(count).collect()
+    result = context.parallelize(ranges, max(1, len(ranges))).map(count).collect()
     shared.unpersist()
-    return np.concatenate([part for _, part in sorted(found, key=lambda each: each[0])])
+    return np.concatenate([part for _, part in sorted(result, key=lambda each: each[0])])

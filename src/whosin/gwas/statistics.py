@@ -66,8 +66,8 @@ def odds_ratios(counts: object) -> Array:
     table = read_counts(counts)
     (x, y), (r, s) = allele_counts(table), group_sizes(table)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Array = x.astype(float) * (2 * s - y) / (y.astype(float) * (2 * r - x))
-    return found
+        result: Array = x.astype(float) * (2 * s - y) / (y.astype(float) * (2 * r - x))
+    return result
 
 
 def _ratio(top: Array, below: Array) -> Array:

@@ -67,13 +67,13 @@ def is_above(x: Array, y: Array, r: Array, s: Array, c: Fraction) -> Array:
 
 def _settle(boundary: Array, above: Callable[[Array, Array], Array]) -> Array:
     """The first whole number at or after the boundary, asking `above` where rounding matters."""
-    found = np.ceil(boundary).astype(np.int64)
+    result = np.ceil(boundary).astype(np.int64)
     near = np.rint(boundary)
     (close,) = np.nonzero(np.abs(boundary - near) <= 1e-7 + 1e-13 * np.abs(boundary))
     if len(close):
         whole = near[close].astype(np.int64)
-        found[close] = np.where(above(close, whole), whole, whole + 1)
-    return found
+        result[close] = np.where(above(close, whole), whole, whole + 1)
+    return result
 
 
 def _is_above(x: Array, y: Array, r: Array, s: Array, c: Fraction) -> Array:

@@ -32,7 +32,7 @@ def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, tu
     try:
         samples = isolation.run(readers.vcf_samples, str(place), limits=LIMITS)
         groups = sample_groups(samples, phenotypes)
-        counted, found, left_out = isolation.run(
+        counted, result, left_out = isolation.run(
             readers.vcf_counts,
             str(place),
             groups.cases.tolist(),
@@ -42,6 +42,6 @@ def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, tu
     except (Crashed, OutOfMemory):
         raise InvalidInput(place.name, "a VCF file", "one that its reader cannot read") from None
     counts = np.frombuffer(counted, dtype=np.int64).reshape(-1, 6).copy()
-    chromosome, name, position, a1, a2 = ([row[column] for row in found] for column in range(5))
+    chromosome, name, position, a1, a2 = ([row[column] for row in result] for column in range(5))
     snps = Snps(chromosome, name, np.array(position, dtype=np.int64), a1, a2)
     return snps, counts, groups.sizes, left_out

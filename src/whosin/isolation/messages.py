@@ -69,9 +69,9 @@ def answer(frame: bytes, too_large: Callable[[], errors.OutOfMemory]) -> Any:
         raise _error(*rest)
     if kind == "system":
         raise _system(*rest)
-    found, where = map(str, rest)
-    failed = errors.Crashed(f"internal error, please report it: {found} at {where}")
-    vars(failed)["unexpected"] = f"{found} at {where}"
+    result, where = map(str, rest)
+    failed = errors.Crashed(f"internal error, please report it: {result} at {where}")
+    vars(failed)["unexpected"] = f"{result} at {where}"
     raise failed
 
 

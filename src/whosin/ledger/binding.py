@@ -135,9 +135,9 @@ class Bound:
             raise BudgetRefused(
                 f"dataset {dataset!r} is bound to a table: a debit must say which table it is about"
             )
-        found = self.difference(binding)
-        if found is not None:
-            raise BudgetRefused(f"dataset {dataset!r} was registered with {found}; {_way(found)}")
+        result = self.difference(binding)
+        if result is not None:
+            raise BudgetRefused(f"dataset {dataset!r} was registered with {result}; {_way(result)}")
 
     def amended(self, dataset: str, binding: Binding) -> Bound:
         """Another table, other domains or bounds under the same promise.

@@ -65,12 +65,12 @@ def conversion_delta(delta: int) -> Fraction:
 
 def reading(cost: Cost, budget: Budget, plan: Plan) -> tuple[int, str]:
     """(ε, in units; which reading gave it) of a history at any time: the better of the two."""
-    found = units.INFINITE if cost.rho else 0  # Gaussian noise that tells nothing has ρ = 0
+    result = units.INFINITE if cost.rho else 0  # Gaussian noise that tells nothing has ρ = 0
     if 0 < cost.rho <= budget.rho:
         number, end = composition.level(cost.rho, budget.rho)
         share = Fraction(_total(plan)[1], units.DELTA_UNITS) * composition.level_share(number)
-        found = min(budget.epsilon, composition.epsilon_of(end, share))
-    return min((cost.epsilon, "pure"), (found, "concentrated"), key=lambda pair: pair[0])
+        result = min(budget.epsilon, composition.epsilon_of(end, share))
+    return min((cost.epsilon, "pure"), (result, "concentrated"), key=lambda pair: pair[0])
 
 
 def _total(plan: Plan) -> tuple[int, int]:

@@ -77,10 +77,10 @@ def concentrated_budget(epsilon: int, delta: Fraction) -> int:
 def level(rho: int, budget: int) -> tuple[int, int]:
     """(j, ρⱼ) of the lowest level that ends at ρ or above; ρⱼ = budget·2^(−j/4), rounded down."""
     assert 0 < rho <= budget
-    found = max(0, math.floor(4 * math.log2(budget / rho)) + 1)
-    while _level_end(found, budget) < rho:
-        found -= 1
-    return found, _level_end(found, budget)
+    result = max(0, math.floor(4 * math.log2(budget / rho)) + 1)
+    while _level_end(result, budget) < rho:
+        result -= 1
+    return result, _level_end(result, budget)
 
 
 def level_share(number: int) -> Fraction:
@@ -102,8 +102,8 @@ def _upper(order: Fraction, delta: Fraction, rho: Fraction) -> Fraction:
 
     with ctx.workprec(CERTIFYING_BITS):
         a, d, r = map(ball, (order, delta, rho))
-        found = EPSILON_UNITS * (a * r + (-d.log() - a.log()) / (a - 1) + (1 - 1 / a).log())
-        return ball_end(found.upper())
+        result = EPSILON_UNITS * (a * r + (-d.log() - a.log()) / (a - 1) + (1 - 1 / a).log())
+        return ball_end(result.upper())
 
 
 def _best(score: Callable[[float], float]) -> Fraction:

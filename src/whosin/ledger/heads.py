@@ -38,7 +38,7 @@ class Heads:
             text = self.path.read_bytes()
         except FileNotFoundError:
             return {}
-        return {name: found for _, name, found in _lines(text)}
+        return {name: result for _, name, result in _lines(text)}
 
     def check(self, row: Any) -> None:
         """See that a dataset has at least the entries that were noted.

@@ -173,10 +173,10 @@ class Ledger(Registry):
         if not isinstance(prefix, str):
             raise InvalidInput("prefix", "the beginning of a request", repr(prefix))
         beginning = unicodedata.normalize("NFC", prefix)
-        found = rows.requests(connection, name, beginning, answered=answered)
+        result = rows.requests(connection, name, beginning, answered=answered)
         if self._only is not None:
-            found &= rows.requests_of(connection, name, beginning, self._only)
-        return found
+            result &= rows.requests_of(connection, name, beginning, self._only)
+        return result
 
     def record(self, dataset: str) -> tuple[Standing, list[Entry], dict[str, str]]:
         """Everything about a dataset in one consistent view: standing, entries, stored answers."""
@@ -209,7 +209,7 @@ class Ledger(Registry):
 def _charges(charges: object) -> tuple[Charge, ...]:
     """A batch as it may be read more than once."""
     listed = isinstance(charges, Iterable) and not isinstance(charges, str | bytes | Mapping)
-    found = tuple(cast(Iterable[object], charges)) if listed else (None,)
-    if not all(isinstance(each, Charge) for each in found):
+    result = tuple(cast(Iterable[object], charges)) if listed else (None,)
+    if not all(isinstance(each, Charge) for each in result):
         raise InvalidInput("charges", "a list of Charges", repr(charges))
-    return cast(tuple[Charge, ...], found)
+    return cast(tuple[Charge, ...], result)

@@ -71,15 +71,15 @@ class LedgerFile:
             StoreFailed: it does not; what is written could be lost.
         """
         try:
-            found = self.path.stat()
+            result = self.path.stat()
         except FileNotFoundError:
-            found = None
-        if found is None or _identity(found) != self._identity:
+            result = None
+        if result is None or _identity(result) != self._identity:
             raise StoreFailed(
                 f"{self.path.name} was moved or replaced while it was open: open it again; "
                 "no answer was given"
             )
-        self._check_links(found)
+        self._check_links(result)
 
     def read_only_uri(self) -> str:
         """The address to read it by, without leaving files beside it where there is no log."""
@@ -89,8 +89,8 @@ class LedgerFile:
 
     def stamp(self) -> tuple[int, int]:
         """Changes when the file is written."""
-        found = self.path.stat()
-        return found.st_mtime_ns, found.st_size
+        result = self.path.stat()
+        return result.st_mtime_ns, result.st_size
 
     def _check_links(self, found: os.stat_result) -> None:
         if found.st_nlink > 1:

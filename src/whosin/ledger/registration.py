@@ -37,11 +37,11 @@ def copies(connection: Connection, name: str, binding: Binding | None) -> list[s
     if binding is None:
         return []
     kept = select(datasets.c.name, datasets.c.binding).where(datasets.c.binding.is_not(None))
-    found = []
+    result = []
     for row in connection.execute(kept):
         if row.name != name and Bound.read(row.binding).holds_rows_of(binding):
-            found.append(str(row.name))
-    return sorted(found)
+            result.append(str(row.name))
+    return sorted(result)
 
 
 def copied(name: str, other: str) -> str:

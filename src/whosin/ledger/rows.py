@@ -30,16 +30,16 @@ TEXTS = ("name", "state", "relation", "head", "last", "plan")
 
 def dataset_row(connection: Connection, name: str) -> Any:
     """The row of a dataset; None where there is none."""
-    found = connection.execute(select(datasets).where(datasets.c.name == name)).first()
-    return None if found is None else DatasetRow._make(found)
+    result = connection.execute(select(datasets).where(datasets.c.name == name)).first()
+    return None if result is None else DatasetRow._make(result)
 
 
 def halts(connection: Connection, dataset: str) -> int:
     """How often a dataset was halted; found through an index."""
-    found = select(func.count()).where(
+    result = select(func.count()).where(
         entries.c.dataset == dataset, entries.c.request.is_(None), entries.c.kind == "halted"
     )
-    return int(connection.execute(found).scalar_one())
+    return int(connection.execute(result).scalar_one())
 
 
 def standing(row: Any, halts: int = 0) -> Standing:

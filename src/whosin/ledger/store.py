@@ -284,7 +284,7 @@ class Store:
             connection = self._engine().connect()
             driver: Any = connection.connection.driver_connection
             try:
-                found = first(connection)
+                result = first(connection)
                 break
             except BaseException as error:
                 gone = not self.sqlite and driver.closed
@@ -296,7 +296,7 @@ class Store:
                 if last or not gone or not isinstance(error, Exception):
                     raise
         try:
-            yield connection, found
+            yield connection, result
         except WhosinError:
             raise  # between statements: the pool rolls back
         except BaseException:

@@ -120,8 +120,8 @@ class Transaction:
             statements.append((self._text("answer"), each))
         results = self._run(statements)
         self.time = results[first - 1][0][0] if self._server else None
-        found, last, *rest = results[first:]
-        self.row = rows.DatasetRow._make(found[0]) if found else None
+        result, last, *rest = results[first:]
+        self.row = rows.DatasetRow._make(result[0]) if result else None
         self.last = [_entry(row) for row in last]
         for request, debit, answer in zip(requests, rest[::2], rest[1::2], strict=True):
             if debit:

@@ -52,8 +52,8 @@ def number(units: int, scale: int = EPSILON_UNITS) -> Fraction | float:
 
 
 def _scaled(value: object, field: str, units: int) -> Fraction:
-    found = rational(value, field)
+    result = rational(value, field)
     largest = LARGEST_EPSILON if units == EPSILON_UNITS else 1
-    if not 0 <= found <= largest:
+    if not 0 <= result <= largest:
         raise InvalidInput(field, f"a number from 0 to {largest}", value)
-    return found * units
+    return result * units

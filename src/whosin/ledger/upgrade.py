@@ -36,15 +36,15 @@ def upgrade(url: object, *, who: str | None = None, wait: float = WAIT) -> tuple
         with store.writing() as connection:
             store.exclude(connection)
             before = store.version(connection)
-            found = sorted(map(str, connection.scalars(select(datasets.c.name))))
+            result = sorted(map(str, connection.scalars(select(datasets.c.name))))
             if before < schema.VERSION:
                 _alter(connection, store)
-                for each in found:
+                for each in result:
                     _carry_on(connection, each, name, store.stamp(connection))
                 connection.execute(update(schema.about).values(version=schema.VERSION))
             elif not store.sqlite:
                 store.make_functions(connection)  # of this version; who may call them stays
-            return before, schema.VERSION, len(found)
+            return before, schema.VERSION, len(result)
     finally:
         store.dispose()
 

@@ -46,8 +46,8 @@ def survey(connection: Connection, name: str, heads: Heads | None) -> None:
     else:
         _check_server(connection, name)
     for table in schema.metadata.tables.values():
-        found = [column["name"] for column in inspect(connection).get_columns(table.name)]
-        if sorted(found) != sorted(column.name for column in table.columns):
+        result = [column["name"] for column in inspect(connection).get_columns(table.name)]
+        if sorted(result) != sorted(column.name for column in table.columns):
             raise BrokenHistory(name, f"the columns of {table.name} are not those of a ledger")
     known = set(connection.scalars(select(datasets.c.name)))
     for kind, column in (("entries", entries.c.dataset), ("answers", answers.c.dataset)):
@@ -72,18 +72,18 @@ def _check_file(connection: Connection, name: str) -> None:
 def _check_server(connection: Connection, name: str) -> None:
     ours = ", ".join(f"'{table}'::regclass" for table in TABLES)
     for kind, query in _POSTGRES.items():
-        found = connection.exec_driver_sql(query.format(ours=ours)).scalars().first()
-        if found is not None:
-            raise BrokenHistory(name, f"it has {kind}, {str(found)!r}, which no ledger makes")
+        result = connection.exec_driver_sql(query.format(ours=ours)).scalars().first()
+        if result is not None:
+            raise BrokenHistory(name, f"it has {kind}, {str(result)!r}, which no ledger makes")
     query = (
         "SELECT p.proname, p.prosrc, p.prosecdef, p.proowner = c.relowner "
         "FROM pg_proc p JOIN pg_class c ON c.oid = 'whosin_datasets'::regclass "
         "AND p.pronamespace = c.relnamespace"
     )
-    found = [row for row in connection.exec_driver_sql(query) if row[0].startswith("whosin_")]
+    result = [row for row in connection.exec_driver_sql(query) if row[0].startswith("whosin_")]
     wanted = sorted(
         (each, source, each.removeprefix("whosin_") in functions.CALLS, True)
         for each, source in functions.sources().items()
     )
-    if sorted(map(tuple, found)) != wanted:
+    if sorted(map(tuple, result)) != wanted:
         raise BrokenHistory(name, "its functions are not those of a ledger")

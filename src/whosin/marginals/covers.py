@@ -21,12 +21,12 @@ def cover(sizes: Sequence[int], sets: Sequence[Attributes], cells: int) -> tuple
         member[number, list(each)] = 1
     lengths = np.log(np.asarray(sizes, np.float64))
     member = member[np.argsort(-(member @ lengths), kind="stable")]
-    found = []
+    result = []
     while len(member):
         inside = _grown(member, member[0] > 0, lengths, np.log(cells) + 1e-9)
         member = member[member @ ~inside > 0]
-        found.append(tuple(int(each) for each in np.flatnonzero(inside)))
-    return tuple(found)
+        result.append(tuple(int(each) for each in np.flatnonzero(inside)))
+    return tuple(result)
 
 
 def _grown(member: Array, inside: Array, lengths: Array, most: float) -> Array:

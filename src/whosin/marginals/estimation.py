@@ -33,13 +33,13 @@ def estimate(
     told = Information(workload, measurements)
     precisions = 1 / np.asarray(variances, np.float64)
     about = told.about(precisions)
-    found: dict[Attributes, Array] = {}
+    result: dict[Attributes, Array] = {}
     for at, number, gain in zip(told.residuals, told.numbers, told.gains, strict=True):
         part = workload.residuals[at]
         share = gain * precisions[number] / about[at]
         one = share * measurements[number].residual(values[number], part, workload.sizes)
-        found[part] = found[part] + one if part in found else one
-    return found
+        result[part] = result[part] + one if part in result else one
+    return result
 
 
 def tables_of(workload: Workload, residuals: dict[Attributes, Array]) -> list[Array]:

@@ -69,35 +69,35 @@ class Measurement:
             parts = [part for part in subsets(self.attributes) if part in workload.place]
         else:
             parts = [part for part in workload.residuals if inside.issuperset(part)]
-        found = []
+        result = []
         for part in parts:
             if set(self.differences).issubset(part):
                 gain = prod(2.0 if sizes[i] == 2 else sizes[i] ** 2 for i in self.differences)
                 summed = prod(sizes[j] for j in inside.difference(part))
-                found.append((workload.place[part], gain / summed))
-        return found
+                result.append((workload.place[part], gain / summed))
+        return result
 
     def of_counts(self, counts: Array) -> Array:
         """The exact whole numbers, from the table of counts over its attributes."""
-        found = counts
+        result = counts
         for axis, each in enumerate(self.attributes):
             if each in self.differences:
-                found = _differences(found, axis)
-        return found
+                result = _differences(result, axis)
+        return result
 
     def residual(self, values: Array, part: Attributes, sizes: tuple[int, ...]) -> Array:
         """R_A from measured numbers; axes before those of the table are carried along."""
         start = values.ndim - len(self.attributes)
         drop = tuple(start + at for at, each in enumerate(self.attributes) if each not in part)
-        found = values.sum(axis=drop, dtype=np.float64) if drop else values.astype(np.float64)
+        result = values.sum(axis=drop, dtype=np.float64) if drop else values.astype(np.float64)
         for axis, each in enumerate(part, start):
             if each in self.differences and sizes[each] == 2:
-                found = np.concatenate([found, -found], axis=axis) / 2
+                result = np.concatenate([result, -result], axis=axis) / 2
             else:
                 if each in self.differences:
-                    found = found / sizes[each]
-                found = found - found.mean(axis=axis, keepdims=True)
-        return found
+                    result = result / sizes[each]
+                result = result - result.mean(axis=axis, keepdims=True)
+        return result
 
     def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Plain data, with names for attributes."""

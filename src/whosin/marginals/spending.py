@@ -76,11 +76,11 @@ def spend(
         raise UnknownName("goal", str(goal), GOALS)
     if noise == "gaussian" and relation == "add-remove":
         return _residuals(workload, goal, rows)
-    found = [
+    result = [
         _descend(workload, noise, relation, goal, rows, start) for start in _starts(workload, noise)
     ]
     weights = np.array(workload.weights)
-    return min(found, key=lambda each: _score(each.variances, weights, goal))
+    return min(result, key=lambda each: _score(each.variances, weights, goal))
 
 
 def _score(variances: Array, weights: Array, goal: str) -> float:
@@ -107,15 +107,15 @@ def _residuals(workload: Workload, goal: str, rows: int) -> Spending:
 
 def _levelled(workload: Workload, best: Callable[[Array], Array], weights: Array) -> Array:
     """The precisions of the least worst table: weights rise where the variance is large."""
-    given, found, least = weights / weights.sum(), best(weights), np.inf
+    given, result, least = weights / weights.sum(), best(weights), np.inf
     for number in range(ROUNDS * 5):
         told = best(given * weights)
         variances = table_variances(workload, told) * weights
         if variances.max() < least:
-            found, least = told, variances.max()
+            result, least = told, variances.max()
         given = given * (variances / variances.max()) ** (1.0 if number < 50 else 0.5)
         given = given / given.sum()
-    return found
+    return result
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def _larger(workload: Workload) -> list[tuple[Attributes, ...]]:
     if not small:
         return []
     most = max(workload.cells(each) for each in small)
-    found: dict[tuple[Attributes, ...], float] = {}
+    result: dict[tuple[Attributes, ...], float] = {}
     before, cells = _even(workload, outer, importance), 4 * most
     while cells <= MOST_LARGER:
         covering = cover(sizes, small, cells)
@@ -178,11 +178,11 @@ def _larger(workload: Workload) -> list[tuple[Attributes, ...]]:
         score = _even(workload, blocks, importance)
         new = [each for each in blocks if each not in workload.place]
         if new and sum(workload.cells(each) for each in new) <= MOST_MEASURED:
-            found[blocks] = score
+            result[blocks] = score
         if len(covering) == 1 or score > HOPELESS * before:
             break
         cells *= 4
-    return sorted(found, key=lambda each: found[each])[:2]
+    return sorted(result, key=lambda each: result[each])[:2]
 
 
 def _even(workload: Workload, blocks: Sequence[Attributes], importance: Array) -> float:

@@ -37,8 +37,8 @@ class Information:
 
     def back(self, worths: Array) -> Array:
         """For each measurement the sum of what its residuals are worth, by what it tells."""
-        found = self.gains * worths[self.residuals]
-        return np.bincount(self.numbers, found, len(self.measurements))
+        result = self.gains * worths[self.residuals]
+        return np.bincount(self.numbers, result, len(self.measurements))
 
 
 def table_variances(workload: Workload, about: Array) -> Array:

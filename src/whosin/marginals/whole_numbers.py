@@ -36,15 +36,15 @@ def whole_tables(tables: Sequence[Array], variances: Sequence[float], total: flo
         total: the estimate of how many there are in all.
     """
     people = max(0, round(float(total)))
-    found = []
+    result = []
     for table, variance in zip(tables, variances, strict=True):
         fitted = _closest(table.ravel(), people).reshape(table.shape)
         if table.ndim > 1 and people:
             least = float(((fitted - table) ** 2).sum())
             allowed = max(EXPLAINED * float(variance) * table.size, NEARLY * least)
             fitted = _moved(table, people, allowed, float(variance) ** 0.5, fitted)
-        found.append(_rounded(fitted.ravel(), people).reshape(table.shape))
-    return found
+        result.append(_rounded(fitted.ravel(), people).reshape(table.shape))
+    return result
 
 
 def _moved(table: Array, total: int, allowed: float, error: float, closest: Array) -> Array:
@@ -68,12 +68,12 @@ def _moved(table: Array, total: int, allowed: float, error: float, closest: Arra
 
 def _independent(table: Array, total: int) -> Array:
     """The table that the margins of an estimate would have if attributes were independent."""
-    found = np.ones(())
+    result = np.ones(())
     for axis in range(table.ndim):
         others = tuple(each for each in range(table.ndim) if each != axis)
         margin = np.maximum(_closest(table.sum(axis=others), total), LEAST)
-        found = np.multiply.outer(found, margin / margin.sum())
-    return np.asarray(found * total)
+        result = np.multiply.outer(result, margin / margin.sum())
+    return np.asarray(result * total)
 
 
 def _closest(cells: Array, total: int) -> Array:
@@ -89,11 +89,11 @@ def _closest(cells: Array, total: int) -> Array:
 
 def _rounded(cells: Array, total: int) -> Array:
     """Down, then one more for those with the largest remainders, until the total is there."""
-    found = np.floor(cells).astype(np.int64)
-    rest = total - int(found.sum())
-    order = np.argsort(found - cells, kind="stable")
+    result = np.floor(cells).astype(np.int64)
+    rest = total - int(result.sum())
+    order = np.argsort(result - cells, kind="stable")
     if rest > 0:
-        found[order[:rest]] += 1
+        result[order[:rest]] += 1
     for place in order[::-1][: max(-rest, 0)]:  # only where sums of floats are off by a unit
-        found[place] -= found[place] > 0
-    return found
+        result[place] -= result[place] > 0
+    return result

@@ -90,13 +90,13 @@ class Workload:
     @cached_property
     def residuals(self) -> tuple[Attributes, ...]:
         """Every set that is inside one of the tables."""
-        found = {part for each in self.sets for part in subsets(each)}
-        return tuple(sorted(found, key=lambda part: (len(part), part)))
+        result = {part for each in self.sets for part in subsets(each)}
+        return tuple(sorted(result, key=lambda part: (len(part), part)))
 
     @cached_property
     def place(self) -> dict[Attributes, int]:
         """Where each residual is."""
-        return {part: place for place, part in enumerate(self.residuals)}
+        return {part: index for index, part in enumerate(self.residuals)}
 
     @cached_property
     def spread(self) -> Array:
@@ -134,10 +134,10 @@ def subsets(attributes: Attributes) -> list[Attributes]:
 
 def sets_up_to(attributes: int, order: int) -> list[Attributes]:
     """All sets of 1 to `order` attributes, refused before they are listed where they are many."""
-    count, found = 0, 1
+    count, result = 0, 1
     for size in range(1, order + 1):
-        found = found * (attributes - size + 1) // size
-        count += found
+        result = result * (attributes - size + 1) // size
+        count += result
     if count > MOST_TABLES:
         raise InvalidInput("order", f"one with at most {MOST_TABLES} tables", f"{count} of them")
     return [part for size in range(1, order + 1) for part in combinations(range(attributes), size)]

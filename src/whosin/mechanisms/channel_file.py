@@ -46,12 +46,12 @@ def named(names: Iterable[object], field: str) -> list[object]:
     Raises:
         InvalidInput: there is another one.
     """
-    found: list[object] = []
+    result: list[object] = []
     for name in names:
         if not isinstance(name, str | int | float | tuple | None):
             raise InvalidInput(field, "text, numbers or tuples of these in a file", shown(name))
-        found.append(named(name, field) if isinstance(name, tuple) else name)
-    return found
+        result.append(named(name, field) if isinstance(name, tuple) else name)
+    return result
 
 
 def decimals(probabilities: object) -> object:

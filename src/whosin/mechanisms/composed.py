@@ -65,12 +65,12 @@ class Composed(Mechanism):
 
 def _axes(channels: Sequence[Channel]) -> list[Axis | int] | None:
     """The coordinates of the joint output, where those of all parts are known."""
-    found: list[Axis | int] = []
+    result: list[Axis | int] = []
     for channel in channels:
         if channel.is_density and channel.axes is None:
             return None
-        found.extend(channel.axes or (len(channel.outputs),))
-    return found
+        result.extend(channel.axes or (len(channel.outputs),))
+    return result
 
 
 def _entries(parts: Sequence[Entries], sizes: Sequence[int], exact: Array | None) -> Entries:

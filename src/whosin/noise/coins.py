@@ -62,10 +62,10 @@ def _real(probability: object) -> Real:
         return _rational(ranged(probability, "probability", "between 0 and 1"))
     from flint import arb
 
-    found = probability(128)
-    if not isinstance(found, arb) or not found.is_finite() or found < 0 or found > 1:
+    result = probability(128)
+    if not isinstance(result, arb) or not result.is_finite() or result < 0 or result > 1:
         accepted = "between 0 and 1, or a function from a precision to an Arb ball there"
-        raise InvalidInput("probability", accepted, repr(found))
+        raise InvalidInput("probability", accepted, repr(result))
     return probability
 
 

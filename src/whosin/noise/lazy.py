@@ -26,12 +26,12 @@ def brackets(balls: Iterable[Any], bits: int) -> list[tuple[int, int]]:
     """For each ball, integers that enclose ⌊2^bits T⌋ for every T in it, cut to those of a word."""
     from flint import ctx
 
-    last, found = (1 << bits) - 1, []
+    last, result = (1 << bits) - 1, []
     with ctx.workprec(bits + STEP):  # an end is rounded outwards, to this precision
         for ball in balls:
             low, high = _floor(ball.lower(), bits), _floor(ball.upper(), bits)
-            found.append((min(max(low, 0), last), min(max(high, 0), last)))
-    return found
+            result.append((min(max(low, 0), last), min(max(high, 0), last)))
+    return result
 
 
 def _floor(end: Any, bits: int) -> int:

@@ -183,10 +183,10 @@ def worst_case(
     """The family's worst case on a channel, certified, at the worst belief it allows."""
     lattice = on_subsets(channel, "membership privacy")
     family.check(lattice.space)
-    found = _trusted(channel, lambda array: list(family.worst(array, lattice, positive)))
+    result = _trusted(channel, lambda array: list(family.worst(array, lattice, positive)))
     best: Worst | None = None
     best_score: Any = None
-    for worst in found:
+    for worst in result:
         ratio = worst.ratio if worst.ratio == math.inf else rational(worst.ratio)
         score = beliefs.worst_belief(ratio, *beliefs.sides(worst.low, worst.high, positive)).gamma
         if best is None or score > best_score:

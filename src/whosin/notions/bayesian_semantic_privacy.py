@@ -59,12 +59,17 @@ class BayesianSemanticPrivacy(OfOnePrior):
         )
         name = channel.outputs[output]
         if channel.is_density:
-            found = between_centres(
+            worst = between_centres(
                 channel, mass, self.default, sides, upper, partial(pattern_rows, records)
             )
-            upper = found.upper
-            if found.attained > reached:
-                reached, row, pattern, name = found.attained, found.row, found.pattern, found.output
+            upper = worst.upper
+            if worst.attained > reached:
+                reached, row, pattern, name = (
+                    worst.attained,
+                    worst.row,
+                    worst.pattern,
+                    worst.output,
+                )
         case = semantic_witness(reached, row, name, pattern_rows(records, pattern, row))
         theorems = () if note else ("T15",)
         return level_of(self, quarter_tanh_up, upper, reached, case, theorems, note)
@@ -80,8 +85,8 @@ def _search(channel: Channel, mass: Array, default: int) -> tuple[Nearest, list[
     for start, table in known_rows.conditioned(channel.wide, mass, space):
         for row in range(space.rows):
             view = known_rows.axis(table, space, row)
-            found = ratios(view[:, : space.values], view[:, default : default + 1])
-            sides = _by_pattern(found, space, row)
+            result = ratios(view[:, : space.values], view[:, default : default + 1])
+            sides = _by_pattern(result, space, row)
             near.add(
                 spread_of(*sides),
                 lambda place, row=row, start=start: (row, place[0], start + place[1]),  # type: ignore[misc]
@@ -115,7 +120,7 @@ def _by_pattern(found: Array, space: Records, row: int) -> Sides:
 def pattern_rows(space: Records, pattern: int, row: int) -> tuple[int, ...]:
     """The known rows of a pattern, ascending."""
     others = [other for other in range(space.rows) if other != row]
-    return tuple(sorted(o for place, o in enumerate(reversed(others)) if pattern >> place & 1))
+    return tuple(sorted(o for index, o in enumerate(reversed(others)) if pattern >> index & 1))
 
 
 def _spread(
@@ -131,9 +136,9 @@ def _spread(
         if without is None:
             continue
         for value in range(certain.space.values):
-            found = certain.likelihood({**fixed, row: value}, output)
-            if found is not None:
-                pairs.append((found, without))
+            result = certain.likelihood({**fixed, row: value}, output)
+            if result is not None:
+                pairs.append((result, without))
     return exact_spread(pairs), case
 
 

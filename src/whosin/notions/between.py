@@ -109,7 +109,7 @@ def _with_gaps(cells: Array, axis: int, gaps: Sequence[bool], extreme: Any) -> A
     """Points along an axis, followed by the gaps between them at the worse of their ends."""
     first = np.take(cells, range(len(gaps)), axis=axis)
     second = np.take(cells, range(1, len(gaps) + 1), axis=axis)
-    open_ = [place for place, has in enumerate(gaps) if has]
+    open_ = [index for index, has in enumerate(gaps) if has]
     return np.concatenate([cells, np.take(extreme(first, second), open_, axis=axis)], axis=axis)
 
 
@@ -125,7 +125,7 @@ class _Search:
     ) -> None:
         self.certain, self.axis, self.default, self.known_of = certain, axis, default, known_of
         self.space: Records = certain.space
-        order = {point: place for place, point in enumerate(axis.points)}
+        order = {point: index for index, point in enumerate(axis.points)}
         self.places = np.array([order[centre] for centre in axis.centres])
         self.points = np.array([np.longdouble(float(point)) for point in axis.points])
         self.tables: dict[int, Array] = {}
@@ -150,14 +150,14 @@ class _Search:
         return float(self.points[place + 1] - self.points[place]) * self.axis.rate
 
     def _gaps(self, sides: Sequence[Sides], top: float) -> list[Gap]:
-        found = []
+        result = []
         open_ = np.array(self.axis.gaps())
         for row, (most, least) in enumerate(sides):
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 bound = np.fmax(most[:, :-1], most[:, 1:]) / np.fmin(least[:, :-1], least[:, 1:])
             for pattern, place in np.argwhere((bound > top * (1 + NEAR)) & open_):
-                found.append(Gap(float(bound[pattern, place]), row, int(pattern), int(place)))
-        return found
+                result.append(Gap(float(bound[pattern, place]), row, int(pattern), int(place)))
+        return result
 
     def _table(self, place: int) -> Array:
         """(u, d) of every condition in one gap: (m+1) … (m+1) × 2."""
@@ -233,38 +233,38 @@ class _Search:
         whole outputs, at the outputs on either side, and these."""
         top = _product(with_row[high][:, None], without[low][None])
         bottom = _product(without[high][:, None], with_row[low][None])
-        found: list[tuple[Array, Array | None]] = []
+        result: list[tuple[Array, Array | None]] = []
         for root in _roots(*derivative(top, bottom)):
             inside = np.where((root > ends[0]) & (root < ends[1]), root, np.nan)
             if not self.axis.whole:
-                found.append((inside, None))
+                result.append((inside, None))
                 continue
             middle = (self.points[gap.place] + self.points[gap.place + 1]) / 2
             rate = np.longdouble(self.axis.rate)
             output = middle + np.log(inside) / (2 * rate)
             for whole in (np.floor(output), np.ceil(output)):
-                found.append((np.exp(2 * rate * (whole - middle)), whole))
-        return found
+                result.append((np.exp(2 * rate * (whole - middle)), whole))
+        return result
 
     def _certified(self, best: Fraction | float, upper: Fraction | float, top: float) -> Between:
         """Recompute the pairs near the best."""
-        found = Between(upper)
+        worst = Between(upper)
         near = [pair for pair in self.pairs if pair.value >= top * (1 - NEAR)]
         near.sort(key=lambda pair: -pair.value)
         cost = 0
         for pair in near:
             cost += self.space.worlds
-            if cost > BALLS and found.attained:
-                return replace(found, upper=max(found.upper, rational(top) * (1 + Fraction(NEAR))))
+            if cost > BALLS and worst.attained:
+                return replace(worst, upper=max(worst.upper, rational(top) * (1 + Fraction(NEAR))))
             high, low = Recomputed(self.certain, self.axis, self.default).ends(pair)
-            upper = max(found.upper, high)
-            if low > max(best, found.attained):
+            upper = max(worst.upper, high)
+            if low > max(best, worst.attained):
                 output = pair.output
                 shown: Hashable = int(output) if output is not None else self._output(pair)
-                found = Between(upper, low, pair.gap.row, pair.gap.pattern, shown)
+                worst = Between(upper, low, pair.gap.row, pair.gap.pattern, shown)
             else:
-                found = replace(found, upper=upper)
-        return found
+                worst = replace(worst, upper=upper)
+        return worst
 
     def _output(self, pair: Pair) -> float:
         """y = (c + c')/2 + (s/2) ln w."""

@@ -99,8 +99,8 @@ class Nearest:
             places = [np.unravel_index(int(values.argmax()), values.shape)]
         else:
             places = list(np.argwhere(values >= self.best * (1 - NEAR))[: MOST - len(self.cases)])
-        for found in places:
-            place = tuple(map(int, found))
+        for result in places:
+            place = tuple(map(int, result))
             self.cases.append((values[place], place, name))
 
     def certified(
@@ -125,9 +125,9 @@ class Nearest:
             if best is not None and work > budget:
                 all_kept = False
                 break
-            found = recompute(case)
-            if best is None or found[0] > best[0]:
-                best = found
+            result = recompute(case)
+            if best is None or result[0] > best[0]:
+                best = result
         assert best is not None
         upper = best[0] if all_kept else rational(self.best) * (1 + Fraction(NEAR))
         return max(best[0], upper), *best

@@ -57,13 +57,13 @@ def sweep(
     values = prior.values
     grid = Densities(query, reach)
     sides, densities, norms = _rights(prior, rows, grid, reach, row)
-    found = WorstWindow()
+    result = WorstWindow()
     centred = np.stack([grid.shifted(densities[:, v], v) for v in range(values)], axis=1)
     if row in (None, 0):
         mask = np.array([_fits(side, rows, 0) for side in sides])
         allowed = norms * (marginals[0] > 0)
         window = _Window(grid, sides, reach, row, 0, False)
-        _compare(found, centred[None], allowed[None], mask[None], window)
+        _compare(result, centred[None], allowed[None], mask[None], window)
     table = np.ones((values, values))
     current: Array | None = None
     first = _first_possible(marginals)
@@ -84,14 +84,14 @@ def sweep(
             ]
         )
         window = _Window(grid, sides, reach, row, distance, True)
-        _compare(found, current, allowed, mask, window)
+        _compare(result, current, allowed, mask, window)
         if row in (None, distance):
             whole = sum(marginals[0, u] * grid.shifted(current[u], u) for u in range(values))
             allowed = (marginals[distance][None] * norms)[None]
             mask = np.array([_fits(side, rows, distance) for side in sides])[None]
             window = _Window(grid, sides, reach, row, distance, False)
-            _compare(found, np.asarray(whole)[None], allowed, mask, window)
-    return found
+            _compare(result, np.asarray(whole)[None], allowed, mask, window)
+    return result
 
 
 def _first_possible(marginals: Array) -> list[int]:
@@ -182,11 +182,11 @@ class _Window:
         densities may underflow (sides × outputs)."""
         left = self.distance - self.known + 1
         lengths = np.array([left + s.distance - (s.value is not None) for s in self.sides])
-        found = np.ones((len(lengths), 1), dtype=bool)
+        result = np.ones((len(lengths), 1), dtype=bool)
         for span, size in zip(self.grid.query.spans, self.grid.shape, strict=True):
             along = np.arange(size) <= lengths[:, None] * span
-            found = (found[:, :, None] & along[:, None, :]).reshape(len(lengths), -1)
-        return found
+            result = (result[:, :, None] & along[:, None, :]).reshape(len(lengths), -1)
+        return result
 
 
 def _compare(

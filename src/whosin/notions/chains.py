@@ -46,7 +46,7 @@ def leakage(prior: MarkovChain, space: Records, query: NoisySum) -> Level:
     if prior.homogeneous:
         _refuse_unlikely_steps(prior, rows)
         reach, (left, right) = _choose(prior, rows, query, marginals)
-        found = sweep(prior, rows, query, marginals, reach, None)
+        result = sweep(prior, rows, query, marginals, reach, None)
     else:
         reach, (left, right) = rows - 1, (0.0, 0.0)
         if _work(reach, query, prior.values) * rows > WORK:
@@ -55,14 +55,14 @@ def leakage(prior: MarkovChain, space: Records, query: NoisySum) -> Level:
                 "one matrix for all steps reaches thousands of rows"
             )
         _refuse_unlikely_steps(prior, rows)
-        found = WorstWindow()
+        result = WorstWindow()
         for row in range(rows):
-            found.take(sweep(prior, rows, query, marginals, reach, row))
-    upper = max(found.value, found.left + left, found.right + right, found.both + left + right)
-    case = _witness(prior, space, query, marginals, found)
-    if upper - found.value <= CLOSED * max(1.0, upper):
+            result.take(sweep(prior, rows, query, marginals, reach, row))
+    upper = max(result.value, result.left + left, result.right + right, result.both + left + right)
+    case = _witness(prior, space, query, marginals, result)
+    if upper - result.value <= CLOSED * max(1.0, upper):
         return Level(upper, case, True, ("T14",))
-    return Level(upper, case, False, ("T14",), lower=found.value)
+    return Level(upper, case, False, ("T14",), lower=result.value)
 
 
 def _refuse_unlikely_steps(prior: MarkovChain, rows: int) -> None:

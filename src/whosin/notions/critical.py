@@ -92,9 +92,9 @@ class Recomputed:
     def _mixture(self, cell: Mapping[int, int], output: Fraction) -> Any:
         """Pr[output | these values]."""
         centres = self.axis.centres
-        found = self.certain.given(cell, lambda w: self.axis.fall(abs(centres[w] - output)))
-        assert found is not None
-        return found
+        result = self.certain.given(cell, lambda w: self.axis.fall(abs(centres[w] - output)))
+        assert result is not None
+        return result
 
     def _lines(self, cell: Mapping[int, int], below: Fraction, above: Fraction) -> tuple[Any, Any]:
         """(u, d) of these values, in balls."""
@@ -131,14 +131,14 @@ def _ball_roots(a: Any, b: Any, c: Any, fall: Any) -> list[Any]:
     if not root.is_finite():
         return [None]
     half = -(b + root) if b > 0 else root - b
-    found = []
+    result = []
     for top, bottom in ((half, a), (c, half)):
         value = top / bottom
         if value.is_finite():
-            found.append(value)
+            result.append(value)
         elif not top.abs_lower() * fall.lower() > bottom.abs_upper():
-            found.append(None)
-    return found
+            result.append(None)
+    return result
 
 
 def _over_gap(lines: Sequence[Any], slope: Sequence[Any], fall: Any, reached: Any) -> Any:

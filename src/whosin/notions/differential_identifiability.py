@@ -31,8 +31,8 @@ class DifferentialIdentifiability(Notion):
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel = as_channel(mechanism, space)
-        found = worst_case(channel, OneOf(self.m, self.literal), positive=True)
-        assert found is not None
-        worst, certificate, _ = found
+        result = worst_case(channel, OneOf(self.m, self.literal), positive=True)
+        assert result is not None
+        worst, certificate, _ = result
         case = witness(channel, worst, certificate, worst.low, positive=True)
         return Level(case.posterior, case, True, (), notion=self)

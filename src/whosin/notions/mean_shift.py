@@ -41,18 +41,18 @@ class MeanShift(OfOnePrior):
             return Level(round_up(rational(value) * slack), None, False, (), notion=self)
         exact_mass = self.prior.on_records(records, flint_rational)
         joint = exact_mass[:, None] * channel.rationals
-        found = rational(max(_shifts(joint, exact_mass, records)))
+        result = rational(max(_shifts(joint, exact_mass, records)))
         exact = channel.exact is not None and is_exact(*self.prior.parameters)
-        return Level(Rational(found) if exact else round_up(found), None, True, (), notion=self)
+        return Level(Rational(result) if exact else round_up(result), None, True, (), notion=self)
 
 
 def _shifts(joint: Array, mass: Array, space: Records) -> list[Any]:
     """½ Σ |Pr[v, y] − Pr[v] Pr[y]| over a row's values v and the outputs y, for each row."""
     outputs = joint.sum(axis=0)
-    found = []
+    result = []
     for row in range(space.rows):
         view = space.axis(joint, row)
         both = view.sum(axis=0).reshape(space.values, -1, joint.shape[1]).sum(axis=1)
         alone = space.axis(mass[:, None], row).sum(axis=0).reshape(space.values, -1).sum(axis=1)
-        found.append(np.abs(both - alone[:, None] * outputs[None, :]).sum() / 2)
-    return found
+        result.append(np.abs(both - alone[:, None] * outputs[None, :]).sum() / 2)
+    return result

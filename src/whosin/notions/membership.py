@@ -41,13 +41,13 @@ class PositiveMembership(Notion):
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel = as_channel(mechanism, space)
-        found = worst_case(channel, self.family, self.positive)
-        if found is None:
+        result = worst_case(channel, self.family, self.positive)
+        if result is None:
             bound = self._bound(channel)
             if bound is None:
                 return Level(Rational(1), None, True, (), notion=self)
             return Level(bound, None, False, ("T11",), notion=self)
-        worst, certificate, most = found
+        worst, certificate, most = result
         belief = most.prior if self.positive else 1 - most.prior
 
         def case_at(belief: Fraction) -> Witness:

@@ -30,10 +30,10 @@ class RecordMembership(OfPriors):
     unit: ClassVar[str] = "γ"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
-        found = BayesianDifferentialPrivacy(self.prior).measure(mechanism, space)
-        most = found.witness
+        result = BayesianDifferentialPrivacy(self.prior).measure(mechanism, space)
+        most = result.witness
         if most is None:
-            return Level(exp_float(found.value), None, found.exact, found.theorems, notion=self)
+            return Level(exp_float(result.value), None, result.exact, result.theorems, notion=self)
         exact = is_exact(most.ratio)
         ratio = most.ratio if most.ratio == math.inf else max(rational(most.ratio), Fraction(1))
         worst = beliefs.worst_belief(ratio, Fraction(0), Fraction(1))
@@ -47,15 +47,15 @@ class RecordMembership(OfPriors):
                 attained=worst.attained,
             )
 
-        value: Number = exp_float(found.value)
-        lower = None if found.lower is None else exp_float(found.lower)
-        if lower is None and log_up(ratio) >= found.value:
+        value: Number = exp_float(result.value)
+        lower = None if result.lower is None else exp_float(result.lower)
+        if lower is None and log_up(ratio) >= result.value:
             value = shown(worst.gamma, exact)
         return Level(
             value,
             case_at(worst.prior),
-            found.exact,
-            found.theorems,
+            result.exact,
+            result.theorems,
             lower,
             notion=self,
             nearer=lambda claim: case_at(beliefs.closer(ratio, worst.prior, claim)),

@@ -52,8 +52,8 @@ class SemanticPrivacy(Notion):
         near, view = Nearest(), channel.wide
         for row in range(records.rows):
             along = records.axis(view, row)
-            found = ratios(along, along[:, self.default : self.default + 1])
-            table = found.reshape(records.worlds, -1)
+            result = ratios(along, along[:, self.default : self.default + 1])
+            table = result.reshape(records.worlds, -1)
             spread = spread_of(np.fmax.reduce(table), np.fmin.reduce(table))
             near.add(spread, lambda place, row=row: (row, place[0]))  # type: ignore[misc]
         even = np.full(records.worlds, flint_rational(1))
@@ -100,12 +100,12 @@ def exact_spread(pairs: list[tuple[Any, Any]]) -> Fraction | float:
     if not kept:
         return Fraction(1)
     with precisely():
-        found = [top / bottom for top, bottom in kept]
-        if all(hasattr(ratio, "p") for ratio in found):
-            least = min(found)
-            return math.inf if least == 0 else rational(max(found) / least)
-        most = least = found[0]
-        for ratio in found[1:]:
+        result = [top / bottom for top, bottom in kept]
+        if all(hasattr(ratio, "p") for ratio in result):
+            least = min(result)
+            return math.inf if least == 0 else rational(max(result) / least)
+        most = least = result[0]
+        for ratio in result[1:]:
             most = ratio if ratio.upper() > most.upper() else most
             least = ratio if ratio.lower() < least.lower() else least
         return max(ball_ratio_upper(most, least), Fraction(1))

@@ -45,16 +45,16 @@ def noisy_sum(mechanism: object, space: Records) -> NoisySum | None:
             raise InvalidInput("statistic", "whole numbers for geometric noise", "fractions")
         for coordinate in zip(*weights, strict=True):
             columns.append((list(coordinate), _rate(part)))
-    found, decay, steps, offsets = [], [], [], []
+    result, decay, steps, offsets = [], [], [], []
     for numbers, rate in columns:
         least = min(numbers)
         moved = [number - least for number in numbers]
         step = _common(moved)
-        found.append([int(number / step) for number in moved])
+        result.append([int(number / step) for number in moved])
         decay.append(math.exp(-float(rate) * float(step)))
         steps.append(step)
         offsets.append(least)
-    return NoisySum(np.array(found).T, np.array(decay), tuple(steps), tuple(offsets))
+    return NoisySum(np.array(result).T, np.array(decay), tuple(steps), tuple(offsets))
 
 
 def _rate(part: Laplace | Geometric) -> Fraction | float:

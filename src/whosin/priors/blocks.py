@@ -64,8 +64,8 @@ class Blocks(Prior):
     def cliques(cls, groups: Sequence[Sequence[Hashable]], p: object) -> Blocks:
         """Each group is present as a whole with probability p, else absent as a whole."""
         out, accepted = 1 - probability(p, "p"), "lists of the members of each"
-        found = [listed(group, "groups", accepted) for group in listed(groups, "groups", accepted)]
-        return cls([(group, {group: p, (): out}) for group in found])
+        result = [listed(group, "groups", accepted) for group in listed(groups, "groups", accepted)]
+        return cls([(group, {group: p, (): out}) for group in result])
 
     @cached_property
     def _exact(self) -> list[dict[frozenset[Hashable], Fraction]]:
@@ -152,8 +152,8 @@ class Blocks(Prior):
                     moved[shift : shift + reached] += total[:reached] * float(mass)
                 total, reached = moved, reached + max(move, default=0)
             return total
-        for place, weight in enumerate(_product(moves)):
-            total[place] = number(weight)
+        for index, weight in enumerate(_product(moves)):
+            total[index] = number(weight)
         return total
 
     def check_records(self, space: Records) -> None:
@@ -165,15 +165,15 @@ class Blocks(Prior):
 
     def tables(self) -> list[tuple[tuple[int, ...], tuple[Fraction, ...]]]:
         """For each block its rows, and the probability of each of their worlds, first row first."""
-        found = []
+        result = []
         for (members, _), table in zip(self.blocks, self._exact, strict=True):
             rows = tuple(sorted(members))  # type: ignore[type-var]
             require_table("a table over a block", 1 << len(rows), 16)
             masses = [Fraction(0)] * (1 << len(rows))
             for present, mass in table.items():
                 masses[sum(1 << (len(rows) - 1 - rows.index(who)) for who in present)] = mass
-            found.append((rows, tuple(masses)))
-        return found  # type: ignore[return-value]
+            result.append((rows, tuple(masses)))
+        return result  # type: ignore[return-value]
 
     def on_records(self, space: Records, number: AsNumber) -> Array:
         """With two values: row i is 1 where person i is present."""

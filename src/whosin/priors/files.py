@@ -53,10 +53,10 @@ def prior_of(data: dict[str, Any]) -> Prior:
 
 
 def _listed(data: dict[str, Any], key: str) -> list[Any]:
-    found = data.get(key)
-    if not isinstance(found, list):
-        raise InvalidInput(key, "a list", repr(found))
-    return found
+    result = data.get(key)
+    if not isinstance(result, list):
+        raise InvalidInput(key, "a list", repr(result))
+    return result
 
 
 def chains_of(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]:

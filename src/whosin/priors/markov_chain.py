@@ -108,10 +108,10 @@ class MarkovChain(RecordPrior):
 
     def marginals(self, rows: int) -> Array:
         """Pr[x_j = v] for each row, in floats: rows × values."""
-        found = [np.array([float(p) for p in self.start])]
+        result = [np.array([float(p) for p in self.start])]
         for step in range(whole(rows, "rows", 1) - 1):
-            found.append(found[-1] @ self.matrix(step))
-        return np.array(found)
+            result.append(result[-1] @ self.matrix(step))
+        return np.array(result)
 
 
 def _kind(number: AsNumber) -> type:

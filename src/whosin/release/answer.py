@@ -61,12 +61,12 @@ class Answer(Displayed):
         """The tables of an answer that has several, each with a column for each of its keys."""
         if not self.details or "tables" not in self.details:
             return ()
-        found, start, labels = [], 0, self.details["domains"]
+        result, start, labels = [], 0, self.details["domains"]
         for each in self.details["tables"]:
             keys = product(*(labels[column] for column in each["columns"]))
             rows = self.rows[start : start + each["cells"]]
             headings = [free(column, self.columns[2:]) for column in each["columns"]]
-            found.append(
+            result.append(
                 replace(
                     self,
                     title=rows[0][0],
@@ -76,7 +76,7 @@ class Answer(Displayed):
                 )
             )
             start += each["cells"]
-        return tuple(found)
+        return tuple(result)
 
     def table(self, *columns: str) -> Answer:
         """The table of these columns, of an answer that has several."""
@@ -189,10 +189,10 @@ class Release(Displayed):
 
     def __getitem__(self, key: int | str) -> Answer:
         if isinstance(key, str):
-            found = [answer for answer in self.answers if answer.title == key]
-            if not found:
+            result = [answer for answer in self.answers if answer.title == key]
+            if not result:
                 raise KeyError(key)
-            return found[0]
+            return result[0]
         return self.answers[key]
 
     def to_dict(self) -> dict[str, Any]:

@@ -35,10 +35,10 @@ def price(
     """
     asked = asked_of(queries)
     unspent = _unspent(plan, spent or Cost(0, 0), share)
-    found = shares(asked, table, unspent, split, noise)
+    result = shares(asked, table, unspent, split, noise)
     offers = []
-    for place, (query, each) in enumerate(zip(asked, found, strict=True)):
-        with at(f"queries[{place}]"), query.at_own_key():
+    for index, (query, each) in enumerate(zip(asked, result, strict=True)):
+        with at(f"queries[{index}]"), query.at_own_key():
             offers.append(replace(query.offer(table, each), cautions=query.cautions(table)))
     if len(offers) > 1 and any(offer.charge.alone for offer in offers):
         raise InvalidInput("queries", "only one, where a promise does not add", len(offers))
@@ -48,10 +48,10 @@ def price(
 def asked_of(queries: object) -> list[Query]:
     """One query or several, as a list."""
     asked = queries if isinstance(queries, list | tuple) else [queries]
-    found = [query for query in asked if isinstance(query, Query)]
-    if not found or len(found) != len(asked):
+    result = [query for query in asked if isinstance(query, Query)]
+    if not result or len(result) != len(asked):
         raise InvalidInput("queries", "one query or more, such as Count()", repr(queries)[:80])
-    return found
+    return result
 
 
 def _unspent(plan: Plan, spent: Cost, share: object) -> Unspent:

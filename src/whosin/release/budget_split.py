@@ -55,7 +55,7 @@ def shares(
         parts = _equal_errors(queries, table, unspent.plan, pot, gaussian)
     whole = sum(parts, Fraction(0))
     failing = sum(query.needs_delta for query in queries)
-    found = []
+    result = []
     for query, part in zip(queries, parts, strict=True):
         delta = Fraction(0)
         if query.needs_delta:
@@ -66,8 +66,8 @@ def shares(
         if not epsilon and not rho:
             raise InvalidInput("weight", "large enough to get any budget", query.title)
         scale = units.EPSILON_UNITS
-        found.append(Share(unspent.plan, Fraction(epsilon, scale), Fraction(rho, scale), delta))
-    return found
+        result.append(Share(unspent.plan, Fraction(epsilon, scale), Fraction(rho, scale), delta))
+    return result
 
 
 def _equal_errors(

@@ -41,10 +41,10 @@ class Cells:
         domains = tuple(cellular(table, column) for column in by)
         if len(set(by)) != len(by):
             raise InvalidInput("by", "different columns", list(by))
-        found = cls(tuple(by), domains)
-        if found.count > MOST_CELLS:
-            raise InvalidInput("by", f"at most {MOST_CELLS} cells", found.count)
-        return found
+        result = cls(tuple(by), domains)
+        if result.count > MOST_CELLS:
+            raise InvalidInput("by", f"at most {MOST_CELLS} cells", result.count)
+        return result
 
     @property
     def count(self) -> int:
@@ -93,11 +93,11 @@ class Cells:
     def coded(self, rows: Any, /, **columns: Any) -> Any:
         """Rows with some of their columns and the key columns: the place of each value among the
         labels of its domain. Rows that a closed domain drops are left out."""
-        found = self.placed(rows, **columns)
+        result = self.placed(rows, **columns)
         for name, domain in zip(self.names, self.domains, strict=True):
             if domain.drops:
-                found = found.filter(found[name] >= 0)
-        return found
+                result = result.filter(result[name] >= 0)
+        return result
 
     def placed(self, rows: Any, /, **columns: Any) -> Any:
         """The same with all rows: a place is -1 where a closed domain has none."""
@@ -105,10 +105,10 @@ class Cells:
             name: key_of(rows, column, domain)
             for name, column, domain in zip(self.names, self.columns, self.domains, strict=True)
         }
-        found = rows.select(**columns, **keys)
+        result = rows.select(**columns, **keys)
         for name, domain in zip(self.names, self.domains, strict=True):
-            found = joined(found, name, domain)
-        return found
+            result = joined(result, name, domain)
+        return result
 
     def dense(self, result: Any, names: Sequence[str]) -> list[Array]:
         """Aggregates by key as whole vectors, a cell that has no rows being 0."""

@@ -68,7 +68,7 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
                 marks[f"{column}: outside the bins {low:g}..{high:g}, dropped there"] = outside
     for text in conditions:
         marks[f"where {text}"] = condition(text, data)
-    names = {what: f"mark_{place}" for place, what in enumerate(marks)}
+    names = {what: f"mark_{index}" for index, what in enumerate(marks)}
     plain = {names[what]: mark for what, mark in marks.items() if not isinstance(mark, str)}
     coded = cells.coded(data, **plain)
     figures = {name: coded[name].sum() for name in plain}
@@ -76,8 +76,8 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
         what = f"{column}: not a declared value, {_becomes(table.domains[column])}"
         figures[names[what]] = (coded[keys[column]] == len(domain.values)).sum()
     row = table.engine.run(coded.aggregate(**figures)).to_pylist()[0]
-    found = [Finding(what, int(row[name] or 0)) for what, name in names.items()]
-    return found[:1] + _entities(table) + found[1:] + check_lines(table)
+    result = [Finding(what, int(row[name] or 0)) for what, name in names.items()]
+    return result[:1] + _entities(table) + result[1:] + check_lines(table)
 
 
 def _becomes(domain: Domain) -> str:
@@ -116,7 +116,7 @@ def _entities(table: Table) -> list[Finding]:
         said = ", declared constant" if table.domains[column].constant else ""
         figures[f"{column}: entities in more than one cell{said}"] = (sizes[name] > 1).sum()
         figures[f"{column}: the most cells of one entity"] = sizes[name].max()
-    named = {f"figure_{place}": each for place, each in enumerate(figures.values())}
+    named = {f"figure_{index}": each for index, each in enumerate(figures.values())}
     row = table.engine.run(sizes.aggregate(**named)).to_pylist()[0]
     return [Finding(what, int(row[name] or 0)) for what, name in zip(figures, named, strict=True)]
 

@@ -127,7 +127,7 @@ class Dates:
 
     def places(self) -> tuple[tuple[int, int], ...]:
         """The code of each day that is in a bin, with the bin's place."""
-        places = {name: place for place, name in enumerate(self.bins)}
+        places = {name: index for index, name in enumerate(self.bins)}
         return tuple((code_of(day), places[name]) for day, name in self.binned)
 
     def code(self, value: Any) -> Any:
@@ -136,11 +136,11 @@ class Dates:
         import ibis
 
         moment = cast(value, "timestamp") if value.type().is_string() else timestamp(value)
-        found = day_code(*(part.cast("int64") for part in parts_of(moment)))
+        result = day_code(*(part.cast("int64") for part in parts_of(moment)))
         if self.outside != CLAMP:
-            return found
+            return result
         low, high = map(code_of, self.ends)
-        return ibis.cases((found < low, low), (found > high, high), else_=found).cast("int64")
+        return ibis.cases((result < low, low), (result > high, high), else_=result).cast("int64")
 
 
 @lru_cache(maxsize=64)

@@ -94,15 +94,15 @@ def _values(derived: Derived) -> tuple[int, ...]:
 
 def column_of(name: str) -> str:
     """The column that a name such as month(visit) is about; any other name is the column's own."""
-    found = FORM.fullmatch(name)
-    return found[2].strip() if found else name
+    result = FORM.fullmatch(name)
+    return result[2].strip() if result else name
 
 
 def derive(name: str, column: str, domain: Domain) -> Derived:
     """What a name such as month(visit) means, for a column with a domain."""
-    found = FORM.fullmatch(name)
-    assert found is not None
-    function = found[1]
+    result = FORM.fullmatch(name)
+    assert result is not None
+    function = result[1]
     if isinstance(domain, Dates):
         known = tuple(PARTS)
     elif isinstance(domain, Range):

@@ -88,7 +88,7 @@ class Values:
         """The place of what was not declared; -1 where it does not count."""
         if self.outside is None:
             return len(self.values)
-        places = [place for place, value in enumerate(self.values) if self._names(value)]
+        places = [index for index, value in enumerate(self.values) if self._names(value)]
         return -1 if self.drops else places[0]
 
     @property

@@ -38,14 +38,14 @@ def fingerprint(table: Table, *, rows: bool = False) -> dict[str, str]:
     source = table.source
     place = str(source) if isinstance(source, str | Path) else None
     files = _files(place)
-    found = {} if place is None else fingerprint_of_place(place)
+    result = {} if place is None else fingerprint_of_place(place)
     if files:
         rows = rows and sum(os.stat(file).st_size for file in files) <= MOST_BYTES
     if rows or not files:
         counted = _rows(table)
         if counted is not None:
-            found["rows"] = counted
-    return found
+            result["rows"] = counted
+    return result
 
 
 def fingerprint_of_place(place: str) -> dict[str, str]:

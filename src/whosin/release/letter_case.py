@@ -18,14 +18,14 @@ ODD = "[^ -~]"
 
 def _pairs() -> tuple[str, str]:
     """Small letters and their capitals, in the same order."""
-    found = []
+    result = []
     for place in (place for each in RANGES for place in each):
         small = chr(place)
         capital = small.upper()
         alone = len(capital) == 1 and capital != small and capital.lower() == small
         if alone and any(ord(capital) in each for each in RANGES):
-            found.append((small, capital))
-    return "".join(small for small, _ in found), "".join(capital for _, capital in found)
+            result.append((small, capital))
+    return "".join(small for small, _ in result), "".join(capital for _, capital in result)
 
 
 SMALL, CAPITAL = _pairs()

@@ -51,9 +51,9 @@ def joined(rows: Any, name: str, domain: Cellular) -> Any:
         known = _lookup(domain.values, _kind(rows[name].type())).view()
     else:
         known = _day_lookup(domain).view()
-    found = rows.left_join(known, rows[name] == known[VALUE])
-    place = found[PLACE].fill_null(domain.beyond)
-    return found.select(**{each: found[each] for each in rows.columns} | {name: place})
+    result = rows.left_join(known, rows[name] == known[VALUE])
+    place = result[PLACE].fill_null(domain.beyond)
+    return result.select(**{each: result[each] for each in rows.columns} | {name: place})
 
 
 def _kind(held: Any) -> str:
@@ -66,8 +66,8 @@ def _lookup(values: tuple[str | int, ...], kind: str) -> Any:
     """The declared values with their places, as a table."""
     texts, unsigned = kind == "string", kind == "uint64"
     pairs = [
-        (str(each) if texts else each, place)
-        for place, each in enumerate(values)
+        (str(each) if texts else each, index)
+        for index, each in enumerate(values)
         if not unsigned or int(each) >= 0
     ]
     return _table(pairs, kind)
@@ -94,7 +94,7 @@ def _bin(value: Any, domain: Range) -> Any:
     below, above = (0, last) if domain.outside == CLAMP else (beyond, beyond)
     edges = [float(rational(edge)) for edge in domain.edges]
     reading = number(value)
-    branches = [(reading < edge, place - 1) for place, edge in enumerate(edges) if place]
+    branches = [(reading < edge, index - 1) for index, edge in enumerate(edges) if index]
     inside = ibis.cases(*branches, (reading == edges[-1], last), else_=above)
     missing = (reading.isnull(), beyond)
     return ibis.cases(missing, (reading < edges[0], below), else_=inside).cast("int64")

@@ -65,10 +65,10 @@ def condition(text: object, table: Any) -> Any:
     if len(parsed) != 1 or parsed[0] is None:
         raise refused("one condition", short(text))
     _check_size(parsed[0])
-    found = _translate(parsed[0], table)
-    if not found.type().is_boolean():
+    result = _translate(parsed[0], table)
+    if not result.type().is_boolean():
         raise refused("a condition, true or false", f"{short(text)}, which is a value")
-    return found.fill_null(False)
+    return result.fill_null(False)
 
 
 def unknown_column(field: str, name: str, table: Any) -> InvalidInput:
@@ -264,11 +264,11 @@ def _in(node: Any, table: Any) -> Any:
         raise refused("in with a list of values", describe(node))
     if len(node.expressions) > SHORT_LIST and not isinstance(node.this, exp.Column):
         raise refused(f"a column before a list of more than {SHORT_LIST}", describe(node.this))
-    found, others = listed(_translate(node.this, table), node.expressions)
-    found += [_compared(lambda a, b: a == b, node.this, each, table) for each in others]
-    while len(found) > 1:  # in pairs, so that a long list is not deep
-        found = [reduce(or_, found[at : at + 2]) for at in range(0, len(found), 2)]
-    return found[0]
+    result, others = listed(_translate(node.this, table), node.expressions)
+    result += [_compared(lambda a, b: a == b, node.this, each, table) for each in others]
+    while len(result) > 1:  # in pairs, so that a long list is not deep
+        result = [reduce(or_, result[at : at + 2]) for at in range(0, len(result), 2)]
+    return result[0]
 
 
 def _is(node: Any, table: Any) -> Any:

@@ -123,16 +123,16 @@ def noisy_parts(
     parts: Sequence[Part], share: Share, bounds: Bounds, grouped: bool
 ) -> tuple[NoisyPart, ...]:
     """The share split evenly over the parts of a query."""
-    found = []
+    result = []
     for part in parts:
         if share.rho:
             square = Fraction(part.squared(share.relation, bounds, grouped))
             variance = square * len(parts) / (2 * share.rho)
-            found.append(NoisyPart(part, "gaussian", Fraction(_root_up(variance))))
+            result.append(NoisyPart(part, "gaussian", Fraction(_root_up(variance))))
         else:
             reach = part.sensitivity(share.relation, bounds, grouped)
-            found.append(NoisyPart(part, "laplace", reach * len(parts) / share.epsilon))
-    return tuple(drawable(each) for each in found)
+            result.append(NoisyPart(part, "laplace", reach * len(parts) / share.epsilon))
+    return tuple(drawable(each) for each in result)
 
 
 def drawable(noisy: NoisyPart) -> NoisyPart:
@@ -145,16 +145,16 @@ def drawable(noisy: NoisyPart) -> NoisyPart:
 
 def costs(parts: Sequence[NoisyPart], bounds: Bounds, grouped: bool) -> dict[str, Cost]:
     """What noise of these scales costs under each relation."""
-    found, zero = {}, Fraction(0)
+    result, zero = {}, Fraction(0)
     for relation in RELATIONS:
         at = relation, bounds, grouped
         if parts[0].kind == "gaussian":
             rhos = (each.part.squared(*at) / (2 * each.scale**2) for each in parts)
-            found[relation] = Cost.gaussian(sum(rhos, zero))
+            result[relation] = Cost.gaussian(sum(rhos, zero))
         else:
             epsilons = (each.part.sensitivity(*at) / each.scale for each in parts)
-            found[relation] = Cost.pure(sum(epsilons, zero))
-    return found
+            result[relation] = Cost.pure(sum(epsilons, zero))
+    return result
 
 
 def noise_words(part: NoisyPart) -> str:

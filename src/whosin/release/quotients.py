@@ -81,8 +81,8 @@ def laplace_tail(beyond: Array, one: float, other: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         far = np.where(apart > 0, apart**2 * np.exp(-beyond / apart), 0.0)
         split = (large**2 * np.exp(-beyond / large) - far) / (large**2 - apart**2)
-    found: Array = np.where(alike, (1 + beyond / (2 * large)) * np.exp(-beyond / large), split)
-    return found
+    result: Array = np.where(alike, (1 + beyond / (2 * large)) * np.exp(-beyond / large), split)
+    return result
 
 
 def _normal_tail(beyond: Array, one: float, other: Array) -> Array:

@@ -54,13 +54,13 @@ def question_of(binding: Binding, query: Query, table: Table) -> Binding:
 
 def columns_of(query: Query) -> frozenset[str]:
     """The declared columns that a query may use."""
-    found: set[str] = set()
+    result: set[str] = set()
     for field in ("column", "by", "columns"):
         named = getattr(query, field, ())
-        found |= {named} if isinstance(named, str) else {str(name) for name in named or ()}
+        result |= {named} if isinstance(named, str) else {str(name) for name in named or ()}
     for named in getattr(query, "sets", None) or ():
-        found |= {str(name) for name in named}
-    return frozenset(found | {column_of(name) for name in found})
+        result |= {str(name) for name in named}
+    return frozenset(result | {column_of(name) for name in result})
 
 
 def universe_of(query: Query) -> str | None:

@@ -33,8 +33,8 @@ CASTS = {
 
 def number(value: Any) -> Any:
     """A column as doubles; what is no number, NaN too, is missing."""
-    found = double(value)
-    return ibis_module().cases((found.isnan(), ibis_module().null("float64")), else_=found)
+    result = double(value)
+    return ibis_module().cases((result.isnan(), ibis_module().null("float64")), else_=result)
 
 
 def double(value: Any) -> Any:

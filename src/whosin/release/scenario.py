@@ -107,7 +107,7 @@ def read_scenario(data: Mapping[str, Any], folder: Path, title: str = "release")
     listed = data["queries"]
     if not isinstance(listed, list) or not listed:
         raise InvalidInput("queries", "one [[queries]] or more", "none")
-    queries = tuple(_query(each, place, folder) for place, each in enumerate(listed))
+    queries = tuple(_query(each, index, folder) for index, each in enumerate(listed))
     _check_names(queries)
     domains = data.get("domains", {})
     if not isinstance(domains, Mapping):

@@ -208,11 +208,11 @@ class Session:
     def _pay(self, offers: Sequence[Offer]) -> list[Debit]:
         """All debits in one transaction, or none."""
         charges = {
-            f"{self.request}/{self._asked + place}": replace(
+            f"{self.request}/{self._asked + index}": replace(
                 offer.charge,
                 binding=question_of(self.binding, offer.query, self.table),
             )
-            for place, offer in enumerate(offers)
+            for index, offer in enumerate(offers)
         }
         self._fix_universe(charges.values())
         before, self._begun = self._begun, [offer.charge for offer in offers]
@@ -274,16 +274,16 @@ class Session:
         return self.release(query, share=share, noise=noise)[0]
 
     def _answer(self, debit: Debit, offer: Offer, watch: Watch | None) -> Answer:
-        found, stored = None, None if debit.answer is None else json.loads(debit.answer)
+        result, stored = None, None if debit.answer is None else json.loads(debit.answer)
         if stored is None:
-            found = self._drawn(debit, offer, watch)
+            result = self._drawn(debit, offer, watch)
             try:
-                stored = self.ledger.store(debit, found)
+                stored = self.ledger.store(debit, result)
             except BaseException as error:
                 if self._unanswered(debit):
-                    offer.query.publish(self.table, found, None)
+                    offer.query.publish(self.table, result, None)
                 raise named(error, self._stands) from None
-        missing = offer.query.publish(self.table, found, stored)
+        missing = offer.query.publish(self.table, result, stored)
         if missing is not None:
             self._note(missing)
         return _answered(debit.body, stored, offer.noise, self.plan.relation)

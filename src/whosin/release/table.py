@@ -99,10 +99,10 @@ class Table:
     def bound(self, field: str, own: int | None) -> int:
         """How many rows, or cells, of an entity count for a query that has a bound of its own, or
         the table's."""
-        found = int(getattr(self, field)) if own is None else whole(own, field, 1, MOST_ROWS)
-        if self.by_row and found > 1:
-            raise InvalidInput(field, "1, or left out, where each row is one person", found)
-        return found
+        result = int(getattr(self, field)) if own is None else whole(own, field, 1, MOST_ROWS)
+        if self.by_row and result > 1:
+            raise InvalidInput(field, "1, or left out, where each row is one person", result)
+        return result
 
     def at_default(self, field: str, own: int | None) -> bool:
         """Whether nobody has said how many rows, or cells, of an entity count."""

@@ -90,13 +90,13 @@ def noisy_tables(
     if max(widths) > (LARGEST_SCALE**2 if spending.noise == "gaussian" else LARGEST_SCALE):
         accepted = "of a scale of at most 2^52: more budget, or fewer tables"
         raise InvalidInput("noise", accepted, f"{float(max(widths)):.3g}")
-    found = zip(spending.measurements, widths, strict=True)
-    return tuple(NoisyTable(each, spending.noise, width) for each, width in found)
+    result = zip(spending.measurements, widths, strict=True)
+    return tuple(NoisyTable(each, spending.noise, width) for each, width in result)
 
 
 def table_costs(tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int) -> dict[str, Cost]:
     """What all measurements cost under each relation."""
-    found = {}
+    result = {}
     for relation in RELATIONS:
         sums: dict[Fraction, Fraction] = {}
         for each in tables:  # equal widths first: sums of few different denominators are short
@@ -104,8 +104,8 @@ def table_costs(tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int)
             sums[each.width] = sums.get(each.width, Fraction(0)) + moved
         total = sum((moved / width for width, moved in sums.items()), Fraction(0))
         gaussian = tables[0].kind == "gaussian"
-        found[relation] = Cost.gaussian(total) if gaussian else Cost.pure(total)
-    return found
+        result[relation] = Cost.gaussian(total) if gaussian else Cost.pure(total)
+    return result
 
 
 def _scales(spending: Spending, sizes: tuple[int, ...], share: Share, rows: int) -> list[Fraction]:

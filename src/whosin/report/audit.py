@@ -97,8 +97,8 @@ def _(found: Audit, table: Table) -> None:
 
 
 def _rows_of_counts(table: Table, counts: tuple[EventCount, ...]) -> None:
-    for place, count in enumerate(counts):
-        table.add_row(_event_label(place, count, len(counts)), printable(count.event))
+    for index, count in enumerate(counts):
+        table.add_row(_event_label(index, count, len(counts)), printable(count.event))
         for world, hits, trials in (
             ("with", count.with_hits, count.trials),
             ("without", count.without_hits, count.others),

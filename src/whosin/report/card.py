@@ -152,15 +152,15 @@ def curves(plan: Plan) -> list[Curve]:
     name = "with this plan"
     if is_dp(plan):  # F9 at the one point that is known: δ(ε)/(1 − e^ε/g) with g = e^ε · 10/9
         ratio, name = ratio * 10 / 9, f"{name}, but for a probability of {10 * plan.delta:g}"
-    found: list[Curve] = [("●", name, lambda p: _believed(ratio, p))]
+    result: list[Curve] = [("●", name, lambda p: _believed(ratio, p))]
     if plan.baseline_epsilon is not None and not math.isclose(
         plan.baseline_epsilon, log_up(ratio), rel_tol=1e-9
     ):
         plain = math.exp(plan.baseline_epsilon)
         name = f"with plain DP for the same target (ε = {plan.baseline_epsilon:.3g})"
-        found.append(("+", name, lambda p: float(beliefs.posterior(plain, p))))
-    found.append(("·", "with no protection", lambda p: float(p > 0)))
-    return found[::-1]
+        result.append(("+", name, lambda p: float(beliefs.posterior(plain, p))))
+    result.append(("·", "with no protection", lambda p: float(p > 0)))
+    return result[::-1]
 
 
 def band(plan: Plan) -> tuple[float, float]:

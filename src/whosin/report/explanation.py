@@ -44,11 +44,11 @@ class Explanation:
         """Posterior against prior for each adversary who is held to anything."""
         marks = "●+×○"
         held = [reading for reading in self.readings if reading.ratio < math.inf]
-        found: list[Curve] = [
+        result: list[Curve] = [
             (mark, f"{r.symbol}: {r.words}", lambda p, r=r: self.posterior(r, p))  # type: ignore[misc]
             for mark, r in zip(marks, held, strict=False)
         ]
-        return [*found, ("·", "no protection", lambda p: float(p > 0))][::-1]
+        return [*result, ("·", "no protection", lambda p: float(p > 0))][::-1]
 
     def to_dict(self) -> dict[str, object]:
         """Plain data."""

@@ -37,19 +37,19 @@ def _estimates(release: StudyRelease) -> list[tuple[str, Array]]:
         chi2 = numbers[:, 0]
         within = np.full(len(chi2), TAIL_95 * scale)
         return [("CHISQ", chi2), ("P", noisy_chi2_p(chi2, scale)), ("CHISQ_NOISE95", within)]
-    found = release.association()
-    low, high = found.interval
+    result = release.association()
+    low, high = result.interval
     return [
-        ("F_A", found.f_a),
-        ("F_U", found.f_u),
-        ("CHISQ", found.chi2),
-        ("P", found.p),
-        ("OR", found.odds_ratio),
-        ("SE", found.se),
+        ("F_A", result.f_a),
+        ("F_U", result.f_u),
+        ("CHISQ", result.chi2),
+        ("P", result.p),
+        ("OR", result.odds_ratio),
+        ("SE", result.se),
         ("L95", low),
         ("U95", high),
-        ("F_A_NOISE95", found.f_a_noise),
-        ("F_U_NOISE95", found.f_u_noise),
+        ("F_A_NOISE95", result.f_a_noise),
+        ("F_U_NOISE95", result.f_u_noise),
     ]
 
 

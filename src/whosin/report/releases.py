@@ -65,11 +65,11 @@ def print_offers(
 
 def print_cautions(console: Console, offers: Sequence[Offer]) -> None:
     """What to decide before asking, each once, with the queries that it is about."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for offer in offers:
         for caution in offer.cautions:
-            found.setdefault(caution.words, []).append(offer.query.title)
-    for words, titles in found.items():
+            result.setdefault(caution.words, []).append(offer.query.title)
+    for words, titles in result.items():
         console.print(f"[yellow]Warning[/yellow], {escape(', '.join(titles))}: {escape(words)}.")
 
 
@@ -140,10 +140,10 @@ def answer_table(answer: Answer) -> Table:
         table.add_column(escape(name), justify="right" if name == "value" else "left")
     if ranged:
         table.add_column("95% interval")
-    for place, row in enumerate(answer.rows[:MOST_SHOWN]):
+    for index, row in enumerate(answer.rows[:MOST_SHOWN]):
         data = dict(zip(answer.columns, row, strict=True))
         cells = [cell_words(data[name]) for name in columns]
-        if any(answer.noisy[place : place + 1]):  # in front, so that digits stay in line
+        if any(answer.noisy[index : index + 1]):  # in front, so that digits stay in line
             cells[columns.index("value")] = MARK + cells[columns.index("value")]
         if ranged:
             cells.append(f"{cell_words(data['low'])} to {cell_words(data['high'])}")

@@ -37,9 +37,9 @@ class Records:
     def index(self, world: Sequence[int]) -> int:
         """The number of a world given by its rows."""
         accepted = f"{self.rows} values from 0 to {self.values - 1}"
-        found = listed(world, "world", accepted)
-        if len(found) != self.rows or any(value not in range(self.values) for value in found):
-            raise InvalidInput("world", accepted, repr(found))
+        result = listed(world, "world", accepted)
+        if len(result) != self.rows or any(value not in range(self.values) for value in result):
+            raise InvalidInput("world", accepted, repr(result))
         number = 0
         for value in world:
             number = number * self.values + value

@@ -61,8 +61,8 @@ class Subsets:
 
     def index(self, present: Iterable[Hashable]) -> int:
         """The number of the world in which exactly these entities are present."""
-        found = listed(present, "present", "a set of entities")
-        return sum(1 << bit for bit in {self.position(entity) for entity in found})
+        result = listed(present, "present", "a set of entities")
+        return sum(1 << bit for bit in {self.position(entity) for entity in result})
 
     def world(self, index: int) -> frozenset[Hashable]:
         """The set of entities present in a world given by its number."""

@@ -53,13 +53,13 @@ def convert(level: Level, to: Notion, space: Space | None = None) -> Level:
         raise InvalidInput("space", "Subsets(…) or Records(…)", shown(space))
     start, end = _places(level, source.canonical(), to.canonical(), space)
     places = _between(start, end)
-    found = _walk(start, end, level.value, places, space, tight=True) if level.exact else None
-    exact = found is not None
-    if found is None:
-        found = _walk(start, end, level.value, places, space, tight=False)
-    if found is None:
+    result = _walk(start, end, level.value, places, space, tight=True) if level.exact else None
+    exact = result is not None
+    if result is None:
+        result = _walk(start, end, level.value, places, space, tight=False)
+    if result is None:
         raise _none(start, end, space)
-    value, chain = found
+    value, chain = result
     theorems = tuple(dict.fromkeys(name for name in chain if name[:1] == "T"))
     return Level(value, None, exact, theorems, notion=to)
 
@@ -103,15 +103,15 @@ def _steps(here: MapPlace, there: MapPlace, space: Space | None) -> Iterable[Ste
 
 def _between(start: MapPlace, end: MapPlace) -> list[MapPlace]:
     """The notions a chain may pass through: those without parameters, and kin of the two ends."""
-    found = {start: None, end: None}
+    result = {start: None, end: None}
     ends = [place.notion for place in (start, end)]
     unsized = (*subset_steps.common(), *(kin for end in ends for kin in subset_steps.kin(end)))
     for notion in unsized:
-        found[MapPlace(notion, False)] = None
+        result[MapPlace(notion, False)] = None
     if start.records:
         for notion in record_steps.kin(*ends):
-            found[MapPlace(notion, True)] = None
-    return list(found)
+            result[MapPlace(notion, True)] = None
+    return list(result)
 
 
 def _places(

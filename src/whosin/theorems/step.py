@@ -35,10 +35,10 @@ class Step:
     def __call__(self, level: Number) -> Number:
         """The level carried; a float comes out as a float, rounded up."""
         infinite = isinstance(level, float) and math.isinf(level)
-        found = self.carry(math.inf if infinite else Fraction(level))
-        if isinstance(level, float) and not isinstance(found, float):
-            return round_up(Fraction(found))
-        return found
+        result = self.carry(math.inf if infinite else Fraction(level))
+        if isinstance(level, float) and not isinstance(result, float):
+            return round_up(Fraction(result))
+        return result
 
 
 def same(level: Exact) -> Exact:

@@ -71,18 +71,18 @@ def subject(target: str, entities: int | None) -> Subject:
         if entities is not None:
             raise InvalidInput("--entities", "left out with a channel file", entities)
         return of_channel(Channel.load(target), target)
-    found = load(target)
-    if isinstance(found, Mechanism):
+    result = load(target)
+    if isinstance(result, Mechanism):
         space = None if entities is None else Subsets(entities)
-        if space is None and not isinstance(found, Channel):
+        if space is None and not isinstance(result, Channel):
             raise InvalidInput("--entities", "given for a mechanism of whosin", "nothing")
-        return of_channel(found.channel(space), target)
+        return of_channel(result.channel(space), target)
     if entities is not None:
         raise InvalidInput("--entities", "left out with a function", entities)
-    if not callable(found):
+    if not callable(result):
         accepted = "a function m(input, size, rng), or a mechanism of whosin"
-        raise InvalidInput(target, accepted, type(found).__name__)
-    return Subject(found, target)
+        raise InvalidInput(target, accepted, type(result).__name__)
+    return Subject(result, target)
 
 
 def load(target: str) -> Any:
@@ -144,15 +144,15 @@ def of_channel(channel: Channel, name: str) -> Subject:
 
 def _neighbours(channel: Channel) -> list[InputPair]:
     space = channel.space
-    found: list[InputPair] = []
+    result: list[InputPair] = []
     for number in range(space.worlds):
-        if len(found) > MOST_PAIRS:
+        if len(result) > MOST_PAIRS:
             return []  # too many to try all: the user names a pair
         if isinstance(space, Subsets):
-            for place, who in enumerate(space.entities):
-                if number >> place & 1:
-                    other = number ^ (1 << place)
-                    found.append(
+            for index, who in enumerate(space.entities):
+                if number >> index & 1:
+                    other = number ^ (1 << index)
+                    result.append(
                         InputPair(f"{who} in or out", space.world(number), space.world(other))
                     )
         else:
@@ -160,8 +160,8 @@ def _neighbours(channel: Channel) -> list[InputPair]:
             for row in range(space.rows):
                 for value in range(world[row]):
                     changed = (*world[:row], value, *world[row + 1 :])
-                    found.append(InputPair(f"row {row}", world, changed))
-    return found
+                    result.append(InputPair(f"row {row}", world, changed))
+    return result
 
 
 def of_plan(plan: Plan) -> Subject:
@@ -186,12 +186,12 @@ def of_plan(plan: Plan) -> Subject:
 def value(text: str, field: str) -> object:
     """An input from the command line: a number, a list (as an array), a word, a literal."""
     try:
-        found = ast.literal_eval(text)
+        read = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         if text.isidentifier():
             return text
         accepted = "a number, a list such as [0, 1, 1], or a word"
         raise InvalidInput(field, accepted, repr(text)) from None
-    if isinstance(found, list) and found and all(isinstance(each, int | float) for each in found):
-        return np.array(found)
-    return found
+    if isinstance(read, list) and read and all(isinstance(each, int | float) for each in read):
+        return np.array(read)
+    return read

@@ -47,9 +47,9 @@ def with_words(*sections: str, without: tuple[str, ...] = ()) -> Callable[[Comma
         first = [each for each in first if each.name not in sections]
         rest = [each for each in own if each.default is not Parameter.empty]
         options = [_option(word) for listed in words.values() for word in listed]
-        found = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*first, *options, *rest)]
-        call.__signature__ = signature(command).replace(parameters=found)  # type: ignore[attr-defined]
-        call.__annotations__ = {each.name: each.annotation for each in found}
+        result = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*first, *options, *rest)]
+        call.__signature__ = signature(command).replace(parameters=result)  # type: ignore[attr-defined]
+        call.__annotations__ = {each.name: each.annotation for each in result}
         call.__doc__, call.__name__ = command.__doc__, command.__name__
         call.__module__ = command.__module__
         return call  # type: ignore[return-value]

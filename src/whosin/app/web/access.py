@@ -148,10 +148,10 @@ def _bound(kept: OrderedDict[str, Any], most: int) -> None:
 def _network(address: str) -> str:
     """An address, or the network of one that is one of 2^64 of the same machine."""
     try:
-        found = ip_address(address)
+        result = ip_address(address)
     except ValueError:
         return address[:100]
-    return str(ip_network((found, 64), False)) if isinstance(found, IPv6Address) else str(found)
+    return str(ip_network((result, 64), False)) if isinstance(result, IPv6Address) else str(result)
 
 
 def _bearer(headers: Headers) -> str | None:

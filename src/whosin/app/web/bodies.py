@@ -54,10 +54,10 @@ def read_body(body: bytes) -> Any:
         # Commas inside of texts are counted too: there are at most as many entries.
         if text.count(",") > MOST_ENTRIES:
             raise InvalidInput("the body", f"JSON with at most {MOST_ENTRIES:,} entries", "more")
-        found = documents.parse_json(text, "the body")
-        if _keys(found) > MOST_KEYS:
+        result = documents.parse_json(text, "the body")
+        if _keys(result) > MOST_KEYS:
             raise InvalidInput("the body", f"JSON with at most {MOST_KEYS:,} keys", "more")
-        return found
+        return result
     except UnicodeError:
         raise HTTPException(422, "the body must be JSON in UTF-8, of whole letters") from None
     except InvalidInput as error:

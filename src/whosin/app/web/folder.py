@@ -41,12 +41,12 @@ def tables(folder: Path) -> list[Path]:
 def databases(folder: Path) -> dict[str, Path]:
     """The tables of databases, as `database.duckdb::table`; a database that cannot be read, because
     another program writes to it, has none."""
-    found = sorted(path for path in _files(folder) if path.suffix.lower() in DATABASES)
-    if not found or not installed("release"):
+    result = sorted(path for path in _files(folder) if path.suffix.lower() in DATABASES)
+    if not result or not installed("release"):
         return {}
     listed: dict[str, Path] = {}
     with DuckDB() as engine:
-        for path in found:
+        for path in result:
             with contextlib.suppress(WhosinError, OSError):
                 listed.update({f"{path.name}::{name}": path for name in engine.tables(path)})
     return listed

@@ -59,10 +59,10 @@ def reserved(folder: Path, body: ScenarioBody) -> Iterator[None]:
 
 
 def _wanted(folder: Path, body: ScenarioBody) -> Iterator[tuple[int, Path]]:
-    for place, query in enumerate(body.queries):
+    for index, query in enumerate(body.queries):
         if _writes_file(query.get("kind")):
-            with at(f"queries[{place}].path"):
-                yield place, folder / plain_name(query.get("path"))
+            with at(f"queries[{index}].path"):
+                yield index, folder / plain_name(query.get("path"))
 
 
 def _taken(path: Path, place: int) -> Refused:

@@ -83,8 +83,8 @@ def opened(
         folder.find_table(settings.folder, body.table.source, visitor.tables(settings))
     _check_people(given.get("adversary", {}))
     letters = 0
-    for place, query in enumerate(given["queries"]):
-        with at(f"queries[{place}]"):
+    for index, query in enumerate(given["queries"]):
+        with at(f"queries[{index}]"):
             where = query.get("where")
             letters += len(where) if isinstance(where, str) else 0
             if letters > MOST_WHERE:
@@ -114,8 +114,8 @@ def _open_table(scenario: Scenario) -> Table:
 
 def offers_for(scenario: Scenario, table: Table) -> list[Offer]:
     """The price of a batch that is not too large for a page; errors name the query."""
-    for place, query in enumerate(scenario.queries):
-        with at(f"queries[{place}]"), query.at_own_key():
+    for index, query in enumerate(scenario.queries):
+        with at(f"queries[{index}]"), query.at_own_key():
             _check_size(query, table)
     return price(table, scenario.plan, scenario.queries, **scenario.budget)
 

@@ -84,11 +84,11 @@ def user_of(users: dict[str, str], token: str | None) -> str | None:
     """Whose token it is."""
     if not token:
         return None
-    own, found = digest(token), None
+    own, result = digest(token), None
     for name, kept in users.items():
         if hmac.compare_digest(own, kept):
-            found = name
-    return found
+            result = name
+    return result
 
 
 def digest(token: str) -> str:

@@ -55,8 +55,8 @@ class Visitor:
         if not has_ledger(settings):
             return {}
         with self.ledger(settings, create=False) as ledger:
-            found = {name: ledger.standing(name).bound for name in ledger.datasets()}
-        return {name: bound for name, bound in found.items() if bound is not None}
+            result = {name: ledger.standing(name).bound for name in ledger.datasets()}
+        return {name: bound for name, bound in result.items() if bound is not None}
 
     def sees(self, entry: Entry) -> bool:
         """Whether an entry may be shown: what is about nobody's request, or about one's own."""

@@ -75,8 +75,8 @@ def epsilon_bounds(
 
 def stated_threshold(structure: Structure) -> float | None:
     """ε̃_X, or nothing where it is out of reach."""
-    found = known_threshold(structure)
-    return None if found == math.inf and structure.spread < math.inf else found
+    result = known_threshold(structure)
+    return None if result == math.inf and structure.spread < math.inf else result
 
 
 def known_threshold(structure: Structure) -> float:

@@ -108,8 +108,8 @@ def _first(rows: tuple[tuple[Fraction, ...], ...], structure: Structure) -> Frac
 
 
 def _is_distribution(structure: Structure, mass: Array, epsilon: float) -> bool:
-    found = _inverse(structure, mass, math.exp(-epsilon))
-    return bool(found.min() >= -1e-15 * float(mass.max()))
+    result = _inverse(structure, mass, math.exp(-epsilon))
+    return bool(result.min() >= -1e-15 * float(mass.max()))
 
 
 def _inverse(structure: Structure, mass: Array, k: Any) -> Array:
@@ -142,10 +142,10 @@ def _by_type(structure: Structure, k: Fraction, epsilon: float) -> ByType:
             f"{MOST_WRITTEN:,}; for independent rows it is one small matrix a row"
         )
     mass = structure.prior.on_records(space, flint_rational)
-    found = _inverse(structure, mass, flint_rational(k))
-    if min(found) < 0:
+    result = _inverse(structure, mass, flint_rational(k))
+    if min(result) < 0:
         raise _below(structure, epsilon)
-    shown = [rational(found[space.index(world)]) for world in structure.representatives]
+    shown = [rational(result[space.index(world)]) for world in structure.representatives]
     common = math.lcm(*(mass.denominator for mass in shown))
     outputs = np.array([int(mass * common) for mass in shown], dtype=object)[types.outputs]
     changed = types.cost(1.0 - np.eye(space.values)).astype(int).tolist()

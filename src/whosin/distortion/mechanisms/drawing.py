@@ -59,10 +59,10 @@ def choices(tables: Sequence[Sequence[Fraction]], which: Array, rng: np.random.G
     cells = cells.reshape(len(tables), -1)
     drawn = rng.integers(0, 1 << BITS, len(which))
     mine = cells[which]
-    found = (drawn[:, None] >= mine).sum(axis=1)
+    result = (drawn[:, None] >= mine).sum(axis=1)
     for number in np.flatnonzero((drawn[:, None] == mine).any(axis=1)):
-        found[number] = _revealed(inner[which[number]], int(drawn[number]), rng)
-    return np.asarray(found)
+        result[number] = _revealed(inner[which[number]], int(drawn[number]), rng)
+    return np.asarray(result)
 
 
 def _revealed(ends: list[Fraction], drawn: int, rng: np.random.Generator) -> int:

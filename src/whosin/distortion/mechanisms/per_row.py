@@ -79,7 +79,7 @@ class PerRow(Mechanism):
         if rows.ndim != 1 or ((rows < 0) | (rows >= values)).any():
             raise InvalidInput("table", f"a list of values from 0 to {values - 1}", rows.shape)
         kinds = {id(matrix): matrix for matrix in self.matrices}
-        number = {key: place for place, key in enumerate(kinds)}
+        number = {key: index for index, key in enumerate(kinds)}
         which = np.array([number[id(matrix)] for matrix in self.matrices], dtype=np.int64)
         lines = [line for matrix in kinds.values() for line in matrix]
         return choices(lines, which * values + rows, rng)

@@ -55,9 +55,9 @@ class ShareCertificate:
 
     def totals(self, shares: Array) -> Array:
         """S for each combination of counts."""
-        found = np.full(len(self.masses), 0, dtype=object)
-        np.add.at(found, self.types.inputs, shares)
-        return found
+        result = np.full(len(self.masses), 0, dtype=object)
+        np.add.at(result, self.types.inputs, shares)
+        return result
 
     @cached_property
     def _factors(self) -> tuple[Array, Array]:

@@ -84,16 +84,16 @@ class PriorProblem:
     def at(self, epsilon: float, start: Any = None) -> BestAtLevel:
         """The best mechanism at ε."""
         starts = start if start is not None else [None] * len(self.parts)
-        found = [part.at(epsilon, one) for part, one in zip(self.parts, starts, strict=True)]
+        result = [part.at(epsilon, one) for part, one in zip(self.parts, starts, strict=True)]
         times = [len(part.places) for part in self.parts]
-        forms = {answer.form for answer in found}
+        forms = {answer.form for answer in result}
         return BestAtLevel(
-            sum((n * a.distortion for n, a in zip(times, found, strict=True)), Fraction(0)),
-            sum((n * a.bound for n, a in zip(times, found, strict=True)), Fraction(0)),
-            combined(self.known, self.blocks, [answer.mechanism for answer in found]),
+            sum((n * a.distortion for n, a in zip(times, result, strict=True)), Fraction(0)),
+            sum((n * a.bound for n, a in zip(times, result, strict=True)), Fraction(0)),
+            combined(self.known, self.blocks, [answer.mechanism for answer in result]),
             forms.pop() if len(forms) == 1 else "program" if "program" in forms else "likeliest",
-            [answer.basis for answer in found],
-            next((answer.trouble for answer in found if answer.trouble), ""),
+            [answer.basis for answer in result],
+            next((answer.trouble for answer in result if answer.trouble), ""),
         )
 
 

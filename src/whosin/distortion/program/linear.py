@@ -84,16 +84,16 @@ class CertifiedProgram:
         for _ in range(ATTEMPTS):
             if epsilon - margin <= self.floor:
                 margin = (epsilon - self.floor) / 2
-            found = self.program.solve(epsilon - margin, basis)
-            for weights, multipliers in found.guesses:
+            result = self.program.solve(epsilon - margin, basis)
+            for weights, multipliers in result.guesses:
                 bound = max(bound, self.certificate.bound(multipliers, epsilon))
                 if best.distortion - bound > ENOUGH:
                     made = self._repaired(weights, epsilon, epsilon - margin)
                     best = min(best, made or best, key=lambda answer: answer.distortion)
                 if best.distortion - bound <= CLOSE:
                     break
-            trouble = found.trouble
-            basis = None if trouble else found.basis  # a lost solver starts afresh
+            trouble = result.trouble
+            basis = None if trouble else result.basis  # a lost solver starts afresh
             if best.distortion - bound <= CLOSE:
                 trouble = ""
                 break

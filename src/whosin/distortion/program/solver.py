@@ -121,9 +121,9 @@ class Program:
         status, trouble = solver.getModelStatus(), ""
         if status != highspy.HighsModelStatus.kOptimal:
             trouble = solver.modelStatusToString(status).lower()
-        found = solver.getSolution()
+        result = solver.getSolution()
         basis = solver.getBasis()
-        guess = (_numbers(found.col_value, count), _numbers(found.row_dual, rows + sums))
+        guess = (_numbers(result.col_value, count), _numbers(result.row_dual, rows + sums))
 
         def guesses() -> Iterator[Guess]:
             """The solver's answer, and computed again from its basis where that is asked for."""
@@ -131,9 +131,9 @@ class Program:
             for attempt in (0, 1):
                 if attempt and not basis.valid:
                     return
-                found = polished(i, j, values, right, self.objective, basis) if attempt else guess
-                if found is not None:
-                    weights, duals = found
+                result = polished(i, j, values, right, self.objective, basis) if attempt else guess
+                if result is not None:
+                    weights, duals = result
                     yield np.maximum(weights, 0.0), np.maximum(-duals[:rows], 0.0) / size
 
         return Solution(guesses(), basis, trouble)
@@ -183,12 +183,12 @@ def polished(
 def _refined(
     factors: Any, side: str, row: Array, column: Array, entries: Array, right: Array
 ) -> Array:
-    found = np.zeros(len(right), dtype=np.longdouble)
+    result = np.zeros(len(right), dtype=np.longdouble)
     for _ in range(ROUNDS):
         left = right.astype(np.longdouble)
-        np.subtract.at(left, row, entries * found[column])
-        found = found + factors.solve(left.astype(float), side)
-    return np.asarray(found.astype(float))
+        np.subtract.at(left, row, entries * result[column])
+        result = result + factors.solve(left.astype(float), side)
+    return np.asarray(result.astype(float))
 
 
 def _run(solver: Any, size: int) -> None:
@@ -202,8 +202,8 @@ def _run(solver: Any, size: int) -> None:
 
 def _numbers(values: Any, count: int) -> Array:
     """What the solver left, or zeros where it left nothing of use."""
-    found = np.array(values) / MAGNIFIED
-    return found if len(found) == count and np.isfinite(found).all() else np.zeros(count)
+    result = np.array(values) / MAGNIFIED
+    return result if len(result) == count and np.isfinite(result).all() else np.zeros(count)
 
 
 OPTIONS: dict[str, object] = {

@@ -58,9 +58,9 @@ def rate_optimum(
         _mechanism(block.structure, channel)
         for block, channel in zip(parts, point.conditionals, strict=True)
     ]
-    found = (point.distortion, level, point.information, combined(known, parts, made), point.gap)
+    result = (point.distortion, level, point.information, combined(known, parts, made), point.gap)
     reasons = (("T17",), "Shannon's bound is attained") if tight else ((), "")
-    return Optimum(space, "mutual-information", given, *found, *bounds, *reasons)
+    return Optimum(space, "mutual-information", given, *result, *bounds, *reasons)
 
 
 def _letter(block: Block, cost: Array) -> Letter:

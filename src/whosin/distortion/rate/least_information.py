@@ -29,17 +29,17 @@ def at_distortion(
     letters: Sequence[Letter], wanted: float, slope: float = 1.0, tolerance: float = TOLERANCE
 ) -> RatePoint:
     """The least information at a distortion; the point's own distortion is at most that."""
-    found = saddle(letters, wanted, slope, tolerance)
-    channels, distortion = _channels(letters, found, found.slope)
+    result = saddle(letters, wanted, slope, tolerance)
+    channels, distortion = _channels(letters, result, result.slope)
     step = max(1e-16, distortion / wanted - 1)
     while distortion > wanted:
         # Just above: the same weights at a slightly steeper slope show the truth more often.
-        channels, distortion = _channels(letters, found, found.slope * (1 + step))
+        channels, distortion = _channels(letters, result, result.slope * (1 + step))
         step *= 4
     pairs = zip(letters, channels, strict=True)
     information = math.fsum(each.times * each.information(channel) for each, channel in pairs)
-    bound = max(found.intercept - found.slope * distortion, 0.0)
-    return RatePoint(channels, distortion, information, found.slope, max(0.0, information - bound))
+    bound = max(result.intercept - result.slope * distortion, 0.0)
+    return RatePoint(channels, distortion, information, result.slope, max(0.0, information - bound))
 
 
 def at_information(letters: Sequence[Letter], wanted: float, most: float) -> RatePoint:

@@ -110,10 +110,10 @@ def _saddle(letters: Sequence[Letter], distortion: float, slope: float, toleranc
     for step in range(STEPS):
         for side in sides:
             side.look(slope)
-        found = _taken(sides, slope, distortion, step)
-        stale = stale + 1 if best is not None and found.gap > 0.5 * best.gap else 0
-        if best is None or found.gap < best.gap:
-            best = found
+        result = _taken(sides, slope, distortion, step)
+        stale = stale + 1 if best is not None and result.gap > 0.5 * best.gap else 0
+        if best is None or result.gap < best.gap:
+            best = result
         if best.gap <= tolerance or (stale > 6 and best.gap < 1e-9) or stale > 40:
             break
         try:

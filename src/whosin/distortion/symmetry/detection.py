@@ -62,10 +62,10 @@ def blocks(known: Structure) -> tuple[Block, ...]:
         return known.blocks
     if known.rows is None:
         return (Block(known, (tuple(range(known.space.rows)),)),)
-    found: dict[tuple[Fraction, ...], list[tuple[int, ...]]] = {}
+    result: dict[tuple[Fraction, ...], list[tuple[int, ...]]] = {}
     for group in known.groups:
-        found.setdefault(known.rows[group[0]], []).extend((row,) for row in group)
-    return tuple(Block(one_row(row), tuple(places)) for row, places in found.items())
+        result.setdefault(known.rows[group[0]], []).extend((row,) for row in group)
+    return tuple(Block(one_row(row), tuple(places)) for row, places in result.items())
 
 
 @lru_cache(maxsize=256)
@@ -76,14 +76,14 @@ def one_row(row: tuple[Fraction, ...]) -> Structure:
 
 def _of_blocks(space: Records, prior: Blocks) -> Structure:
     prior.check_records(space)
-    found: dict[tuple[Fraction, ...], list[tuple[int, ...]]] = {}
+    result: dict[tuple[Fraction, ...], list[tuple[int, ...]]] = {}
     for places, masses in prior.tables():
         need_worlds(len(masses))
-        found.setdefault(masses, []).append(places)
+        result.setdefault(masses, []).append(places)
     if len(prior.blocks) == 1:
-        return structure(space, Table(next(iter(found))))
+        return structure(space, Table(next(iter(result))))
     made, groups = [], []
-    for masses, copies in found.items():
+    for masses, copies in result.items():
         small = Records(len(copies[0]), 2)
         inside = structure(small, Table(masses))
         made.append(Block(inside, tuple(copies)))

@@ -77,7 +77,7 @@ class Group:
     def moves(self) -> TypeMoves:
         place = {table.tobytes(): index for index, table in enumerate(self.tables)}
         sums = self.tables.sum(axis=2)
-        found = []
+        result = []
         for b in range(self.values):
             for a in range(self.values):
                 source = np.flatnonzero(self.tables[:, a, b])
@@ -89,8 +89,8 @@ class Group:
                     moved[:, other, b] += 1
                     above = self.tables[source, a, b] * (sums[source, other] + 1)
                     below = sums[source, a] * (self.tables[source, other, b] + 1)
-                    found.append((source, places(place, moved), above, below))
-        return TypeMoves(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+                    result.append((source, places(place, moved), above, below))
+        return TypeMoves(*(np.concatenate(parts) for parts in zip(*result, strict=True)))
 
 
 class Types:
@@ -140,7 +140,7 @@ class Types:
 
     @cached_property
     def moves(self) -> TypeMoves:
-        found = []
+        result = []
         for position, part in enumerate(self.groups):
             before = np.arange(math.prod(self.shape[:position]))
             after = np.arange(math.prod(self.shape[position + 1 :]))
@@ -148,7 +148,7 @@ class Types:
             step = len(after)
             base = before[:, None, None] * (self.shape[position] * step) + after[None, None, :]
             spread = np.ones_like(base)
-            found.append(
+            result.append(
                 (
                     (base + move.source[None, :, None] * step).ravel(),
                     (base + move.target[None, :, None] * step).ravel(),
@@ -156,7 +156,7 @@ class Types:
                     (spread * move.below[None, :, None]).ravel(),
                 )
             )
-        return TypeMoves(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        return TypeMoves(*(np.concatenate(parts) for parts in zip(*result, strict=True)))
 
 
 group = lru_cache(maxsize=32)(Group)

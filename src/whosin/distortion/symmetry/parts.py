@@ -91,33 +91,33 @@ class Structure:
     @cached_property
     def representatives(self) -> list[tuple[int, ...]]:
         """One world with each combination of counts."""
-        found = []
+        result = []
         for counts in self.types.counts:
             world = [0] * self.space.rows
             for group, part in zip(self.groups, counts, strict=True):
                 values = [value for value, count in enumerate(part) for _ in range(count)]
                 for row, value in zip(group, values, strict=True):
                     world[row] = value
-            found.append(tuple(world))
-        return found
+            result.append(tuple(world))
+        return result
 
     @cached_property
     def exact_masses(self) -> list[Fraction]:
         """The probability of each combination of counts, with sum 1."""
         parts, shape = self.types.groups, self.types.counts_shape
-        found = [
+        result = [
             mass * math.prod(part.arrangements(i) for part, i in zip(parts, at, strict=True))
             for mass, at in zip(self.world_masses, np.ndindex(*shape), strict=True)
         ]
-        total = sum(found, Fraction(0))
-        return found if total == 1 else [mass / total for mass in found]
+        total = sum(result, Fraction(0))
+        return result if total == 1 else [mass / total for mass in result]
 
     @cached_property
     def masses(self) -> Array:
         """The same in floats."""
         logs = self.types.log_arrangements
-        found = np.array([log(mass) for mass in self.world_masses]) + logs
-        return np.asarray(np.exp(found) / np.exp(found).sum())
+        result = np.array([log(mass) for mass in self.world_masses]) + logs
+        return np.asarray(np.exp(result) / np.exp(result).sum())
 
     @cached_property
     def odds(self) -> Array:
@@ -132,21 +132,21 @@ class Structure:
         """The distribution of each row."""
         if self.rows is not None:
             return self.rows
-        found: list[tuple[Fraction, ...]] = [()] * self.space.rows
+        result: list[tuple[Fraction, ...]] = [()] * self.space.rows
         if self.blocks:
             for block in self.blocks:
                 for copy in block.places:
                     for row, inside in zip(copy, block.structure.marginals, strict=True):
-                        found[row] = inside
-            return tuple(found)
+                        result[row] = inside
+            return tuple(result)
         for number, group in enumerate(self.groups):
             shares = [Fraction(0)] * self.space.values
             for mass, counts in zip(self.exact_masses, self.types.counts, strict=True):
                 for value, count in enumerate(counts[number]):
                     shares[value] += mass * Fraction(count, len(group))
             for row in group:
-                found[row] = tuple(shares)
-        return tuple(found)
+                result[row] = tuple(shares)
+        return tuple(result)
 
     @cached_property
     def spread(self) -> float:

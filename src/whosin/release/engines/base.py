@@ -126,15 +126,15 @@ def draft_name(name: str, digest: str) -> str:
 def kind_of(path: str) -> str:
     """The format of a file, by its name; a folder without an ending by the files in it."""
     name = path.rstrip("/*").removesuffix(".gz")
-    found = ENDINGS.get(Path(name).suffix.lower())
-    if found is None and Path(path).is_dir():
+    result = ENDINGS.get(Path(name).suffix.lower())
+    if result is None and Path(path).is_dir():
         inside = {ENDINGS.get(each.suffix.lower()) for each in Path(path).rglob("*")} - {None}
-        found = inside.pop() if len(inside) == 1 else None
-    if found is None:
+        result = inside.pop() if len(inside) == 1 else None
+    if result is None:
         if not Path(name).suffix and not Path(path).exists():
             raise FileNotFoundError(2, "no such file or folder", path)
         raise InvalidInput("table", ACCEPTED, Path(path).name)
-    return found
+    return result
 
 
 def files_of(path: str, kind: str) -> list[str]:
@@ -146,17 +146,17 @@ def files_of(path: str, kind: str) -> list[str]:
     place = Path(path)
     if place.is_dir():
         endings = {ending for ending, each in ENDINGS.items() if each == kind}
-        found = [
+        result = [
             str(each)
             for each in place.rglob("*")
             if Path(each.name.removesuffix(".gz")).suffix.lower() in endings
             and not any(part.startswith((".", "_")) for part in each.relative_to(place).parts)
         ]
     else:
-        found = [path] if place.exists() else glob.glob(path, recursive=True)
-    if not found:
+        result = [path] if place.exists() else glob.glob(path, recursive=True)
+    if not result:
         raise FileNotFoundError(2, "no such file or directory", path)
-    return sorted(found)
+    return sorted(result)
 
 
 def listed_names(tables: Iterable[tuple[str, str]]) -> list[str]:

@@ -95,10 +95,10 @@ class Confined:
             kinds += ", scale, precision, num_children"
             listed = f"SELECT file_name, {kinds} FROM parquet_schema({paths})"
             # A cursor, since a scan may be running.
-            found: dict[str, list[Any]] = {}
+            result: dict[str, list[Any]] = {}
             for file, *column in self.connection.cursor().execute(listed).fetchall():
-                found.setdefault(file, []).append(column)
-            return one_schema({file: found[file] for file in sorted(found)})
+                result.setdefault(file, []).append(column)
+            return one_schema({file: result[file] for file in sorted(result)})
 
         self.schema = Schema(schema)
         # A text that is not UTF-8 must not raise: it is repaired.
@@ -116,11 +116,11 @@ class Confined:
         import pyarrow.dataset as ds
 
         def schema() -> object:
-            found = {}
+            result = {}
             for file in files:
                 with pa.ipc.open_file(file) as reader:
-                    found[file] = [(each.name, each.type) for each in reader.schema]
-            return one_schema(found)
+                    result[file] = [(each.name, each.type) for each in reader.schema]
+            return one_schema(result)
 
         self.schema = Schema(schema)
         given = ds.dataset(list(files), format="ipc").schema
@@ -169,14 +169,14 @@ class Confined:
         """A query as an Ibis table, by a view with a name of its own."""
         name = f"whosin_{next(NAMES)}"
         self.connection.execute(f"CREATE VIEW {name} AS {sql}")
-        found = self.table(name)
+        result = self.table(name)
         zoned = [
             each
-            for each, kind in found.schema().items()
+            for each, kind in result.schema().items()
             if kind.is_timestamp() and kind.timezone is not None
         ]
         if not zoned:
-            return found
+            return result
         plain = (
             f"try_cast({column} AS TIMESTAMP) AS {column}" for column in map(identifier, zoned)
         )

@@ -62,14 +62,14 @@ def header_of(line: str) -> Header:
     names = next(csv.reader([line], delimiter=separator), [])
     if not any(names):
         raise InvalidInput("table", "a CSV file with a header", "an empty first line")
-    columns = tuple(name or f"column{place}" for place, name in enumerate(names))
+    columns = tuple(name or f"column{index}" for index, name in enumerate(names))
     seen: dict[str, int] = {}
-    for place, name in enumerate(columns, 1):
+    for index, name in enumerate(columns, 1):
         # By their places: without a header the first line is somebody's row.
         if name.lower() in seen:
-            got = f"columns {seen[name.lower()]} and {place} with one name"
+            got = f"columns {seen[name.lower()]} and {index} with one name"
             raise InvalidInput("header of the CSV file", "made of names that differ", got)
-        seen[name.lower()] = place
+        seen[name.lower()] = index
     return Header(columns, separator, line)
 
 

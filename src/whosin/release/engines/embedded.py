@@ -187,8 +187,8 @@ class DuckDB(Engine):
         return self._compiled[operation]
 
     def _answer(self, home: Confined, expression: Any) -> Any:
-        found = home.connection.sql(self._sql(home, expression)).to_arrow_table()
-        return found.cast(expression.schema().to_pyarrow())
+        result = home.connection.sql(self._sql(home, expression)).to_arrow_table()
+        return result.cast(expression.schema().to_pyarrow())
 
     def _read(self, home: Confined, source: str, files: list[str], kind: str) -> Any:
         if kind == "arrow":
@@ -200,12 +200,12 @@ class DuckDB(Engine):
 
 
 def _settings(memory: str | None, threads: int | None) -> list[tuple[str, str, str, object]]:
-    found: list[tuple[str, str, str, object]] = []
+    result: list[tuple[str, str, str, object]] = []
     if memory is not None:
-        found.append(("memory", "a size such as 4GB", "memory_limit", memory))
+        result.append(("memory", "a size such as 4GB", "memory_limit", memory))
     if threads is not None:
-        found.append(("threads", "a whole number of at least 1", "threads", threads))
-    return found
+        result.append(("threads", "a whole number of at least 1", "threads", threads))
+    return result
 
 
 def _existing(path: str | Path) -> Path:

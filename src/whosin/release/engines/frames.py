@@ -43,12 +43,12 @@ def arrow_table(source: Any) -> Any:
     names = [name.lower() for name in source.column_names]
     if len(set(names)) != len(names):
         raise InvalidInput("columns of the table", "names that differ", "one twice")
-    for place, field in enumerate(source.schema):
+    for index, field in enumerate(source.schema):
         if holds_text(field.type):
-            source = source.set_column(place, field.name, _valid(pa, source.column(place)))
+            source = source.set_column(index, field.name, _valid(pa, source.column(index)))
         elif pa.types.is_timestamp(field.type) and field.type.tz is not None:
-            column = source.column(place).cast(pa.timestamp(field.type.unit))
-            source = source.set_column(place, field.name, column)
+            column = source.column(index).cast(pa.timestamp(field.type.unit))
+            source = source.set_column(index, field.name, column)
     return source
 
 
@@ -122,9 +122,9 @@ def _valid(pa: Any, column: Any) -> Any:
         except pa.ArrowInvalid:
             plain = chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk
             texts = [_decoded(each) for each in plain.cast(pa.large_binary()).to_pylist()]
-            found = pa.array(texts, pa.string())
-            chunk = found.cast(column.type) if not pa.types.is_dictionary(column.type) else (
-                found.dictionary_encode().cast(column.type)
+            result = pa.array(texts, pa.string())
+            chunk = result.cast(column.type) if not pa.types.is_dictionary(column.type) else (
+                result.dictionary_encode().cast(column.type)
             )  # fmt: skip
         chunks.append(chunk)
     return pa.chunked_array(chunks, column.type)

@@ -38,8 +38,8 @@ def csv_query(files: Sequence[str]) -> str:
     """The lines as rows with the header's columns."""
     header = read_header(files)
     named = (
-        f"{_unquoted(f'fields[{place}]')} AS {identifier(name)}"
-        for place, name in enumerate(header.columns, 1)
+        f"{_unquoted(f'fields[{index}]')} AS {identifier(name)}"
+        for index, name in enumerate(header.columns, 1)
     )
     fields = f"SELECT {_fields(header)} AS fields FROM ({_lines(files, header)})"
     return f"SELECT {', '.join(named)} FROM ({fields})"
@@ -58,12 +58,12 @@ def broken(files: Sequence[str]) -> Broken:
         # To the end: only then is the account of the dropped ones there.
         [row] = connection.execute(f"SELECT {figures} FROM ({read})").fetchall()
         short, long, quotes = (int(each or 0) for each in row)
-        found = connection.execute(
+        result = connection.execute(
             "SELECT error_type, count(DISTINCT (file_id, line)) FROM reject_errors GROUP BY ALL"
         ).fetchall()
         medium = f"SELECT count(*) FROM ({_lines(files, header, above=True)})"
         [[longer]] = connection.execute(medium).fetchall()
-    kinds = {str(kind): int(lines) for kind, lines in found}
+    kinds = {str(kind): int(lines) for kind, lines in result}
     encoding = kinds.pop(ENCODING, 0)
     kinds.pop("TOO MANY COLUMNS", None)  # what follows U+001F
     unreadable = sum(kinds.values()) + int(longer)
@@ -109,11 +109,11 @@ def _fields(header: Header) -> str:
     field = _field(header.separator)
     plain = f'(?:"[^"{header.separator}]*"|[^"{header.separator}]*)'
     simple = f"{plain}(?:[{header.separator}]{plain})*"
-    found = literal(f"[{header.separator}]({field})")
+    result = literal(f"[{header.separator}]({field})")
     return (
         f"CASE WHEN NOT contains(line, '\"') OR regexp_full_match(line, {literal(simple)}, 's') "
         f"OR NOT {_well_quoted(header)} THEN string_split(line, {separator}) "
-        f"ELSE regexp_extract_all({separator} || line, {found}, 1, 's') END"
+        f"ELSE regexp_extract_all({separator} || line, {result}, 1, 's') END"
     )
 
 

@@ -26,12 +26,12 @@ def parquet_schema(files: Sequence[str]) -> object:
     """The columns and types that all files have."""
     import pyarrow.parquet as pq
 
-    found = {}
+    result = {}
     for file in files:
         with pq.ParquetFile(file) as opened:
             columns = [opened.schema.column(place) for place in range(len(opened.schema.names))]
-            found[file] = [
+            result[file] = [
                 (each.path, each.physical_type, str(each.logical_type), each.max_repetition_level)
                 for each in columns
             ]
-    return one_schema(found)
+    return one_schema(result)

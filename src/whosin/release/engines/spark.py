@@ -271,9 +271,9 @@ class Spark(Engine):
     def _parquet(self, source: str, files: list[str] | None) -> Any:
         reader = self.session.read
         if files is None:
-            found = reader.parquet(source)
-            schema = Schema(partial(self._one_schema, found.inputFiles()))
-            return self._view(found, schema)
+            result = reader.parquet(source)
+            schema = Schema(partial(self._one_schema, result.inputFiles()))
+            return self._view(result, schema)
         schema = Schema(partial(parquet_schema, files))
         if Path(source).is_dir():  # its folders may be named column=value
             reader = reader.option("basePath", source)

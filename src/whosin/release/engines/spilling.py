@@ -49,8 +49,8 @@ def remove_abandoned(home: Path) -> None:
     """Remove the folders of this user in whose processes nobody is left."""
     for folder in home.glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
-            found = folder.lstat()
-            if found.st_uid != os.getuid() or folder.is_symlink() or not folder.is_dir():
+            result = folder.lstat()
+            if result.st_uid != os.getuid() or folder.is_symlink() or not folder.is_dir():
                 continue
             lock = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
             try:

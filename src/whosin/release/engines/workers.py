@@ -70,12 +70,12 @@ def changing(change: Callable[[Any], Any]) -> Callable[[Iterator[Any]], Iterator
         def changed(together: list[Any]) -> Iterator[Any]:
             table = pa.Table.from_batches(together).combine_chunks()
             for batch in table.to_batches():
-                found = change(batch)
+                result = change(batch)
                 plain = [
                     column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-                    for column in found.columns
+                    for column in result.columns
                 ]
-                yield pa.RecordBatch.from_arrays(plain, names=found.schema.names)
+                yield pa.RecordBatch.from_arrays(plain, names=result.schema.names)
 
         waiting: list[Any] = []
         for batch in batches:

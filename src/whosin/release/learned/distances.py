@@ -37,19 +37,19 @@ def distance(counts: Array, expected: Array) -> int:
 
 def in_steps(expected: Array) -> Array:
     """An estimate in whole steps; cells below 0 count as 0, and one that is too large shrinks."""
-    found = np.maximum(np.nan_to_num(np.asarray(expected, np.float64)), 0.0)
-    total = float(found.sum())
+    result = np.maximum(np.nan_to_num(np.asarray(expected, np.float64)), 0.0)
+    total = float(result.sum())
     if total > LARGEST:
-        found = found * (LARGEST / total)
-    return np.asarray(np.rint(found * STEPS), np.int64)
+        result = result * (LARGEST / total)
+    return np.asarray(np.rint(result * STEPS), np.int64)
 
 
 def independent(margins: Sequence[Array], total: float) -> Array:
     """The table in which columns have these (noisy) margins and nothing to do with each other."""
-    found = np.array(float(total))
+    result = np.array(float(total))
     for margin in margins:
-        found = np.multiply.outer(found, shares(margin))
-    return found
+        result = np.multiply.outer(result, shares(margin))
+    return result
 
 
 def shares(margin: Array) -> Array:
@@ -62,5 +62,5 @@ def shares(margin: Array) -> Array:
     falling = np.sort(noisy)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, noisy.size + 1)
     lower = excess[np.flatnonzero(falling > excess)[-1]]
-    found = np.maximum(noisy - lower, 0.0)
-    return np.asarray(found / found.sum()).reshape(margin.shape)
+    result = np.maximum(noisy - lower, 0.0)
+    return np.asarray(result / result.sum()).reshape(margin.shape)

@@ -94,8 +94,8 @@ def draw(
     """
     seed = os.urandom(32)
     given = [each.to_plain() for each in noisy]
-    found = isolation.run(drawn, tuple(sizes), given, total, length, seed, limits=LIMITS)
-    return tuple(np.frombuffer(column, np.int32) for column in found)
+    result = isolation.run(drawn, tuple(sizes), given, total, length, seed, limits=LIMITS)
+    return tuple(np.frombuffer(column, np.int32) for column in result)
 
 
 def drawn(
@@ -114,10 +114,10 @@ def drawn(
     measured = []
     for attributes, inner, values, deviation in noisy:
         shape = tuple(sizes[each] for each in attributes)
-        axes = tuple(place for place, each in enumerate(attributes) if each in inner)
+        axes = tuple(index for index, each in enumerate(attributes) if each in inner)
         query = _Differences(shape, axes)
-        found = np.frombuffer(values, np.float64)
-        measured.append(LinearMeasurement(found, tuple(attributes), deviation, query))
+        result = np.frombuffer(values, np.float64)
+        measured.append(LinearMeasurement(result, tuple(attributes), deviation, query))
     domain = Domain(names, tuple(sizes))
     model = MirrorDescent().estimate(domain, measured, total, iters=ITERATIONS, tol=1e-7)
     np.random.seed(np.frombuffer(seed, np.uint32))
@@ -134,14 +134,14 @@ class _Differences:
     axes: tuple[int, ...]
 
     def __call__(self, factor: Any) -> Any:
-        found = factor.datavector(flatten=False)
+        result = factor.datavector(flatten=False)
         for axis in self.axes:
             size = self.shape[axis]
             if size == 2:
-                found = found.take(np.array([0]), axis) - found.take(np.array([1]), axis)
+                result = result.take(np.array([0]), axis) - result.take(np.array([1]), axis)
             else:
-                found = size * found - found.sum(axis=axis, keepdims=True)
-        return found.ravel()
+                result = size * result - result.sum(axis=axis, keepdims=True)
+        return result.ravel()
 
     def op_norm_sq(self) -> float:
         """The largest factor by which it makes squares larger."""

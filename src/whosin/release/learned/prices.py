@@ -125,13 +125,13 @@ def total_costs(
     tables: list[NoisyTable], sizes: tuple[int, ...], rows: int, *others: Choices | WholeNumber
 ) -> dict[str, Cost]:
     """What everything together costs under each relation."""
-    found = {}
+    result = {}
     for relation in RELATIONS:
         spent = sum((each.cost(sizes, relation, rows) for each in tables), Fraction(0))
         spent += sum((each.cost(relation) for each in others), Fraction(0))
         gaussian = tables[0].kind == "gaussian"
-        found[relation] = Cost.gaussian(spent) if gaussian else Cost.pure(spent)
-    return found
+        result[relation] = Cost.gaussian(spent) if gaussian else Cost.pure(spent)
+    return result
 
 
 def require_drawable(kind: str, *widths: Fraction) -> None:

@@ -121,8 +121,8 @@ class Learning:
         most = MOST_VALUES // len(sizes)
         size = min(max(1, round(total)), most) if length is None else length
         given = [
-            Noisy.of(each.measurement, found, each.variance)
-            for each, found in zip(noisy, values, strict=True)
+            Noisy.of(each.measurement, result, each.variance)
+            for each, result in zip(noisy, values, strict=True)
             if each.measurement.attributes
         ]
         places = draw(sizes, given, total, size)
@@ -142,9 +142,9 @@ class Learning:
                 {
                     **each.to_dict(names),
                     word: float(each.cost(sizes, share.relation, self.rows)),
-                    "values": found.tolist(),
+                    "values": result.tolist(),
                 }
-                for each, found in zip(drawn.noisy, drawn.values, strict=True)
+                for each, result in zip(drawn.noisy, drawn.values, strict=True)
             ],
             "quality": {
                 "tables": len(self.workload.sets),
@@ -188,8 +188,8 @@ class Learning:
         for attributes in self.workload.sets:
             shape = self.workload.shape(attributes)
             codes = np.ravel_multi_index(tuple(places[each] for each in attributes), shape)
-            found = np.bincount(codes, minlength=int(np.prod(shape))).reshape(shape)
-            far += distance(counts[attributes], found * (total / len(places[0])))
+            result = np.bincount(codes, minlength=int(np.prod(shape))).reshape(shape)
+            far += distance(counts[attributes], result * (total / len(places[0])))
         rows = 2 * STEPS * len(self.workload.sets) * total
         return min(1.0, max(0.0, far / rows)), min(1.0, self.quality.reach / rows)
 
@@ -258,11 +258,11 @@ def read_choosing(choose: object, choosing: object) -> Fraction | None:
         return None
     if choosing is None:
         return prices.CHOOSING
-    found = ranged(choosing, "choosing", "above 0")
-    if found >= 1:
+    result = ranged(choosing, "choosing", "above 0")
+    if result >= 1:
         accepted = "below 1: the rest of the budget measures what was chosen"
         raise InvalidInput("choosing", accepted, repr(choosing)[:80])
-    return Fraction(found)
+    return Fraction(result)
 
 
 def _measured(noisy: NoisyTable, counts: Counts) -> Array:
@@ -272,9 +272,9 @@ def _measured(noisy: NoisyTable, counts: Counts) -> Array:
 
 def _total(noisy: list[NoisyTable] | tuple[NoisyTable, ...], values: list[Array]) -> float:
     """The number of rows, from the noisy tables of counts, the less noisy ones counting more."""
-    found, weights = [1.0], [1e-300]
+    result, weights = [1.0], [1e-300]
     for each, table in zip(noisy, values, strict=True):
         if not each.measurement.differences:
-            found.append(float(table.sum()))
+            result.append(float(table.sum()))
             weights.append(1 / (each.variance * table.size))
-    return max(1.0, float(np.average(found, weights=weights)))
+    return max(1.0, float(np.average(result, weights=weights)))

@@ -72,8 +72,8 @@ class Rows(Linear):
         return (ROWS,)
 
     def cautions(self, table: Table) -> tuple[Caution, ...]:
-        found = super().cautions(table)
-        return (Caution("rows"), *found) if table.at_default("rows", self.rows) else found
+        result = super().cautions(table)
+        return (Caution("rows"), *result) if table.at_default("rows", self.rows) else result
 
     def exact(self, table: Table, cells: Cells) -> Any:
         rows = eligible(table, self.where)

@@ -112,7 +112,7 @@ def _threshold(scale: Fraction, groups: int, delta: Fraction) -> int:
     """The least τ of at least 1 whose δ is within the share, certified."""
     a = math.exp(-1 / max(float(scale), 1e-300))
     needed = 1 + float(scale) * (math.log(groups / (1 + a)) - math.log(delta))
-    found = max(1, math.floor(needed) - 1)
-    while _failing(scale, groups, found) > delta:
-        found += 1
-    return found
+    result = max(1, math.floor(needed) - 1)
+    while _failing(scale, groups, result) > delta:
+        result += 1
+    return result

@@ -133,5 +133,5 @@ def worth(whole: Array, unit: Fraction) -> Array:
 
 def plain(value: Any) -> int | float:
     """A number for JSON, whole where it is."""
-    found = float(value)
-    return int(found) if found.is_integer() and abs(found) < 2**53 else found
+    result = float(value)
+    return int(result) if result.is_integer() and abs(result) < 2**53 else result

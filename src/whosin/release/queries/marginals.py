@@ -166,11 +166,11 @@ class Marginals(Query):
         if not named:
             raise InvalidInput("sets", "at least one column in one of them", "none")
         place = {name: number for number, name in enumerate(named)}
-        found = tuple(tuple(sorted(place[name] for name in each)) for each in listed)
-        for number, each in enumerate(found):
-            if each in found[:number]:
+        result = tuple(tuple(sorted(place[name] for name in each)) for each in listed)
+        for number, each in enumerate(result):
+            if each in result[:number]:
                 raise InvalidInput("sets", "each named once", f"{list(listed[number])} twice")
-        return named, found
+        return named, result
 
     def _weights(self, sets: tuple[Attributes, ...]) -> tuple[float, ...]:
         """Weights of squared errors, over squared magnitudes."""
@@ -262,8 +262,8 @@ def _answer(
             "domains": {column: list(domain.labels) for column, domain in domains},
             "tables": described,
             "measured": [
-                {**each.to_dict(cells.columns), "values": found.tolist()}
-                for each, found in zip(noisy, values, strict=True)
+                {**each.to_dict(cells.columns), "values": result.tolist()}
+                for each, result in zip(noisy, values, strict=True)
             ],
         },
     }

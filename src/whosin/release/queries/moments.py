@@ -103,6 +103,6 @@ class Variance(Numeric):
         centre, low, high = (end + shift for end in mean)
         far = np.maximum(np.abs(low), np.abs(high)) ** 2
         near = np.where(low * high <= 0, 0, np.minimum(low**2, high**2))
-        found = square[0] - centre**2, square[1] - far, square[2] - near
-        value, least, greatest = (np.clip(end, 0, most) for end in found)
+        result = square[0] - centre**2, square[1] - far, square[2] - near
+        value, least, greatest = (np.clip(end, 0, most) for end in result)
         return value, least, greatest

@@ -106,5 +106,5 @@ def score(counts: Array, share: Fraction, shift: int) -> Array:
     upto = np.cumsum(counts) * share.denominator
     under = upto - counts * share.denominator
     rank = share.numerator * int(counts.sum()) + shift
-    found: Array = -np.maximum(np.maximum(under - rank, rank - upto), 0)
-    return found
+    result: Array = -np.maximum(np.maximum(under - rank, rank - upto), 0)
+    return result

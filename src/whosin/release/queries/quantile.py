@@ -212,10 +212,10 @@ class Quantile(Ranked):
 
     @property
     def below(self) -> Fraction:
-        found = rational(self.quantile, "quantile")
-        if not 0 < found < 1 or found.denominator > 10**6:
+        result = rational(self.quantile, "quantile")
+        if not 0 < result < 1 or result.denominator > 10**6:
             raise InvalidInput("quantile", "a share above 0 and below 1", self.quantile)
-        return found
+        return result
 
 
 @dataclass(frozen=True, kw_only=True)

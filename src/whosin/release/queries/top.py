@@ -85,8 +85,8 @@ class Top(Query):
         """The cells without "other", which is no name and which a closed domain does not have."""
         others = [domain.labels[-1] if domain.outside is None else None for domain in cells.domains]
         return [
-            place
-            for place, label in enumerate(cells.labels())
+            index
+            for index, label in enumerate(cells.labels())
             if not any(key == other for key, other in zip(label, others, strict=True))
         ]
 

@@ -45,15 +45,15 @@ def count(
             charts.check_path(path)
     given = {"processes": processes, "leave_out_no_sex": leave_out_no_sex}
     with progress("counting") as tell:
-        found = read_study(study, phenotypes, progress=tell, **given)  # type: ignore[arg-type]
+        result = read_study(study, phenotypes, progress=tell, **given)  # type: ignore[arg-type]
     for path in files:
         if path.suffix == ".tsv":
-            write_table(found, path)
+            write_table(result, path)
         else:
-            charts.save(gwas.exact_chart(found), path)
+            charts.save(gwas.exact_chart(result), path)
     if assoc is not None:
-        write_exact(found, assoc)
+        write_exact(result, assoc)
     if files or assoc is not None:
         warn("exact statistics are private: keep them in the house, or use `whosin gwas release`")
-    sizes = {key: getattr(found, key) for key in ("cases", "controls", "left_out")}
-    print_result(json, {"snps": len(found.snps), **sizes}, gwas.print_study, found)
+    sizes = {key: getattr(result, key) for key in ("cases", "controls", "left_out")}
+    print_result(json, {"snps": len(result.snps), **sizes}, gwas.print_study, result)

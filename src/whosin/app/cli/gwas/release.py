@@ -81,8 +81,8 @@ def release(
         raise InvalidInput("SNPs", accepted, "neither" if top is None else "both")
     asked = Question(top, relation, score, numbers, _threshold(significance), named)
     with progress("counting") as tell:
-        found = read_study(study, phenotypes, progress=tell)
-    offered = price(plan, asked, found)
+        result = read_study(study, phenotypes, progress=tell)
+    offered = price(plan, asked, result)
     if dry_run:
         print_result(json, _data(offered), gwas.print_offer, offered)
         return
@@ -90,7 +90,7 @@ def release(
     where, name = ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
     with Ledger(where) as opened, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the notes say it
-        made = publish(found, plan, asked, opened, name, request, amend=amend)
+        made = publish(result, plan, asked, opened, name, request, amend=amend)
     for note in made.notes:
         warn(note)
     for path in files:

@@ -223,11 +223,11 @@ def read_file(settings: Settings, visitor: Visitor, file: FileName) -> ScenarioV
 
 def scenario_text(text: str) -> ScenarioView:
     """A scenario file for the page, and what of it does not hold there."""
-    found = documents.parse_toml(text, "scenario")
+    result = documents.parse_toml(text, "scenario")
     notes = []
-    if found.pop("ledger", None):
+    if result.pop("ledger", None):
         notes.append("The ledger of this server is used, and datasets are named after their files.")
-    table = found.get("table")
+    table = result.get("table")
     if isinstance(table, dict):
         for key in ("name", "engine", "memory", "spill", "master", "views"):
             if table.pop(key, None) is not None:
@@ -237,7 +237,7 @@ def scenario_text(text: str) -> ScenarioView:
             table["source"] = Path(source).name
             notes.append("The table is looked for in the served folder.")
     try:
-        body = ScenarioBody.model_validate(found)
+        body = ScenarioBody.model_validate(result)
     except ValidationError as error:
         field, words = shapes.sentence(error.errors(include_url=False))
         raise Refused(422, words, field) from None

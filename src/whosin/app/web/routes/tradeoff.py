@@ -39,15 +39,15 @@ def trade_off(body: TradeoffBody) -> CurveList:
     _check_size(body.rows, body.values)
     with at("prior"):
         space = Records(body.rows, body.values)
-        found = curves(space, _prior(body), NOTIONS, POINTS)
+        result = curves(space, _prior(body), NOTIONS, POINTS)
     return CurveList(
         rows=space.rows,
         values=space.values,
         curves={
             notion: [plain({key: getattr(point, key) for key in KEYS}) for point in points]
-            for notion, points in found.points.items()
+            for notion, points in result.points.items()
         },
-        skipped=dict(found.skipped),
+        skipped=dict(result.skipped),
     )
 
 

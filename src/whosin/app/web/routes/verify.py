@@ -70,12 +70,12 @@ def verify_channel(body: VerifyBody) -> Measured:
 
 
 def _channel(spelled: str, notion: Notion) -> Channel:
-    found = check_object(parse_json(spelled, "channel", spelled=True), "channel")
-    rows = found.get("probabilities")
+    result = check_object(parse_json(spelled, "channel", spelled=True), "channel")
+    rows = result.get("probabilities")
     size = sum(len(row) for row in rows if isinstance(row, list)) if isinstance(rows, list) else 0
     if size > MOST_ENTRIES:
         raise InvalidInput("probabilities", f"at most {MOST_ENTRIES:,} of them here", f"{size:,}")
-    space = found.get("space")
+    space = result.get("space")
     if isinstance(space, dict):
         for key in ("entities", "rows", "values"):
             number = space.get(key)
@@ -87,4 +87,4 @@ def _channel(spelled: str, notion: Notion) -> Channel:
         if worlds > most or size > most * 8:
             accepted = f"at most {most} worlds and {most * 8} probabilities here"
             raise InvalidInput("channel", accepted, f"{worlds} and {size}")
-    return Channel.from_dict(found)
+    return Channel.from_dict(result)
