@@ -458,7 +458,7 @@ def test_equal_keys_are_refused(run, tmp_path):
 def test_names_cannot_command_the_terminal(run, tmp_path):
     names = ["an\x1b[31mn", "b[bold]o\nb"]
     space = {"kind": "subsets", "entities": names}
-    path = changed(tmp_path, space=space, outputs=["\ud800", "high"])
+    path = changed(tmp_path, space=space, outputs=["\x1b[31mlow", "high"])
     for options in ([], ["--notion", "nmp"]):
         code, out, _err = run("verify", path, *options)
         assert code == 0 and "\x1b[31m" not in out

@@ -91,7 +91,9 @@ def _plain(domain: Domain) -> dict[str, Any]:
     if isinstance(domain, Range):
         data |= {name: _exact(data[name]) for name in NUMBERS if name in data}
     # Not by equality: 0 and false are values that a closed domain may count others as.
-    return {name: value for name, value in data.items() if value is not None and value != ()}
+    return {
+        name: value for name, value in data.items() if value is not None and value not in ((), [])
+    }
 
 
 def _exact(value: Any) -> Any:
