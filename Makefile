@@ -4,8 +4,6 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 BIN := .venv/bin
 SHOWN := .venv/.package
 STAMP := .venv/.installed
-# One more than two cores: a quarter of the tests' time is waiting for browsers, servers and Spark.
-WORKERS ?= 3
 
 .PHONY: demo test coverage mutate soak system bench docs reference format clean
 
@@ -18,7 +16,7 @@ test: $(STAMP)
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/mkdocs build --quiet --strict --site-dir .venv/site
-	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup $(PYTEST)
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(PYTEST)
 
 # How much of the code the quick tests run, in this process: MISSING=1 lists the lines.
 coverage: $(STAMP)
