@@ -1,4 +1,4 @@
-"""Larger tables that hold the wanted ones: few of them, each of at most so many cells."""
+"""Larger tables that hold the wanted ones: few of them, each of a limited number of cells."""
 
 from __future__ import annotations
 

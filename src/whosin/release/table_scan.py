@@ -58,7 +58,7 @@ class TableScan:
         return [0, *np.cumsum(counts).tolist()]
 
     def expression(self, table: Table, where: str | None, rows: int) -> Any:
-        """How many rows each cell of the blocks has, at most so many rows an entity."""
+        """How many rows each cell of the blocks has, at most `rows` rows an entity."""
         import ibis
 
         present = eligible(table, where)

@@ -56,7 +56,7 @@ class Synthetic(Query):
             combination of values, in the order of the declared domains, "other" last in each
             column. Fewer rows change if it is right; cells that it thinks rare may not be shown at
             all.
-        order: for "marginals", as the keys below: it learns all tables of up to so many columns.
+        order: for "marginals", as the keys below: it learns all tables of up to this many columns.
         sets: the tables to learn instead, each a list of columns.
         choose: learn from pairs of columns that are chosen privately, rather than from all tables
             of up to `order` columns; those are then what its quality is measured by.
