@@ -114,7 +114,7 @@ def part(share: Share, size: Fraction) -> Share:
 
 
 def equal_noise(share: Share, count: int, columns: int, rows: int) -> tuple[str, Fraction]:
-    """The kind and width of noise for so many tables of counts, which costs a share."""
+    """The kind and width of noise for a number of tables of counts, which costs a share."""
     one = Measurement(tuple(range(columns)))
     if share.rho:
         return "gaussian", count * one.squared((), share.relation, rows) / (2 * share.rho)
