@@ -22,6 +22,7 @@ from whosin.exact import Array
 from whosin.isolation import Limits
 from whosin.marginals.measurements import Measurement
 from whosin.marginals.workload import Attributes
+from whosin.release.learned.trees import elimination
 
 LIMITS = Limits(3600.0, 8 << 30, "fewer tables, or smaller ones, make a smaller model")
 ITERATIONS = 1500
@@ -63,24 +64,11 @@ def require_small(sizes: Sequence[int], sets: Sequence[Attributes], field: str) 
 
 
 def model_cells(sizes: Sequence[int], sets: Sequence[Attributes]) -> int:
-    """How many cells the tables have that a model of these sets works with.
-
-    Columns are removed one by one, always that which makes the smallest table with all those that
-    it shares a set with; these then share a set.
-    """
-    near: dict[int, set[int]] = {each: set() for each in range(len(sizes))}
-    for attributes in sets:
-        for each in attributes:
-            near[each] |= set(attributes) - {each}
-    cells = 0
-    while near:
-        tables = {each: sizes[each] * prod(sizes[other] for other in near[each]) for each in near}
-        gone = min(tables, key=tables.__getitem__)
-        cells += tables[gone]
-        around = near.pop(gone)
-        for each in around:
-            near[each] = (near[each] | around) - {each, gone}
-    return cells
+    """How many cells the tables have that a model of these sets works with."""
+    return sum(
+        sizes[gone] * prod(sizes[each] for each in around)
+        for gone, around in elimination(sizes, sets)
+    )
 
 
 def draw(
