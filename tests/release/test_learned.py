@@ -67,7 +67,7 @@ def quick(monkeypatch):
     """Rows drawn from the noisy margins of each column, as if they had nothing in common."""
     given = []
 
-    def run(task, sizes, noisy, total, length, seed, *, limits):
+    def run(task, sizes, noisy, total, length, start, seed, *, limits):
         assert task is models.drawn
         given.append((sizes, noisy, total, length, seed))
         rng = np.random.default_rng(list(seed))

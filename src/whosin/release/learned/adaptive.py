@@ -41,13 +41,13 @@ from whosin.marginals.workload import Attributes, subsets
 from whosin.noise import noisy_max
 from whosin.release.learned import prices
 from whosin.release.learned.distances import STEPS, distance, sensitivity
-from whosin.release.learned.estimates import Averaged, Estimate, Known
+from whosin.release.learned.estimates import Estimate, Known, Potentials, with_new
 from whosin.release.learned.models import model_cells
 from whosin.release.learned.ways import Counts, Measured, measured
 from whosin.release.pricing import SLIGHTLY_MORE, Share
 from whosin.release.table_noise import NoisyTable
 
-UNITS = 15
+UNITS = 5
 """For each column, besides one for its own table."""
 WEIGHTS = 64
 MOST_CELLS = 2**17
@@ -146,7 +146,7 @@ class Adaptive:
         """What will be chosen, in words."""
         return f"tables chosen in up to {self.units} rounds"
 
-    def measure(self, counts: Counts, first: Known) -> list[Measured]:
+    def measure(self, counts: Counts, first: Known) -> tuple[list[Measured], Potentials]:
         """Choose and measure, round by round."""
         known, result = dict(first), list[Measured]()
         sizes = self.workload.sizes
@@ -167,7 +167,7 @@ class Adaptive:
             moved = np.abs(model.tables([attributes])[attributes] - expected[attributes]).sum()
             if moved <= self.error(attributes, units):
                 units *= 4 if self._gaussian else 2  # half the noise
-        return result
+        return result, model.potentials
 
     def small_enough(self, known: list[Attributes], spent: Fraction) -> list[Attributes]:
         """What may be chosen: the model stays small, in proportion to what is spent by then."""
@@ -211,10 +211,3 @@ def too_many(workload: Workload) -> bool:
             return True
         seen.update(subsets(each))
     return len(seen) > MOST_CANDIDATES
-
-
-def with_new(known: Averaged | None, values: Array, variance: float) -> Averaged:
-    """A table that was measured once more, or for the first time."""
-    if known is None:
-        return Averaged(np.asarray(values, np.float64), 1 / variance)
-    return known.and_then(values, variance)

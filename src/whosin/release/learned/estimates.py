@@ -45,6 +45,13 @@ Known = Mapping[Attributes, Averaged]
 Potentials = dict[Attributes, Array]
 
 
+def with_new(known: Averaged | None, values: Array, variance: float) -> Averaged:
+    """A table that was measured once more, or for the first time."""
+    if known is None:
+        return Averaged(np.asarray(values, np.float64), 1 / variance)
+    return known.and_then(values, variance)
+
+
 def rows_known(known: Known) -> float:
     """The number of rows, from noisy tables."""
     sums = [float(each.values.sum()) for each in known.values()]
@@ -104,10 +111,8 @@ class Estimate:
     def _counts(self, potentials: list[Array]) -> tuple[Conditionals, list[Array]]:
         """The model, and the estimated counts of what was measured."""
         tree = self._tree
-        logarithms = [np.zeros(tree.shape(at)) for at in range(len(tree.tables))]
-        for each, at, table in zip(self._sets, self._homes, potentials, strict=True):
-            logarithms[at] += table.reshape(tree.shape_within(each, at))
-        conditionals = tree.conditionals(logarithms)
+        together = dict(zip(self._sets, potentials, strict=True))
+        conditionals = tree.conditionals(tree.gathered(together))
         shares = tree.shares(conditionals)
         counts = [
             self.total * shares[at].sum(axis=tree.others(each, at))

@@ -16,7 +16,7 @@ from whosin.noise import noisy_max
 from whosin.release.learned import prices
 from whosin.release.learned.choosing import rounds, spanning_tree
 from whosin.release.learned.distances import distance, independent
-from whosin.release.learned.estimates import Known, rows_known
+from whosin.release.learned.estimates import Estimate, Known, Potentials, rows_known, with_new
 from whosin.release.learned.prices import Choices
 from whosin.release.learned.ways import Counts, Measured, measured
 from whosin.release.pricing import Share
@@ -84,7 +84,7 @@ class SpanningTree:
         """What will be chosen, in words."""
         return f"{self.columns - 1} chosen pairs" if self.columns > 2 else "1 pair"
 
-    def measure(self, counts: Counts, first: Known) -> list[Measured]:
+    def measure(self, counts: Counts, first: Known) -> tuple[list[Measured], Potentials]:
         """Choose and measure."""
         margins = [first[(each,)].values for each in range(self.columns)]
         total = rows_known(first)
@@ -94,11 +94,14 @@ class SpanningTree:
             )
             for one, other in self.counted
         }
-        pair = self.pair
-        return [
-            measured(NoisyTable(Measurement(each), pair.kind, pair.width), counts)
-            for each in spanning_tree(self.columns, scores, self._choose())
-        ]
+        pair, sizes = self.pair, tuple(map(len, margins))
+        known, model, found = dict(first), Estimate(sizes, first), list[Measured]()
+        for each in spanning_tree(self.columns, scores, self._choose()):
+            noisy, values = measured(NoisyTable(Measurement(each), pair.kind, pair.width), counts)
+            found.append((noisy, values))
+            known[each] = with_new(None, values, noisy.variance)
+            model = Estimate(sizes, known, model.potentials)
+        return found, model.potentials
 
     def _choose(self) -> Callable[[Array], int]:
         choices = self.choices

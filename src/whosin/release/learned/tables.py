@@ -19,8 +19,9 @@ from whosin.ledger.charge import Cost, promise_of
 from whosin.marginals import Measurement, Workload
 from whosin.release.cells import Cells
 from whosin.release.learned import prices
-from whosin.release.learned.adaptive import Adaptive, too_many, with_new
+from whosin.release.learned.adaptive import Adaptive, too_many
 from whosin.release.learned.distances import STEPS, distance
+from whosin.release.learned.estimates import Potentials, with_new
 from whosin.release.learned.models import Noisy, draw, require_small
 from whosin.release.learned.prices import WholeNumber
 from whosin.release.learned.spanning import SpanningTree
@@ -110,12 +111,14 @@ class Learning:
     def draw(self, counts: Counts, length: int | None) -> LearnedRows:
         """Measure, fit and draw. `counts` are exact, and used for nothing but noisy numbers."""
         found = [measured(each, counts) for each in self.tables]
+        start: Potentials = {}
         if self.way is not None:
             first = {
                 each.measurement.attributes: with_new(None, values, each.variance)
                 for each, values in found
             }
-            found += self.way.measure(counts, first)
+            chosen, start = self.way.measure(counts, first)
+            found += chosen
         noisy, values = [each for each, _ in found], [each for _, each in found]
         sizes = self.workload.sizes
         total = _total(noisy, values)
@@ -126,7 +129,7 @@ class Learning:
             for each, result in found
             if each.measurement.attributes
         ]
-        places = draw(sizes, given, total, size)
+        places = draw(sizes, given, total, size, start)
         far, within = self._quality(counts, places, total)
         return LearnedRows(places, tuple(noisy), tuple(values), total, far, within)
 

@@ -8,7 +8,7 @@ for each table, the shares of its cells given those of its separator (`Condition
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -75,6 +75,16 @@ class JunctionTree:
         asked = set(attributes)
         holding = [at for at, table in enumerate(self.tables) if asked.issubset(table)]
         return min(holding, key=lambda at: prod(self.shape(at)), default=None)
+
+    def gathered(self, potentials: Mapping[Attributes, Array]) -> list[Array]:
+        """The sums of tables, each put into the smallest of the tree that holds it."""
+        found = [np.zeros(self.shape(at)) for at in range(len(self.tables))]
+        for attributes, table in potentials.items():
+            at = self.smallest(attributes)
+            if at is None:
+                raise ValueError(f"no table of the tree has the columns {attributes}")
+            found[at] += table.reshape(self.shape_within(attributes, at))
+        return found
 
     def conditionals(self, logarithms: list[Array]) -> Conditionals:
         """The model whose joint shares are, up to a factor, the product of some tables."""
@@ -145,6 +155,14 @@ class JunctionTree:
         for each in ends[1:]:
             result = _combined(result, [each], asked)
         return np.asarray(np.einsum(result[0], result[1], list(attributes)))
+
+
+def with_potentials(
+    sizes: Sequence[int], potentials: Mapping[Attributes, Array]
+) -> tuple[JunctionTree, Conditionals]:
+    """The model whose logarithms of joint shares are, up to a constant, a sum of tables."""
+    tree = JunctionTree.of(sizes, potentials)
+    return tree, tree.conditionals(tree.gathered(potentials))
 
 
 def elimination(sizes: Sequence[int], sets: Iterable[Attributes]) -> list[tuple[int, set[int]]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from whosin.exact import Array
 from whosin.marginals.workload import Attributes
-from whosin.release.learned.estimates import Known
+from whosin.release.learned.estimates import Known, Potentials
 from whosin.release.table_noise import NoisyTable
 
 Counts = Mapping[Attributes, Array]
@@ -49,8 +49,9 @@ class Way(Protocol):
     def words(self) -> str:
         """What will be chosen, in words."""
 
-    def measure(self, counts: Counts, first: Known) -> list[Measured]:
-        """Choose and measure, in the order of the choices."""
+    def measure(self, counts: Counts, first: Known) -> tuple[list[Measured], Potentials]:
+        """Choose and measure, in the order of the choices; with the potentials of an estimate from
+        all noisy tables, where the last model can begin."""
 
 
 def measured(noisy: NoisyTable, counts: Counts) -> Measured:
