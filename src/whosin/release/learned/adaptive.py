@@ -100,9 +100,9 @@ class Adaptive:
         return self.noise((0,), 1)
 
     @property
-    def widest(self) -> Fraction:
-        """The width of the noise in the first rounds."""
-        return self.unit
+    def widths(self) -> tuple[Fraction, Fraction]:
+        """If one round took all units, and in the first rounds."""
+        return self.unit / self.units, self.unit
 
     @cached_property
     def counted(self) -> tuple[Attributes, ...]:

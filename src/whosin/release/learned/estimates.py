@@ -62,7 +62,13 @@ def rows_known(known: Known) -> float:
 class Estimate:
     """A model of noisy tables."""
 
-    def __init__(self, sizes: Sequence[int], known: Known, start: Potentials | None = None) -> None:
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        known: Known,
+        start: Potentials | None = None,
+        iterations: int | None = None,
+    ) -> None:
         """Fit it, from the potentials of an earlier one if there are any."""
         self.total = rows_known(known)
         self._sets = list(known)
@@ -74,7 +80,8 @@ class Estimate:
             start.get(each, np.zeros(table.values.shape))
             for each, table in zip(self._sets, self._known, strict=True)
         ]
-        self._potentials, self._conditionals = self._fitted(potentials)
+        most = ITERATIONS if iterations is None else iterations
+        self._potentials, self._conditionals = self._fitted(potentials, most)
 
     @property
     def potentials(self) -> Potentials:
@@ -86,13 +93,13 @@ class Estimate:
         shares = self._tree.margins(self._conditionals, wanted)
         return {each: self.total * table for each, table in shares.items()}
 
-    def _fitted(self, potentials: list[Array]) -> tuple[list[Array], Conditionals]:
+    def _fitted(self, potentials: list[Array], most: int) -> tuple[list[Array], Conditionals]:
         weight = max(each.weight for each in self._known)
         step = 2 / (weight * self.total)
         conditionals, counts = self._counts(potentials)
         error, slopes = self._error(counts)
         before = error
-        for number in range(1, ITERATIONS + 1):
+        for number in range(1, most + 1):
             moved = [each - step * slope for each, slope in zip(potentials, slopes, strict=True)]
             new, new_counts = self._counts(moved)
             new_error, new_slopes = self._error(new_counts)

@@ -76,9 +76,9 @@ class SpanningTree:
         return Fraction(0) if self.choices is None else self.choices.cost(relation)
 
     @property
-    def widest(self) -> Fraction:
-        """The width of the noise of a table."""
-        return self.pair.width
+    def widths(self) -> tuple[Fraction, Fraction]:
+        """All pairs have the same."""
+        return self.pair.width, self.pair.width
 
     def words(self) -> str:
         """What will be chosen, in words."""

@@ -102,7 +102,7 @@ class Learning:
         all_widths = [each.width for each in self.tables]
         tables = f"{len(self.tables)} tables" if len(self.tables) > 1 else "1 table"
         if self.way is not None:
-            all_widths.append(self.way.widest)
+            all_widths += self.way.widths
             tables = f"{len(self.tables)} columns and {self.way.words()}"
         widths = sorted({float(each) ** (0.5 if gaussian else 1) for each in all_widths})
         about = " to ".join(f"{width:.4g}" for width in dict.fromkeys((widths[0], widths[-1])))

@@ -37,8 +37,8 @@ class Way(Protocol):
         """What must be counted for it."""
 
     @property
-    def widest(self) -> Fraction:
-        """The largest width of the noise of a chosen table."""
+    def widths(self) -> tuple[Fraction, Fraction]:
+        """The least and the largest width that the noise of a chosen table can have."""
 
     def cost(self, relation: str, rows: int) -> Fraction:
         """ε or ρ of everything after the tables of single columns."""
