@@ -87,6 +87,13 @@ def test_agreement_is_found_by_adding_up() -> None:
         wrong = [*last[:place], last[place] + more, *last[place + 1 :]]
         other = replace(answer, rows=(*answer.rows[:-1], tuple(wrong)))
         assert "The totals of the 6 tables differ" in agreement(other)
+        assert answer.details is not None
+        overlapping = [
+            *answer.details["tables"][:-1],
+            {**answer.details["tables"][-1], "adds_up": False},
+        ]
+        other = replace(other, details={**answer.details, "tables": overlapping})
+        assert "each of the 5 tables whose cells do not overlap adds up" in agreement(other)
 
 
 @pytest.mark.parametrize("width", [80, 40])

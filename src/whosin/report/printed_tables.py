@@ -90,7 +90,7 @@ def _print_list(console: Console, listed: list[TableView], count: int, request: 
         right = name != "table"
         table.add_column(name, justify="right" if right else "left", overflow="fold")
     for each in listed[:MOST_LISTED]:
-        numbers = f"{len(each.cells):,}", each.margin(0), f"{sum(each.noisy):,}"
+        numbers = f"{len(each.cells):,}", each.spreads[0], f"{sum(each.noisy):,}"
         table.add_row(escape(each.title), *numbers)
     print_table(console, table)
     if len(listed) > MOST_LISTED:

@@ -137,8 +137,11 @@ def _view(table: Answer) -> TableView:
 
 
 def agreement(answer: Answer) -> str:
-    """Whether the tables agree about how many there are in all, in words; found by adding up."""
-    shown = views(answer)
+    """Whether the tables agree about how many there are in all, in words; found by adding up.
+    Tables whose cells overlap, as ranges do, have no total."""
+    described = answer.details["tables"] if answer.details else ()
+    pairs = zip(described, views(answer), strict=True)
+    shown = [view for each, view in pairs if each.get("adds_up", True)]
     if len(shown) < 2:
         return ""
     sums = [math.fsum(each.values) for each in shown]
@@ -148,12 +151,10 @@ def agreement(answer: Answer) -> str:
         ends = f"{rounded(min(sums), 1)} to {rounded(max(sums), 1)}"
         wide = f"{min(wholes):,} to {max(wholes):,}"
         return f"The totals of the {len(shown)} tables differ: {ends}, in {BIASED}, {wide}."
-    least = min(each.decimals for each in shown)
-    total = rounded(sums[0], least)
-    return (
-        f"The totals agree: each of the {len(shown)} tables adds up to {total}, and in {BIASED}, "
-        f"to {wholes.pop():,}."
-    )
+    total = rounded(sums[0], min(each.decimals for each in shown))
+    others = len(described) - len(shown)
+    which = f"each of the {len(shown)} tables" + (" whose cells do not overlap" if others else "")
+    return f"The totals agree: {which} adds up to {total}, and in {BIASED}, to {wholes.pop():,}."
 
 
 def page_data(answer: Answer) -> list[dict[str, Any]]:

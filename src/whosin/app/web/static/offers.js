@@ -12,6 +12,9 @@ export function tablesOffered({ tables = [], measured = [] }, open) {
   const [least, most] = [Math.min(...errors), Math.max(...errors)].map((error) => number(error, 3));
   const range = least === most ? least : `${least} to ${most}`;
   const count = tables.length === 1 ? "1 table" : `${tables.length} tables`;
+  // Sums of cells are not equally exact.
+  const error = (each) =>
+    each.least_error === undefined ? number(each.standard_error, 4) : `${number(each.least_error, 4)} to ${number(each.largest_error, 4)}`;
   const price = (each) => (each.rho === undefined ? `ε = ${number(each.epsilon, 3)}` : `ρ = ${number(each.rho, 3)}`);
   const rows = (listed, last) => listed.map((each) => h("tr", {}, h("td", {}, named(each)), h("td", { class: "r" }, last(each))));
   const table = (heads, body) =>
@@ -24,7 +27,7 @@ export function tablesOffered({ tables = [], measured = [] }, open) {
       "div",
       { class: "pair" },
       h("div", { class: "tall", tabindex: "0", role: "region", "aria-label": "how exact each table will be" },
-        table(["table", "standard error of a cell"], rows(tables, (each) => number(each.standard_error, 4)))),
+        table(["table", "standard error of a cell"], rows(tables, error))),
       h("div", { class: "tall", tabindex: "0", role: "region", "aria-label": "what will be measured" },
         table(["will be measured", "at the price of"], rows(measured, (each) => `${each.differences.length ? "differences, " : ""}${price(each)}`))),
     ),
