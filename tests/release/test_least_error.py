@@ -43,7 +43,7 @@ DOMAINS: dict[str, Any] = {
     "ill": {"values": [True, False], "outside": "drop"},
     "age": Range(0, 120, edges=(0, 18, 65, 120)),
 }
-PEOPLE = {
+PEOPLE: dict[str, list[Any]] = {
     "who": ["a", "b", "c", "d", "e", "f", "g", None],
     "sex": ["f", "f", "m", "m", "x", None, "m", "m"],
     "ward": ["A", "B", "B", "A", "C", "D", None, "A"],
