@@ -111,6 +111,10 @@ MECHANISM = _words(
     Word("epsilon", "number", "ε of randomised response."),
     Word("keep", "number", "Or its probability of the truth."),
     Word("k", "whole", "k of k-max.", "-k"),
+    Word("below", "whole", "Suppress: the least count that is shown."),
+    Word("zeros", "text", "Suppress: whether a count of 0 is shown (default) or hidden."),
+    Word("base", "whole", "Round and random-round: the base, such as 5."),
+    Word("table", "file", "Cell-key: the p-table (columns i, j, p or pcv, ckey, pvalue)."),
 )
 """What a built-in mechanism is made of."""
 
