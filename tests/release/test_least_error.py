@@ -168,6 +168,7 @@ def test_the_dry_run_says_by_how_much(data) -> None:
     assert [offer.by_weights is None for offer in offers] == [False, True, *[False] * 3]
     for offer in offers:
         if offer.by_weights is not None:
+            assert offer.standard_error is not None
             assert offer.standard_error < 0.9 * offer.by_weights
     mean = offers[1].charge.cost("add-remove").epsilon
     assert mean == pytest.approx(units.EPSILON_UNITS / 5, rel=1e-9), "keeps its part"
