@@ -4,6 +4,10 @@ import { h, number } from "./dom.js";
 
 const named = ({ columns }) => columns.join(", ") || "total";
 
+// What the split for the least error does to a question.
+export const gain = ({ by_weights: before, standard_error: after }) =>
+  before === undefined ? "" : ` Standard error of a number ${number(before, 3)} → ${number(after, 3)}.`;
+
 // The standard error of a cell of every table, and what is measured for them, for questions with
 // several. `open`: whether it was open before.
 export function tablesOffered({ tables = [], measured = [] }, open) {
@@ -29,7 +33,7 @@ export function tablesOffered({ tables = [], measured = [] }, open) {
       h("div", { class: "tall", tabindex: "0", role: "region", "aria-label": "how exact each table will be" },
         table(["table", "standard error of a cell"], rows(tables, error))),
       h("div", { class: "tall", tabindex: "0", role: "region", "aria-label": "what will be measured" },
-        table(["will be measured", "at the price of"], rows(measured, (each) => `${each.differences.length ? "differences, " : ""}${price(each)}`))),
+        table(["will be measured", "at the price of"], rows(measured, (each) => `${each.differences?.length ? "differences, " : ""}${price(each)}`))),
     ),
   );
 }

@@ -4,7 +4,7 @@ import { columns, declaredColumns, entityChosen, entityColumn, groupable, proble
 import { get } from "./api.js";
 import { $, h, number } from "./dom.js";
 import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
-import { tablesOffered } from "./offers.js";
+import { gain, tablesOffered } from "./offers.js";
 import { changed } from "./release.js";
 
 // By kind, as /api/kinds lists them. column: which columns it can be about; by: whether it can be
@@ -273,7 +273,7 @@ export function showPrice(found) {
     else {
       const error = offer.error === null ? "" : `, expected error ± ${number(offer.error, 3)}`;
       const within = offer.within === null ? "" : `, 95% within ± ${number(offer.within, 3)}`;
-      shown.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.`;
+      shown.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.${gain(offer)}`;
     }
   }
   const open = asked.length - asking.length;
