@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from whosin.exact import Array
+
 DISTRICTS = ("Altstadt", "Bahnhof", "Dorf", "Hafen", "Hochschule", "Industrie", "Rosenberg", "See")
 EDUCATION = ("none", "school", "apprenticeship", "college", "university")
 WORK = ("child", "student", "employed", "self-employed", "looking", "at home", "retired")
@@ -21,13 +23,14 @@ def write_town(path: str | Path, people: int = 20_000) -> Path:
 
     draw = np.random.default_rng(18)
 
-    def chosen(words: tuple[str, ...], weights: np.ndarray) -> np.ndarray:
+    def chosen(words: tuple[str, ...], weights: Array) -> Array:
         """A word for each person, by weights of their own."""
         ends = np.cumsum(weights, axis=1)
         places = (draw.random((people, 1)) * ends[:, -1:] > ends).sum(axis=1)
-        return np.array(words)[places]
+        result: Array = np.asarray(words)[places]
+        return result
 
-    def ones(length: int) -> np.ndarray:
+    def ones(length: int) -> Array:
         return np.ones((people, length))
 
     age = np.clip(draw.gamma(3.2, 13, people), 0, 104).astype(int)
