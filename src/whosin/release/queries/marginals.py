@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -30,7 +30,7 @@ from whosin.release.engines.base import Progress
 from whosin.release.pricing import CONFIDENCE, Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.table import Table
-from whosin.release.table_noise import NoisyTable, noisy_tables, table_costs
+from whosin.release.table_noise import NoisyTable, noise_words, noisy_tables, table_costs
 from whosin.release.table_scan import TableScan
 from whosin.release.what_counts import Caution, Counted, beyond, may_vary
 from whosin.validation import whole
@@ -63,7 +63,8 @@ class Marginals(Query):
 
     kind: ClassVar[str] = "marginals"
     label: ClassVar[str] = "tables by several columns, all at once"
-    example: ClassVar[tuple[str, str, str]] = ("order", "columns of a table, at most", "2")
+    example: ClassVar[tuple[str, str, str]] = ("order", "columns of a table, at most", "")
+    choices: ClassVar[Mapping[str, Sequence[str]]] = {"goal": GOALS}
     sums: ClassVar[bool] = True
     columns: Sequence[str] = ()
     order: int | None = None
@@ -89,7 +90,7 @@ class Marginals(Query):
             self,
             share,
             Charge(self.asked(table), table_costs(noisy, workload.sizes, rows)),
-            _noises(noisy),
+            noise_words(noisy),
             details={"noisy": noisy, "workload": workload, "scan": scan, "errors": errors},
             expression=table.check(scan.expression(table, self.where, rows)),
             tables=tuple(
@@ -205,17 +206,6 @@ def _numbers(
 def _spend(workload: Workload, noise: str, relation: str, goal: str, rows: int) -> Spending:
     """Public numbers only: the same tables are planned once."""
     return spend(workload, noise, relation, goal, rows)
-
-
-def _noises(noisy: Sequence[NoisyTable]) -> str:
-    kind = "Gaussian, σ" if noisy[0].kind == "gaussian" else "Laplace, scale"
-    widths = [float(each.width) for each in noisy]
-    ends = [min(widths), max(widths)]
-    if noisy[0].kind == "gaussian":
-        ends = [end**0.5 for end in ends]
-    about = f"{ends[0]:.4g}" if ends[0] == ends[1] else f"{ends[0]:.4g} to {ends[1]:.4g}"
-    count = "1 table" if len(noisy) == 1 else f"{len(noisy)} tables"
-    return f"{count} measured, {kind} {about}"
 
 
 def _answer(
