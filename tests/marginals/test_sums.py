@@ -1,8 +1,10 @@
-"""Sums of cells (ranges, cumulative counts, upper levels) against dense generalised least squares."""
+"""Sums of cells (ranges, cumulative counts, upper levels) against dense least squares."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.marginals import (
     Measurement,
+    Spending,
     Sums,
     Workload,
     cell_variances,
@@ -58,7 +61,7 @@ def random_workload(rng: np.random.Generator) -> Workload:
     count = int(rng.integers(1, 4))
     sizes = tuple(int(size) for size in rng.integers(2, 6 if count < 3 else 4, count))
     every = [tuple(at for at in range(count) if mask >> at & 1) for mask in range(2**count)]
-    asked: dict = {}
+    asked: dict[Any, None] = {}
     for _ in range(int(rng.integers(1, 5))):
         attributes = every[int(rng.integers(len(every)))]
         sums = tuple(
@@ -112,7 +115,7 @@ def test_the_budget_goes_where_sums_need_it(noise: str, relation: str) -> None:
     asked, plain = Workload((40, 3, 4), sets, (), sums), Workload((40, 3, 4), sets)
     spending, other = (spend(each, noise, relation) for each in (asked, plain))
 
-    def mean(given) -> float:
+    def mean(given: Spending) -> float:
         told = [each.sensitivity(asked.sizes, relation) for each in given.measurements]
         squared = [float(each.squared(asked.sizes, relation)) for each in given.measurements]
         variances = [
@@ -161,7 +164,7 @@ def test_intervals_of_sums_cover(noise: str) -> None:
         assert (inside[number] / releases >= 0.95 - slack).all()
         assert inside[number].mean() / releases <= 0.985
     assert (together / releases >= 0.95 - slack).all() and (together / releases <= 0.99).all()
-    assert found[0].cell.shape == (6,) and (np.diff(found[0].table) != 0).all()
+    assert np.shape(found[0].cell) == (6,) and (np.diff(found[0].table) != 0).all()
 
 
 def test_too_few_copies_promise_nothing() -> None:
@@ -183,6 +186,6 @@ def test_too_few_copies_promise_nothing() -> None:
         (lambda: Workload((3, 2), ((0,), (0,)), (), ((None,), (None,))), "different tables"),
     ],
 )
-def test_refusals(make, words: str) -> None:
+def test_refusals(make: Callable[[], object], words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         make()

@@ -54,7 +54,8 @@ def tables_of(workload: Workload, residuals: dict[Attributes, Array]) -> list[Ar
 def table_of(
     workload: Workload, residuals: dict[Attributes, Array], attributes: Attributes
 ) -> Array:
-    """The cells of one table: Σ_{A ⊆ C} R_A, each spread evenly over the attributes that it does not have."""
+    """The cells of one table: Σ_{A ⊆ C} R_A, each spread evenly over the attributes that it does
+    not have."""
     carried = residuals[()].shape
     total = np.zeros((*carried, *workload.shape(attributes)))
     for part in subsets(attributes):

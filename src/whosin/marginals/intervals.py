@@ -13,7 +13,7 @@ a table have the same error distribution, since noise is alike in all cells and 
 estimate commutes with renaming the values of an attribute; so α holds for each of them, and a few
 cells of a large table are enough to find r.
 *Sums.* The error of a sum depends on how many cells it has, attribute by attribute, and on nothing
-else, for the same reason: one sum of each kind is looked at. All sums are compared with the truth in
+else, for the same reason: one sum of each kind is looked at. All sums of a table are compared in
 units of their standard errors, which are public, so that each has its own radius.
 """
 

@@ -3,8 +3,8 @@
 The best linear unbiased estimate of every table C has, in every cell, the variance Σ_{A⊆C}
 ∏_{i∈A}(1−1/n_i) ∏_{j∈C∖A} n_j^−2 / π_A, where π_A adds up what each measurement tells about R_A.
 The estimated R_A has the covariance ⊗_{i∈A}(I − 1/n_i) / π_A, and those of different A are
-uncorrelated; so a product of sums, of l_i cells each, has the variance Σ_{A⊆C} ∏_{i∈A}(l_i − l_i²/n_i)
-∏_{j∈C∖A} (l_j/n_j)² / π_A.
+uncorrelated; so a product of sums, of l_i cells each, has the variance Σ_{A⊆C}
+∏_{i∈A}(l_i − l_i²/n_i) ∏_{j∈C∖A} (l_j/n_j)² / π_A.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Contract: attributes are numbered from 0; a set is a rising tuple of such numbers, and the empty set
 is the total. A table C is the sum of its residuals R_A, A ⊆ C, where R_A is the part of the table A
-that no smaller one knows. `residuals` has every A that some table needs, smaller ones first. What is
-asked of a table may be sums of its cells (`Sums`) instead of the cells themselves.
+that no smaller one knows. `residuals` has every A that some table needs, smaller ones first. A
+table may be asked by sums of its cells (`Sums`) instead of the cells themselves.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ class Workload:
     @cached_property
     def uses(self) -> tuple[Array, Array, Array]:
         """(tables, residuals, factors): the mean variance of a table's cells is Σ factor / π_A, the
-        factor being ∏_{i∈A}(1 − 1/n_i) ∏_{j∈C∖A} n_j^−2 (F20). Of sums of l cells they are
-        the means of l − l²/n and of (l/n)²: sums of a table are a product of those of attributes."""
+        factor being ∏_{i∈A}(1 − 1/n_i) ∏_{j∈C∖A} n_j^−2 (F20). For sums of l cells they are the
+        means of l − l²/n and of (l/n)²: the mean over a product of sums is one of means."""
         tables, residuals, factors = [], [], []
         for number, each in enumerate(self.sets):
             inside, outside = self._means(number)

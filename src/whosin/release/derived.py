@@ -14,6 +14,7 @@ from typing import TypeAlias
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release.dates import PARTS, Dates, code_of
 from whosin.release.domains import Domain, Range
+from whosin.release.levels import Level
 from whosin.release.outside import OTHER, check_closed
 
 DECADE = "decade"
@@ -81,7 +82,7 @@ class Derived:
         return tuple((code_of(day), places[part(day)]) for day in self.domain.days)
 
 
-Cellular: TypeAlias = Domain | Derived
+Cellular: TypeAlias = Domain | Derived | Level
 
 
 @lru_cache(maxsize=256)
