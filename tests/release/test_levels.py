@@ -249,3 +249,22 @@ def test_other_bad_declarations() -> None:
         Cells.of(alone, "country")
     with pytest.raises(InvalidInput, match="a column of the table"):
         Cells.of(table("open"), "kanton")
+
+
+@pytest.mark.parametrize(
+    ("columns", "sets", "words"),
+    [
+        (["town", "canton"], None, "columns must be one level of town"),
+        (["cumulative(town)"], None, "columns must be columns as they are in the rows"),
+        (["town"], [["town"], ["canton"]], "sets must be columns as they are in the rows"),
+        (["town"], [["town"], ["cumulative(canton)"]], "sets must be columns as they are"),
+    ],
+)
+def test_a_learned_table_has_columns_of_rows(tmp_path, columns, sets, words: str) -> None:
+    pytest.importorskip("mbi")
+    path = str(tmp_path / "s.parquet")
+    query = Synthetic(columns=columns, sets=sets, path=path, method="marginals")
+    with pytest.raises(InvalidInput, match=words):
+        query.offer(table("open"), oracle.share())
+    fine = Synthetic(columns=["canton"], path=path, method="marginals")
+    assert fine.offer(table("open"), oracle.share()).details.cells.columns == ("canton",)

@@ -17,7 +17,7 @@ from typing import Any
 
 from whosin.exact import rational
 from whosin.release.dates import Dates
-from whosin.release.derived import Cellular, Derived
+from whosin.release.derived import Cellular, Derived, Grouped
 from whosin.release.domains import Domain, Range, Values
 from whosin.release.levels import Level, levels_of
 from whosin.release.outside import CLAMP
@@ -29,6 +29,8 @@ VALUE, PLACE = "whosin_value", "whosin_place"
 def key_of(rows: Any, column: str, domain: Cellular) -> Any:
     """What decides a row's cell: the value itself or the code of its day, for `joined` to look up,
     or its place already."""
+    if isinstance(domain, Grouped):
+        return key_of(rows, domain.name, domain.domain)
     if isinstance(domain, Derived):
         value = rows[domain.column]
         return _decade(value, domain) if isinstance(domain.domain, Range) else (
@@ -46,18 +48,20 @@ def joined(rows: Any, name: str, domain: Cellular) -> Any:
 
     No value is declared twice, so no row is doubled; what is missing or not declared matches none.
     """
-    if isinstance(domain, Range) or (
-        isinstance(domain, Derived) and isinstance(domain.domain, Range)
-    ):
-        return rows
-    # Views: two columns may have the same list.
-    if isinstance(domain, Values):
-        known = _lookup(domain.values, _kind(rows[name].type())).view()
-    elif isinstance(domain, Level):
-        kind = _kind(rows[name].type())
-        known = _lookup(domain.domain.values, kind, domain.parents.places).view()
+    inner = domain.domain if isinstance(domain, Grouped) else domain
+    parts = domain.parts if isinstance(domain, Grouped) else ()
+    if isinstance(inner, Range) or (isinstance(inner, Derived) and isinstance(inner.domain, Range)):
+        if not parts:
+            return rows
+        known = _lookup(tuple(range(len(parts))), "int64", parts)  # its key is a place
+    elif isinstance(inner, Values):
+        known = _lookup(inner.values, _kind(rows[name].type()), parts[: len(inner.values)])
+    elif isinstance(inner, Level):
+        places = tuple(parts[each] if parts else each for each in inner.parents.places)
+        known = _lookup(inner.domain.values, _kind(rows[name].type()), places)
     else:
-        known = _day_lookup(domain).view()
+        known = _day_lookup(inner, parts)
+    known = known.view()  # two columns may have the same list
     result = rows.left_join(known, rows[name] == known[VALUE])
     place = result[PLACE].fill_null(domain.beyond)
     return result.select(**{each: result[each] for each in rows.columns} | {name: place})
@@ -99,9 +103,11 @@ def _lookup(
 
 
 @lru_cache(maxsize=64)
-def _day_lookup(domain: Dates | Derived) -> Any:
-    """The codes of declared days with the places of their cells, as a table."""
-    return _table(list(domain.places()), "int64")
+def _day_lookup(domain: Dates | Derived, parts: tuple[int, ...]) -> Any:
+    """The codes of declared days with the places of their cells, or of the parts that these are
+    in, as a table."""
+    pairs = [(code, parts[place] if parts else place) for code, place in domain.places()]
+    return _table(pairs, "int64")
 
 
 def _table(pairs: list[tuple[Any, Any]], kind: str) -> Any:
