@@ -12,6 +12,7 @@ from . import notions as notions
 from . import priors as priors
 from . import references as references
 from . import release as release
+from . import rules as rules
 from . import spaces as spaces
 from . import theorems as theorems
 from .calibration import Advantage as Advantage

@@ -83,7 +83,7 @@ LEDGER = _words(
 """Where the budget is kept."""
 
 BUDGET = _words(
-    Word("split", "text", "weights, or relative-error."),
+    Word("split", "text", "weights, relative-error, or optimal: for the least error."),
     Word("noise", "text", "laplace, or gaussian under a delta."),
     Word("share", "number", "The part of the plan's budget for this batch."),
 )
@@ -111,6 +111,10 @@ MECHANISM = _words(
     Word("epsilon", "number", "ε of randomised response."),
     Word("keep", "number", "Or its probability of the truth."),
     Word("k", "whole", "k of k-max.", "-k"),
+    Word("below", "whole", "Suppress: the least count that is shown."),
+    Word("zeros", "text", "Suppress: whether a count of 0 is shown (default) or hidden."),
+    Word("base", "whole", "Round and random-round: the base, such as 5."),
+    Word("table", "file", "Cell-key: the p-table (columns i, j, p or pcv, ckey, pvalue)."),
 )
 """What a built-in mechanism is made of."""
 

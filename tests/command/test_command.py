@@ -181,7 +181,7 @@ def test_bad_tables(run, tmp_path, rows, words):
     [
         ({"outputs": ["low"]}, ["2 names"]),
         ({"outputs": ["low", "low"]}, ["distinct"]),
-        ({"space": {"kind": "subset"}}, ["'subsets' or 'records'"]),
+        ({"space": {"kind": "subset"}}, ["'subsets', 'counts' or 'records'"]),
         ({"space": {"kind": "subsets"}}, ["entities"]),
         ({"space": {"kind": "subsets", "entities": ["a", "a"]}}, ["distinct", "'a'"]),
         ({"space": {"kind": "records", "rows": 0, "values": 2}}, ["rows"]),

@@ -441,7 +441,10 @@ def test_load_records(tmp_path):
         ("[]", "an object with space"),
         ({"space": SUBSETS}, "probabilities must be a list with a row"),
         ({"space": SUBSETS, "probabilities": [[1], [1]], "output": []}, "got 'output'"),
-        ({"space": {"kind": "set"}, "probabilities": []}, "'subsets' or 'records'; got 'set'"),
+        (
+            {"space": {"kind": "set"}, "probabilities": []},
+            "'subsets', 'counts' or 'records'; got 'set'",
+        ),
         ({"space": {**SUBSETS, "size": 2}, "probabilities": []}, "got 'size'"),
         ({"space": {"kind": "subsets"}, "probabilities": []}, "entities must be"),
         ({"space": {"kind": "records", "rows": 1}, "probabilities": []}, "whole numbers"),
@@ -589,6 +592,12 @@ def test_records_are_answered_or_refused(name):
         "k-max": lambda: mechanisms.KMax(2),
         "k-max-published": lambda: mechanisms.KMaxAsPublished(2),
         "except-first": lambda: mechanisms.ExceptFirst(),
+        "exact": lambda: mechanisms.Exact(),
+        "suppress": lambda: mechanisms.Suppress(5),
+        "round": lambda: mechanisms.Round(5),
+        "random-round": lambda: mechanisms.RandomRound(5),
+        "cell-key": lambda: mechanisms.CellKey({0: {0: 1}}),
+        "from-table": lambda: mechanisms.FromTable([[1], [1]]),
         "mixture": lambda: mechanisms.Mixture([mechanisms.RandomizedResponse(1)]),
         "post-processed": lambda: mechanisms.PostProcessed(
             mechanisms.RandomizedResponse(1), lambda o: o[0]

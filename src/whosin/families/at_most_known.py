@@ -1,4 +1,4 @@
-"""Adversaries who are uncertain about nearly everyone ."""
+"""Adversaries who are uncertain about nearly everyone."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ class AtMostKnown(Bounded):
     definition: ClassVar[str] = "independent and bounded, and at most k entities are known"
     source: ClassVar[str] = "ours"
     composes: ClassVar[bool] = False
+    hides_others: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         whole(self.k, "k", 0, MOST_PEOPLE)

@@ -26,6 +26,8 @@ Weighted = tuple[tuple[int, Fraction], ...]
 Range = tuple[Fraction, Fraction]
 WHOLE: Range = (Fraction(0), Fraction(1))
 HALF = Fraction(1, 2)
+LETTERS = {"m": "m", "k": "k", "β": "beta"}
+"""The parameters in symbols, and the fields that hold them."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class Family(ABC):
     """Whether `worst` finds the sup; otherwise the level from `upper` is a bound."""
     composes: ClassVar[bool] = True
     """Whether several releases may share one plan against it; otherwise a plan is for one count."""
+    hides_others: ClassVar[bool] = False
+    """Whether what its adversaries do not know of others serves as noise, under a δ (F19)."""
 
     @property
     def parameters(self) -> tuple[object, ...]:
@@ -155,6 +159,20 @@ class Family(ABC):
     @abstractmethod
     def words(self) -> str:
         """Who it is, for people: "someone who …"."""
+
+    @property
+    def summary(self) -> str:
+        """Its symbol with its parameters, and its definition."""
+        symbol = self.symbol
+        for letter, name in LETTERS.items():
+            if hasattr(self, name):
+                symbol = symbol.replace(f"^{letter}", f"^{getattr(self, name)}")
+        return f"{symbol} ({self.definition}{self.limits})"
+
+    @property
+    def limits(self) -> str:
+        """The end of its definition: which beliefs it leaves out."""
+        return ""
 
     @property
     def argument(self) -> str:
@@ -218,6 +236,11 @@ class Bounded(Family):
         if low == high:
             return f"and is {percent(low)} sure of that person"
         return f"and is between {percent(low)} and {percent(high)} sure of that person"
+
+    @property
+    def limits(self) -> str:
+        low, high = map(float, self.bounds)
+        return "" if self.bounds == WHOLE else f", beliefs {low:g} to {high:g}"
 
     @property
     def argument(self) -> str:

@@ -10,6 +10,12 @@ from whosin.mechanisms.base import Mechanism as Mechanism
 from whosin.mechanisms.base import as_channel as as_channel
 from whosin.mechanisms.channel import Channel as Channel
 from whosin.mechanisms.composed import Composed as Composed
+from whosin.mechanisms.count_rules import CellKey as CellKey
+from whosin.mechanisms.count_rules import Exact as Exact
+from whosin.mechanisms.count_rules import FromTable as FromTable
+from whosin.mechanisms.count_rules import RandomRound as RandomRound
+from whosin.mechanisms.count_rules import Round as Round
+from whosin.mechanisms.count_rules import Suppress as Suppress
 from whosin.mechanisms.except_first import ExceptFirst as ExceptFirst
 from whosin.mechanisms.exponential import Exponential as Exponential
 from whosin.mechanisms.gaussian import Gaussian as Gaussian
@@ -34,6 +40,12 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "k-max": KMax,
     "k-max-published": KMaxAsPublished,
     "except-first": ExceptFirst,
+    "exact": Exact,
+    "suppress": Suppress,
+    "round": Round,
+    "random-round": RandomRound,
+    "cell-key": CellKey,
+    "from-table": FromTable,
     "mixture": Mixture,
     "post-processed": PostProcessed,
     "sampled": Sampled,

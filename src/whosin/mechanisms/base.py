@@ -11,6 +11,7 @@ from whosin.validation import shown
 
 if TYPE_CHECKING:
     from whosin.mechanisms.channel import Channel
+    from whosin.mechanisms.count_table import CountTable
 
 
 class Mechanism(ABC):
@@ -19,6 +20,15 @@ class Mechanism(ABC):
     @abstractmethod
     def channel(self, space: Space | None = None) -> Channel:
         """Pr[output | world] on this space, or the densities at the points that decide (F10)."""
+
+    def on_counts(self, people: int, margin: int = 0) -> CountTable | None:
+        """Pr[output | how many of the people are in], where the mechanism sees nothing else and
+        that is a table; None otherwise.
+
+        Args:
+            margin: how far beyond 0 … people noisy counts are told apart, at least.
+        """
+        return None
 
 
 def as_channel(mechanism: object, space: Space | None = None) -> Channel:

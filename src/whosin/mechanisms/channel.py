@@ -23,6 +23,7 @@ from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, flint_array
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel_file import decimals, named, space_data, space_from
+from whosin.mechanisms.count_table import CountTable
 from whosin.mechanisms.entries import Entries, Floats, Rationals, Weighted
 from whosin.mechanisms.stochastic import output_names, stochastic
 from whosin.spaces import CountLattice, Lattice, Records, Space, Subsets
@@ -61,9 +62,8 @@ class Channel(Mechanism):
         if not isinstance(space, Subsets | Records):
             raise InvalidInput("space", "Subsets(…) or Records(…)", repr(space))
         rows = lattice.worlds if lattice is not None else space.worlds
-        floats, exact = stochastic(
-            probabilities, rows, _describe(space), _row_names(space, lattice)
-        )
+        why = _describe(space) if lattice is None else "one for each class of worlds"
+        floats, exact = stochastic(probabilities, rows, why, _row_names(space, lattice))
         self.space = space
         self.lattice = lattice or (
             CountLattice.single(space) if isinstance(space, Subsets) else None
@@ -98,6 +98,29 @@ class Channel(Mechanism):
         return self
 
     @classmethod
+    def from_table(
+        cls,
+        space: Space,
+        lattice: Lattice,
+        floats: Array,
+        exact: Array | None,
+        outputs: Sequence[Hashable],
+    ) -> Channel:
+        """A table whose rows are known to be distributions: floats, and FLINT rationals if any."""
+        self = cls.__new__(cls)
+        self.space, self.lattice, self.likelihoods = space, lattice, floats
+        self.entries = Floats(floats) if exact is None else Rationals(exact)
+        self.axes, self.outputs = None, tuple(outputs)
+        return self
+
+    def on_counts(self, people: int, margin: int = 0) -> CountTable | None:
+        counted = isinstance(self.lattice, CountLattice) and len(self.lattice.kinds) == 1
+        if self.is_density or not counted or self.lattice.space.size != people:  # type: ignore[union-attr]
+            return None
+        table = self.likelihoods if self.exact is None else self.exact
+        return CountTable.from_dense(table, self.outputs)
+
+    @classmethod
     def from_function(
         cls, space: Space, function: Callable[[Any], Mapping[Hashable, object]]
     ) -> Channel:
@@ -130,7 +153,9 @@ class Channel(Mechanism):
         check_keys(data, known, "channel file")
         if "probabilities" not in data:
             raise InvalidInput("probabilities", "a list with a row for each world", "nothing")
-        return cls(space_from(data["space"]), decimals(data["probabilities"]), data.get("outputs"))
+        space, lattice = space_from(data["space"])
+        probabilities = decimals(data["probabilities"])
+        return cls(space, probabilities, data.get("outputs"), lattice=lattice)
 
     def save(self, path: str | Path) -> None:
         """Write a channel file: rationals as "a/b", floats as the shortest decimals that name them.
@@ -140,12 +165,13 @@ class Channel(Mechanism):
             InvalidInput: an entity or output has a name that JSON has not.
         """
         self.need_finite("a channel file")
-        table = self.on_worlds()
+        counted = isinstance(self.lattice, CountLattice) and len(self.lattice.kinds) == 1
+        table = self if counted else self.on_worlds()
         probabilities = table.likelihoods.tolist()
         if table.exact is not None:
             probabilities = [[str(entry) for entry in row] for row in table.exact]
         data = {
-            "space": space_data(self.space),
+            "space": space_data(self.space, counted=counted),
             "outputs": named(self.outputs, "outputs"),
             "probabilities": probabilities,
         }
@@ -157,6 +183,14 @@ class Channel(Mechanism):
             return self.space.index([world] if isinstance(world, str | int) else world)  # type: ignore[arg-type]
         return self.space.index(tuple(listed(world, "world", "a list of the rows' values")))
 
+    def _row(self, world: object) -> int:
+        """The row of a world, or of the class that it is in."""
+        if self.lattice is None or self.lattice.is_single:
+            return self.index(world)
+        assert isinstance(self.space, Subsets)
+        names = [world] if isinstance(world, str | int) else listed(world, "world", "a list")
+        return self.lattice.class_of(self.space.position(name) for name in names)
+
     def sampler(
         self, labels: Sequence[Hashable] | None = None
     ) -> Callable[[object, int, np.random.Generator], Array]:
@@ -166,13 +200,12 @@ class Channel(Mechanism):
             labels: what to return for each output; the outputs themselves by default.
         """
         self.need_finite("drawing outputs")
-        table = self.on_worlds()
-        totals = np.cumsum(table.likelihoods, axis=1)
+        totals = np.cumsum(self.likelihoods, axis=1)
         names = np.empty(len(self.outputs), dtype=object)
         names[:] = self.outputs if labels is None else labels
 
         def draw(world: object, size: int, rng: np.random.Generator) -> Array:
-            row = totals[self.index(world)]
+            row = totals[self._row(world)]
             places = np.searchsorted(row, rng.random(size) * row[-1], side="right")
             return np.asarray(names[np.minimum(places, len(names) - 1)])
 

@@ -10,34 +10,37 @@ import numpy as np
 from whosin.documents import MOST_SPELLED, Spelled, check_keys
 from whosin.errors import InvalidInput
 from whosin.exact import rational
-from whosin.spaces import Records, Space, Subsets
+from whosin.spaces import Count, Lattice, Records, Space, Subsets
 from whosin.validation import shown
 
 
-def space_from(data: dict[str, object]) -> Space:
+def space_from(data: dict[str, object]) -> tuple[Space, Lattice | None]:
+    """The worlds, and the counts of people where a file has a row for each count."""
     kind = data.get("kind")
-    fields = {"subsets": {"kind", "entities"}, "records": {"kind", "rows", "values"}}
+    people = {"kind", "entities"}
+    fields = {"subsets": people, "counts": people, "records": {"kind", "rows", "values"}}
     if not isinstance(kind, str) or kind not in fields:
-        raise InvalidInput("space kind", "'subsets' or 'records'", repr(kind))
+        raise InvalidInput("space kind", "'subsets', 'counts' or 'records'", repr(kind))
     check_keys(data, sorted(fields[kind]), "space")
-    if kind == "subsets":
+    if kind != "records":
         entities = data.get("entities")
         if not isinstance(entities, list | int):
             raise InvalidInput("entities", "a list of names or a number", repr(entities))
-        return Subsets(entities)
+        space = Subsets(entities)
+        return space, Count().lattice(space) if kind == "counts" else None
     rows, values = data.get("rows"), data.get("values")
     if not isinstance(rows, int) or not isinstance(values, int):
         raise InvalidInput("rows and values", "whole numbers", f"{rows!r} and {values!r}")
-    return Records(rows, values)
+    return Records(rows, values), None
 
 
-def space_data(space: Space) -> dict[str, object]:
+def space_data(space: Space, *, counted: bool = False) -> dict[str, object]:
     """A space as a channel file has it."""
     if isinstance(space, Records):
         return {"kind": "records", "rows": space.rows, "values": space.values}
     plain = space.entities == tuple(range(space.size))
     entities = space.size if plain else named(space.entities, "entities")
-    return {"kind": "subsets", "entities": entities}
+    return {"kind": "counts" if counted else "subsets", "entities": entities}
 
 
 def named(names: Iterable[object], field: str) -> list[object]:

@@ -9,7 +9,9 @@ from whosin.errors import InvalidInput
 from whosin.exact import probability, ranged
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
+from whosin.mechanisms.count_table import CountTable
 from whosin.mechanisms.entries import Rationals
+from whosin.mechanisms.geometric_counts import geometric_counts
 from whosin.mechanisms.noise import (
     Axis,
     centres_on,
@@ -19,7 +21,7 @@ from whosin.mechanisms.noise import (
     positive,
     power_table,
 )
-from whosin.spaces import Space, as_statistic
+from whosin.spaces import Count, Space, as_statistic
 from whosin.spaces.memory import require_table
 from whosin.spaces.statistics import distances, outputs_at
 from whosin.spaces.width import exponential
@@ -47,6 +49,11 @@ class Geometric(Mechanism):
             positive(self.scale, "scale")
         else:
             ranged(self.alpha, "alpha", "strictly between 0 and 1")
+
+    def on_counts(self, people: int, margin: int = 0) -> CountTable | None:
+        if as_statistic(self.statistic) != Count():
+            return None
+        return geometric_counts(people, self.alpha, self.scale, margin)
 
     def channel(self, space: Space | None = None) -> Channel:
         space, statistic = need_space(space, "Geometric"), as_statistic(self.statistic)

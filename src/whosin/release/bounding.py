@@ -62,8 +62,13 @@ class Part:
         worst = max(2 * most**2, width**2) if relation == "replace" else most**2
         return bounds.groups * bounds.rows**2 * worst
 
+    @property
+    def most(self) -> int:
+        """The most that one row can move the sum, in units."""
+        return max(abs(self.low), abs(self.high))
+
     def _reach(self) -> tuple[int, int]:
-        return max(abs(self.low), abs(self.high)), max(self.high, 0) - min(self.low, 0)
+        return self.most, max(self.high, 0) - min(self.low, 0)
 
 
 PEOPLE = Part("people", Fraction(1), 1, 1)

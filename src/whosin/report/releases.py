@@ -37,6 +37,8 @@ def offer_data(offer: Offer) -> dict[str, Any]:
     }
     if offer.tables:
         data |= {"tables": list(offer.tables), "measured": list(offer.measured)}
+    if offer.by_weights is not None:
+        data |= {"standard_error": offer.standard_error, "by_weights": offer.by_weights}
     return data
 
 
@@ -53,6 +55,7 @@ def print_offers(
             console.print(f"\n[bold]{escape(offer.query.title)}[/bold], table by table")
             print_table(console, error_table(offer))
             console.print(f"Measured: {escape(measured_words(offer))}.")
+    print_gains(console, offers)
     print_cautions(console, offers)
     if any(offer.charge.alone for offer in offers):
         console.print("Its promise does not add to others: it must be the only release.")
@@ -61,6 +64,28 @@ def print_offers(
         console.print(f"In all {cost_words(total)} of ε = {plan.epsilon:.6g} ({plan.relation}).")
     if remaining is not None:
         console.print(f"The dataset has ε = {remaining:.6g} left in its ledger.")
+
+
+def print_gains(console: Console, offers: Sequence[Offer]) -> None:
+    """By how much the split for the least error helps, and what is measured at once."""
+    compared = [offer for offer in offers if offer.by_weights is not None]
+    if not compared:
+        return
+    console.print("\nStandard error of a number, split by weights → optimal")
+    table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
+    for offer in compared[:MOST_SHOWN]:
+        moved = f"{_short(offer.by_weights)} → {_short(offer.standard_error)}"
+        table.add_row(escape(offer.query.title), moved)
+    if len(compared) > MOST_SHOWN:
+        table.add_row(f"… {len(compared) - MOST_SHOWN} more")
+    print_table(console, table)
+    for joint in {id(offer.joint): offer.joint for offer in compared if offer.joint}.values():
+        titles = escape(joint.query.title)
+        console.print(f"Measured at once for {titles}: {escape(measured_words(joint))}.")
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
 
 
 def print_cautions(console: Console, offers: Sequence[Offer]) -> None:

@@ -21,7 +21,7 @@ from whosin.release.forms import RANGES, Form, form_of
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.table import Table
-from whosin.release.table_noise import NoisyTable, noisy_tables, table_costs
+from whosin.release.table_noise import NoisyTable, noise_words, noisy_tables, table_costs
 from whosin.release.table_scan import TableScan
 from whosin.release.what_counts import Caution, Counted, beyond, may_vary
 from whosin.validation import whole
@@ -82,7 +82,7 @@ class Marginals(Query):
             self,
             share,
             Charge(self.asked(table), table_costs(noisy, workload.sizes, rows)),
-            _noises(noisy),
+            noise_words(noisy),
             details={"noisy": noisy, "asked": asked, "scan": scan},
             expression=table.check(scan.expression(table, self.where, rows)),
             tables=tuple(errors),
@@ -227,14 +227,3 @@ def _numbers(
 def _spend(workload: Workload, noise: str, relation: str, goal: str, rows: int) -> Spending:
     """Public numbers only: the same tables are planned once."""
     return spend(workload, noise, relation, goal, rows)
-
-
-def _noises(noisy: Sequence[NoisyTable]) -> str:
-    kind = "Gaussian, σ" if noisy[0].kind == "gaussian" else "Laplace, scale"
-    widths = [float(each.width) for each in noisy]
-    ends = [min(widths), max(widths)]
-    if noisy[0].kind == "gaussian":
-        ends = [end**0.5 for end in ends]
-    about = f"{ends[0]:.4g}" if ends[0] == ends[1] else f"{ends[0]:.4g} to {ends[1]:.4g}"
-    count = "1 table" if len(noisy) == 1 else f"{len(noisy)} tables"
-    return f"{count} measured, {kind} {about}"

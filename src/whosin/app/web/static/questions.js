@@ -249,6 +249,11 @@ function eachTable({ tables = [] }) {
   return ` Standard error of a cell: ${said.join("; ")}${more}.`;
 }
 
+// What the split for the least error does to a question.
+function gain({ by_weights: before, standard_error: after }) {
+  return before === undefined ? "" : ` Standard error of a number ${number(before, 3)} → ${number(after, 3)}.`;
+}
+
 export function showPrice(found) {
   const asking = places();
   for (const [place, query] of asked.entries()) {
@@ -265,7 +270,7 @@ export function showPrice(found) {
     else {
       const error = offer.error === null ? "" : `, expected error ± ${number(offer.error, 3)}`;
       const within = offer.within === null ? "" : `, 95% within ± ${number(offer.within, 3)}`;
-      shown.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.${eachTable(offer)}`;
+      shown.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.${gain(offer)}${eachTable(offer)}`;
     }
   }
   const open = asked.length - asking.length;

@@ -1,0 +1,167 @@
+"""Pr[output | how many are in], for mechanisms that see a count and nothing else.
+
+Contract: n + 1 rows, one for each count 0 … n, of which only the positive entries are kept, so that
+a rule on 10,000 people is a few ten thousand numbers where a table of all worlds has 2^10000 rows.
+Entries are sorted by row, and within a row by column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whosin.errors import InvalidInput, Unsupported
+from whosin.exact import Array, flint_rational, rational
+from whosin.spaces import Count, Subsets
+from whosin.spaces.memory import require_table
+
+if TYPE_CHECKING:
+    from whosin.mechanisms.channel import Channel
+
+Spread = Sequence[tuple[Hashable, Any]]
+"""Outputs with their probabilities: FLINT rationals, other exact numbers, or floats."""
+
+
+class Beyond(str):
+    """All noisy counts beyond the last that is told apart, on one side: their likelihoods are in
+    proportion, so that nothing is lost by taking them together."""
+
+    __slots__ = ("below",)
+    below: bool
+
+    def __new__(cls, below: bool, number: int) -> Beyond:
+        self = super().__new__(cls, f"{'less' if below else 'more'} than {number}")
+        self.below = below
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class CountTable:
+    """The positive entries of a table of counts by outputs.
+
+    Attributes:
+        people: n, so that counts are 0 … n.
+        counts, places: the row and the column of each entry.
+        weights: the entries: FLINT rationals, or floats.
+        outputs: the name of each column.
+        lost: whether entries below the smallest float there is were left out.
+    """
+
+    people: int
+    counts: Array
+    places: Array
+    weights: Array
+    outputs: tuple[Hashable, ...]
+    lost: bool = False
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Spread]) -> CountTable:
+        """From the distribution of the output at each count; equal outputs of a row add up."""
+        columns: dict[Hashable, int] = {}
+        counts: list[int] = []
+        places: list[int] = []
+        weights: list[Any] = []
+        number = -1
+        for number, row in enumerate(rows):
+            total: dict[int, Any] = {}
+            for output, weight in row:
+                place = columns.setdefault(output, len(columns))
+                total[place] = total[place] + weight if place in total else weight
+            for place in sorted(total):
+                if total[place] != 0:
+                    counts.append(number)
+                    places.append(place)
+                    weights.append(total[place])
+        exact = not any(isinstance(weight, float) for weight in weights)
+        entries = np.empty(len(weights), dtype=object if exact else float)
+        entries[:] = list(map(_flint if exact else _float, weights))
+        return cls(number, np.array(counts), np.array(places), entries, tuple(columns))
+
+    @classmethod
+    def from_dense(cls, table: Array, outputs: Sequence[Hashable]) -> CountTable:
+        """From all the entries: counts × outputs."""
+        counts, places = np.nonzero(table != 0)
+        return cls(len(table) - 1, counts, places, table[counts, places], tuple(outputs))
+
+    @property
+    def exact(self) -> bool:
+        """Whether entries are rationals."""
+        return bool(self.weights.dtype == object)
+
+    @cached_property
+    def floats(self) -> Array:
+        """The entries as floats."""
+        if not self.exact:
+            return self.weights
+        near: dict[Any, float] = {}
+        for weight in self.weights:
+            if weight not in near:
+                near[weight] = float(rational(weight))
+        return np.array([near[weight] for weight in self.weights])
+
+    @cached_property
+    def rationals(self) -> Array:
+        """The entries as FLINT rationals."""
+        if self.exact:
+            return self.weights
+        entries = np.empty(len(self.weights), dtype=object)
+        entries[:] = [flint_rational(weight) for weight in self.weights]
+        return entries
+
+    @cached_property
+    def starts(self) -> Array:
+        """Where the entries of each row begin; one number more, for the end of the last."""
+        return np.searchsorted(self.counts, np.arange(self.people + 2))
+
+    def then(self, stage: Callable[[Hashable], Spread]) -> CountTable:
+        """The same counts, with each output turned into others."""
+        spread = [list(stage(output)) for output in self.outputs]
+        exact = self.exact and not any(isinstance(w, float) for row in spread for _, w in row)
+        number = _flint if exact else _float
+        spread = [[(output, number(weight)) for output, weight in row] for row in spread]
+        weights = self.weights if exact else self.floats
+        ends = self.starts
+
+        def row(count: int) -> list[tuple[Hashable, Any]]:
+            entries = range(ends[count], ends[count + 1])
+            return [
+                (output, weights[entry] * weight)
+                for entry in entries
+                for output, weight in spread[self.places[entry]]
+            ]
+
+        after = CountTable.from_rows(row(count) for count in range(self.people + 1))
+        return replace(after, lost=self.lost)
+
+    def channel(self, space: Subsets) -> Channel:
+        """The same table with all its entries, on the worlds of a space by their count."""
+        from whosin.mechanisms.channel import Channel  # which can become a table of counts
+
+        if space.size != self.people:
+            raise InvalidInput("space", f"{self.people} entities", space.size)
+        if self.lost:
+            raise Unsupported(
+                "the noise is so small for this many people that some outputs are less likely than "
+                "the smallest number there is; give alpha as a ratio, or a larger scale"
+            )
+        shape = self.people + 1, len(self.outputs)
+        require_table("the table of counts by outputs", *shape)
+        floats = np.zeros(shape)
+        floats[self.counts, self.places] = self.floats
+        exact = None
+        if self.exact:
+            exact = np.full(shape, flint_rational(0), dtype=object)
+            exact[self.counts, self.places] = self.weights
+        return Channel.from_table(space, Count().lattice(space), floats, exact, self.outputs)
+
+
+def _float(weight: Any) -> float:
+    return weight if isinstance(weight, float) else float(rational(weight))
+
+
+def _flint(weight: Any) -> Any:
+    return weight if hasattr(weight, "q") else flint_rational(weight)

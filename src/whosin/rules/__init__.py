@@ -1,0 +1,13 @@
+"""The rules that offices use today, and what they leak: suppression, rounding, cell keys.
+
+The rules are mechanisms on a count, and work wherever one does.
+Numbers such as F21 or T18 are explained in docs/theory/numbers.md.
+"""
+
+from whosin.mechanisms.count_rules import CellKey as CellKey
+from whosin.mechanisms.count_rules import Exact as Exact
+from whosin.mechanisms.count_rules import FromTable as FromTable
+from whosin.mechanisms.count_rules import RandomRound as RandomRound
+from whosin.mechanisms.count_rules import Round as Round
+from whosin.mechanisms.count_rules import Rule as Rule
+from whosin.mechanisms.count_rules import Suppress as Suppress
