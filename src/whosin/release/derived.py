@@ -14,7 +14,7 @@ from typing import TypeAlias
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release.dates import PARTS, Dates, code_of
 from whosin.release.domains import Domain, Range
-from whosin.release.levels import Level
+from whosin.release.levels import UpperLevel
 from whosin.release.outside import OTHER, check_closed
 
 DECADE = "decade"
@@ -119,7 +119,7 @@ class Grouped:
         return -1 if self.domain.beyond < 0 else self.parts[self.domain.beyond]
 
 
-Cellular: TypeAlias = Domain | Derived | Level | Grouped
+Cellular: TypeAlias = Domain | Derived | UpperLevel | Grouped
 
 
 @lru_cache(maxsize=256)

@@ -19,7 +19,7 @@ from whosin.release.cells import cellular
 from whosin.release.dates import Dates, read_day
 from whosin.release.derived import FORM, Cellular
 from whosin.release.domains import Range
-from whosin.release.levels import Level
+from whosin.release.levels import UpperLevel
 from whosin.release.table import Table
 
 CUMULATIVE, RANGES = "cumulative", "ranges"
@@ -88,7 +88,7 @@ def form_of(table: Table, name: str, ranges: Mapping[str, object], field: str) -
 
 def _plain(table: Table, name: str) -> Form:
     domain = cellular(table, name)
-    if not isinstance(domain, Level):
+    if not isinstance(domain, UpperLevel):
         count = len(domain.labels)
         spans = tuple((place, place + 1) for place in range(count))
         return Form(name, name, domain, domain.labels, tuple(range(count)), spans, domain)

@@ -17,7 +17,7 @@ from whosin.release.parents import Parents
 
 
 @dataclass(frozen=True)
-class Level:
+class UpperLevel:
     """The parents of a column's values, as cells.
 
     Attributes:

@@ -19,7 +19,7 @@ from whosin.exact import rational
 from whosin.release.dates import Dates
 from whosin.release.derived import Cellular, Derived, Grouped
 from whosin.release.domains import Domain, Range, Values
-from whosin.release.levels import Level, levels_of
+from whosin.release.levels import UpperLevel, levels_of
 from whosin.release.outside import CLAMP
 from whosin.release.row_values import number
 
@@ -38,7 +38,7 @@ def key_of(rows: Any, column: str, domain: Cellular) -> Any:
         )  # fmt: skip
     if isinstance(domain, Dates):
         return domain.code(rows[column])
-    if isinstance(domain, Level):
+    if isinstance(domain, UpperLevel):
         return rows[domain.column]
     return rows[column] if isinstance(domain, Values) else _bin(rows[column], domain)
 
@@ -56,7 +56,7 @@ def joined(rows: Any, name: str, domain: Cellular) -> Any:
         known = _lookup(tuple(range(len(parts))), "int64", parts)  # its key is a place
     elif isinstance(inner, Values):
         known = _lookup(inner.values, _kind(rows[name].type()), parts[: len(inner.values)])
-    elif isinstance(inner, Level):
+    elif isinstance(inner, UpperLevel):
         places = tuple(parts[each] if parts else each for each in inner.parents.places)
         known = _lookup(inner.domain.values, _kind(rows[name].type()), places)
     else:

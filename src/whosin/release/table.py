@@ -15,7 +15,7 @@ from whosin.release.dates import Dates
 from whosin.release.derived import Cellular, column_of, derive
 from whosin.release.domains import Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
-from whosin.release.levels import Level, check_levels, levels_of
+from whosin.release.levels import UpperLevel, check_levels, levels_of
 from whosin.release.parents import Parents
 from whosin.release.predicate import unknown_column
 from whosin.validation import whole
@@ -137,7 +137,7 @@ class Table:
             column, parents = self.levels[name]
             domain = self.domains[column]
             assert isinstance(domain, Values)
-            return Level(column, domain, parents)
+            return UpperLevel(column, domain, parents)
         if isinstance(name, str) and name not in self.columns and column_of(name) != name:
             column = self.column(column_of(name))
             return derive(name, column, self.domain(column))
