@@ -57,7 +57,8 @@ class Marginals(Query):
 
     kind: ClassVar[str] = "marginals"
     label: ClassVar[str] = "tables by several columns, all at once"
-    example: ClassVar[tuple[str, str, str]] = ("order", "columns of a table, at most", "2")
+    example: ClassVar[tuple[str, str, str]] = ("order", "columns of a table, at most", "")
+    choices: ClassVar[Mapping[str, Sequence[str]]] = {"goal": GOALS}
     sums: ClassVar[bool] = True
     columns: Sequence[str] = ()
     order: int | None = None
