@@ -218,7 +218,7 @@ def test_the_whole_round(server, hospital, tmp_path):
 
 def test_a_download_never_releases(server, hospital):
     body = {"scenario": ONE, "request": "never-made"}
-    for path in ("/api/release/csv", "/api/release/report"):
+    for path in ("/api/release/csv", "/api/release/parquet", "/api/release/report"):
         problem(server.post(path, json=body), 404, "request")
     assert not Path(hospital.ledger).exists()
     assert server.get("/api/ledger").json() == {"datasets": []}

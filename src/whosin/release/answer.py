@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -56,7 +57,7 @@ class Answer(Displayed):
     cost: Cost
     details: Mapping[str, Any] | None = None
 
-    @property
+    @cached_property
     def tables(self) -> tuple[Answer, ...]:
         """The tables of an answer that has several, each with a column for each of its keys."""
         if not self.details or "tables" not in self.details:

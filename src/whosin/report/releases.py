@@ -17,6 +17,7 @@ from whosin.release.checking import Finding
 from whosin.release.noisy_cells import MARK
 from whosin.report.budget import cost_words, standing_card
 from whosin.report.card import who
+from whosin.report.printed_tables import print_tables
 from whosin.report.terminal_tables import print_table
 from whosin.report.text import print_sections
 
@@ -149,7 +150,10 @@ def print_release(title: str, plan: Plan, release: Release) -> None:
     for answer in release:
         paid = cost_words(answer.cost)
         console.print(f"\n[bold]{escape(answer.title)}[/bold]  [dim]{paid}; {answer.noise}[/dim]")
-        print_table(console, answer_table(answer))
+        if answer.tables:
+            print_tables(console, answer, release.request)
+        else:
+            print_table(console, answer_table(answer))
         for said in filter(None, (answer.noisy_note, answer.statement)):
             console.print(f"  [dim]{escape(said)}[/dim]")
     console.print()

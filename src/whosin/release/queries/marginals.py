@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -63,7 +63,8 @@ class Marginals(Query):
 
     kind: ClassVar[str] = "marginals"
     label: ClassVar[str] = "tables by several columns, all at once"
-    example: ClassVar[tuple[str, str, str]] = ("order", "columns of a table, at most", "2")
+    example: ClassVar[tuple[str, str, str]] = ("order", "columns of a table, at most", "")
+    choices: ClassVar[Mapping[str, Sequence[str]]] = {"goal": GOALS}
     sums: ClassVar[bool] = True
     columns: Sequence[str] = ()
     order: int | None = None

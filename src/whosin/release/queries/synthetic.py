@@ -13,7 +13,7 @@ any plan. What is charged is what the tables, the choices and the figure for its
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -66,8 +66,13 @@ class Synthetic(Query):
     """
 
     kind: ClassVar[str] = "synthetic"
-    label: ClassVar[str] = "a synthetic table (they must know how many)"
+    label: ClassVar[str] = "a synthetic table"
     example: ClassVar[tuple[str, str, str]] = ("path", "name of the file", "synthetic.parquet")
+    choices: ClassVar[Mapping[str, Sequence[str]]] = {"method": METHODS}
+    only_with: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "prior": ("method", METHODS[0]),
+        **dict.fromkeys(LEARNED_KEYS, ("method", LEARNED)),
+    }
     writes_file: ClassVar[bool] = True
     columns: Sequence[str]
     path: str
