@@ -146,13 +146,14 @@ def test_counts_before_noise_are_those_of_the_rows(
     data = oracle.table(source, DOMAINS, entity=entity)
     offer = priced(data, Marginals(columns=PAIRS.columns, order=order))
     scan, runs = offer.details["scan"], []
-    run = data.engine._run
+    engine: Any = data.engine
+    run = engine._run
 
     def watched(*args):
         runs.append(args)
         return run(*args)
 
-    monkeypatch.setattr(data.engine, "_run", watched)
+    monkeypatch.setattr(engine, "_run", watched)
     counts = scan.count(data, offer.expression, None)
     assert len(runs) == 1  # one scan for all tables
     for attributes, found in zip(scan.sets, counts, strict=True):

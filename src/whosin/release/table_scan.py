@@ -176,7 +176,8 @@ class Counting:
 
     def _place(self, packed: Sequence[Array], attribute: int) -> Array:
         number, start = self.scan.packing[attribute]
-        return (packed[number] >> start) & (2 ** _width(self.scan.sizes[attribute]) - 1)
+        most = 2 ** _width(self.scan.sizes[attribute]) - 1
+        return np.asarray((packed[number] >> start) & most)
 
 
 MOST_DENSE = 8
