@@ -791,6 +791,33 @@ def many_tables(page: Page, album: Path, folder: Path) -> None:
     )
     every = parquet.read_table(saved(page, "Download marginals as Parquet", folder))
     assert every.num_rows == 5 + 20 + 1
+    page.evaluate(NINETY_ONE)
+    listed = page.locator(".listed details")
+    expect(listed).to_have_count(91)
+    expect(page.locator(".listed table")).to_have_count(0)
+    for number in (0, 90):  # one is open at a time, and no other is drawn
+        listed.nth(number).locator("summary").click()
+        expect(page.locator(".listed details[open]")).to_have_count(1)
+        expect(page.locator(".listed table")).to_have_count(1)
+    expect(page.locator(".listed .heat tbody td")).to_have_count(600)
+    page.get_by_label("Find a table of big").fill("b7, a")
+    expect(page.locator(".listed details:visible")).to_have_count(11)  # b7, b70, …
+
+
+NINETY_ONE = """async () => {
+  const { tables } = await import("/static/tables.js");
+  const labels = [[...Array(40).keys()], [...Array(15).keys()]];
+  const row = ["t", "c", 7, 5, 9, 4, 10, 7];
+  const columns = ["table", "cell", "value", "low", "high", "all_low", "all_high", "whole"];
+  const rows = Array(600).fill(row);
+  const answer = { title: "big", columns, agreement: "", rows, noisy: [], tables: [] };
+  for (let number = 0; number < 91; number += 1) {
+    answer.tables.push({ title: `a, b${number}`, keys: ["a", "b"], labels,
+      start: 0, cells: 600, decimals: 0, margins: "± 2", noisy: 0 });
+  }
+  const shown = tables(answer, 7, () => "").filter(Boolean);
+  document.getElementById("answers").replaceChildren(...shown);
+}"""
 
 
 FILE_WORDS = re.compile(r"\bedges\b|\bdelta\b|\bepsilon\b|domain|entity|\[\[|\bkey\b|under a plan")
