@@ -773,7 +773,9 @@ def many_tables(page: Page, album: Path, folder: Path) -> None:
     unbiased = heat.locator("tbody td").all_inner_texts()
     expect(answer.locator("details").first).to_contain_text("±")
     shoot(page, album, "tables-after")
+    expect(answer.locator("details").nth(1)).to_contain_text("for each cell")
     answer.get_by_label("for all cells of a table at once").check()
+    expect(answer.locator("details").nth(1)).to_contain_text("for all 20 cells at once")
     answer.get_by_label("whole numbers (biased)").check()
     expect(answer.locator("details").first).to_contain_text("biased, and without margins")
     whole = [int(text.replace(",", "")) for text in heat.locator("tbody td").all_inner_texts()]
@@ -813,7 +815,7 @@ NINETY_ONE = """async () => {
   const answer = { title: "big", columns, agreement: "", rows, noisy: [], tables: [] };
   for (let number = 0; number < 91; number += 1) {
     answer.tables.push({ title: `a, b${number}`, keys: ["a", "b"], labels,
-      start: 0, cells: 600, decimals: 0, margins: "± 2", noisy: 0 });
+      start: 0, cells: 600, decimals: 0, margins: ["2", "3"], noisy: 0 });
   }
   const shown = tables(answer, 7, () => "").filter(Boolean);
   document.getElementById("answers").replaceChildren(...shown);
