@@ -752,6 +752,12 @@ def many_tables(page: Page, album: Path, folder: Path) -> None:
     question.get_by_text("More about this question").click()
     question.get_by_label("Only these tables").fill("ward, years; total")
     expect(page.locator('[data-error="queries.0.sets"]')).to_contain_text("years")
+    question.get_by_label("Ranges, for").fill("age: 0..65, 18..120")
+    question.get_by_label("Only these tables").fill("ward; ward, ranges(age)")
+    expect(page.locator("#offered-0")).to_contain_text("2 tables: the standard error of a cell")
+    asked = cast("list[dict[str, object]]", kept(page, folder)["queries"])
+    assert asked[0]["ranges"] == {"age": [[0, 65], [18, 120]]}
+    question.get_by_label("Ranges, for").fill("")
     question.get_by_label("Only these tables").fill("ward; ward, age; total")
     question.get_by_label("What to make small").select_option("worst")
     expect(page.locator("#offered-0")).to_contain_text("3 tables: the standard error of a cell")
@@ -761,8 +767,8 @@ def many_tables(page: Page, album: Path, folder: Path) -> None:
     expect(offered.nth(1)).to_contain_text("ward, age")
     expect(page.get_by_label("what will be measured")).to_contain_text("ε =")
     shoot(page, album, "tables-before")
-    [asked] = cast("list[dict[str, object]]", kept(page, folder)["queries"])
-    assert asked["sets"] == [["ward"], ["ward", "age"], []] and asked["goal"] == "worst"
+    asked = cast("list[dict[str, object]]", kept(page, folder)["queries"])
+    assert asked[0]["sets"] == [["ward"], ["ward", "age"], []] and asked[0]["goal"] == "worst"
     page.get_by_role("button", name="Release").click()
     answer = page.locator("#answers .answer")
     expect(answer).to_contain_text("The totals agree: each of the 3 tables adds up to")
