@@ -58,3 +58,35 @@ def test_a_cell_key_from_a_file(run, tmp_path):
 def test_wrong_calls_say_which_option(run, options, message):
     code, out, err = run(f"verify {options}")
     assert code == 2 and not out and message in err.replace("\n", " ")
+
+
+def test_plan_finds_the_smallest_threshold(run):
+    call = (
+        "plan --rule suppress --posterior 0.6 --prior 0.1..0.5 --known 2 --delta 0.02 --people 40"
+    )
+    code, out, _ = run(call + " --json")
+    data = json.loads(out)
+    assert code == 0 and data["keeps"] and data["failure"]["upper"] <= data["delta"] == 0.02
+    assert [each["kind"] for each in data["beside"]] == ["geometric", "laplace"]
+    code, words, _ = run(call)
+    words = " ".join(words.split())
+    assert code == 0 and f"Suppress counts below {data['parameter']}" in words
+    assert "It is for someone who knows at most 2 people" in words
+    assert "It does not hold for someone who may know everyone else" in words
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--rule round --delta 0.1 --people 9", "--known must be given with a rule: no rule keeps"),
+        ("--rule round --known 2 --people 9", "--delta must be given with --rule"),
+        ("--rule round --known 2 --delta 0.1", "--people must be given with a rule"),
+        ("--rule round --known 10 --delta 0.1 --people 9", "--known must be at most the number"),
+        ("--rule hide --known 1 --delta 0.1 --people 9", "rule must be one of"),
+        ("--rule round --zeros hidden --known 1 --delta 0.1 --people 9", "--zeros must be given"),
+        ("--rule round --query sum --known 1 --delta 0.1 --people 9", "--query must be left out"),
+    ],
+)
+def test_wrong_plans_of_rules_say_which_option(run, options, message):
+    code, out, err = run(f"plan --posterior 0.6 --prior 0.1..0.5 {options}")
+    assert code == 2 and not out and message in err.replace("\n", " ")

@@ -80,7 +80,8 @@ class Crowd:
         """Who is looking, as a clause."""
         parts = []
         if self.known:
-            parts.append(f"knows whether {_others(self.known)} are in ({inside} of them are)")
+            out = self.known - inside
+            parts.append(f"knows about {_others(self.known)} ({inside} in, {out} out)")
         sure = [(self.at_low, self.low), (self.at_high, self.high)]
         parts += [f"is {percent(p)} sure of {_others(count)}" for count, p in sure if count]
         return " and ".join(parts) or "has nobody else to think of"

@@ -14,3 +14,5 @@ from whosin.mechanisms.count_rules import Suppress as Suppress
 from whosin.rules.failure import Failure as Failure
 from whosin.rules.failure import failure as failure
 from whosin.rules.failure import profile as profile
+from whosin.rules.planning import RulePlan as RulePlan
+from whosin.rules.planning import plan as plan

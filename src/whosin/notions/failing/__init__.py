@@ -7,6 +7,7 @@ levels (F9, F21). Both ends are on the safe side of every rounding.
 from whosin.notions.failing.bracket import Failure as Failure
 from whosin.notions.failing.bracket import LevelAt as LevelAt
 from whosin.notions.failing.bracket import failure as failure
+from whosin.notions.failing.bracket import is_above as is_above
 from whosin.notions.failing.bracket import level_at as level_at
 from whosin.notions.failing.bracket import profile as profile
 from whosin.notions.failing.cases import Cases as Cases

@@ -26,13 +26,15 @@ from whosin.exact import (
     round_down,
     round_up,
 )
-from whosin.notions.failing.cases import FEW, Case, Cases
+from whosin.notions.failing.cases import FEW, Case, Cases, Pair
 from whosin.spaces.binomials import CUT
 
 POINTS, NEAR = 48, 13
 """How many ε a first look takes, and how many a second one around the best of them."""
 MANY = 400
 """How many crowds are searched for the largest tail, which is a lower end wherever it is."""
+TOGETHER = 1 << 17
+"""Up to this many numbers are computed at once."""
 LARGEST = 700
 """Larger ε do not fit into floats."""
 SMALLEST = 1e-12
@@ -79,7 +81,7 @@ def profile(cases: Cases, epsilon: object) -> float:
     if not abs(power) <= LARGEST:
         raise InvalidInput("epsilon", f"between -{LARGEST} and {LARGEST}", epsilon)
     if cases.is_small:
-        factor = flint_rational(exp_down(power) if power else 1)  # type: ignore[arg-type]
+        factor = flint_rational(exp_down(power) if power else 1)
         zero = flint_rational(0)
         most = max(
             np.maximum(pair.top - pair.bottom * factor, zero).sum(axis=1).max()
@@ -96,6 +98,10 @@ def _profiles(cases: Cases, epsilons: Array, few: int | None = None) -> Array:
     more, less = 1 + cases.rounding, 1 - cases.rounding
     for pair in cases.pairs(few=few):
         top, bottom = pair.top * more, pair.bottom * less
+        if top.size * len(factors) <= TOGETHER:
+            shares = np.maximum(top - factors[:, None, None] * bottom, 0).sum(axis=2).max(axis=1)
+            np.maximum(worst, shares, out=worst)
+            continue
         for place, factor in enumerate(factors):
             shares = top - factor * bottom
             np.maximum(shares, 0, out=shares)
@@ -109,22 +115,35 @@ def failure(cases: Cases, ratio: object) -> Failure:
     if not 1 < most <= 10**300:
         raise InvalidInput("ratio", "above 1 and at most 1e300", ratio)
     exact, complete = cases.is_small, cases.family.complete
-    lower, upper, best = Fraction(-1), Fraction(-1), (0, (), None)
+    lower, upper = Fraction(-1), Fraction(-1)
+    best: tuple[Pair, int, Array] | None = None
     for pair in cases.pairs(exact=exact, few=None if complete else MANY):
         for row in range(len(pair.top)):
             at_least, at_most, above = _tail(pair.top[row], pair.bottom[row], most, cases.rounding)
             upper = max(upper, at_most)
             if at_least > lower:
-                lower, best = at_least, (row, np.flatnonzero(above), pair)
-    row, places, pair = best
-    assert pair is not None
-    outputs = tuple(cases.outputs[pair.first + place] for place in places)
-    case = pair.case(row)
+                lower, best = at_least, (pair, row, np.flatnonzero(above))
+    assert best is not None
+    outputs = tuple(cases.outputs[best[0].first + int(place)] for place in best[2])
+    case = best[0].case(best[1])
     if complete and exact:
         return Failure(most, Rational(lower), Rational(upper), True, case, outputs)
     low = Rational(lower) if exact else round_down(lower)
     bound = round_up(upper) if complete else max(_bound(cases, float(most)), round_up(lower))
     return Failure(most, low, min(bound, 1.0), False, case, outputs)
+
+
+def is_above(cases: Cases, ratio: Fraction, delta: Fraction, few: int) -> bool:
+    """Whether a first look at a few cases shows that `failure` will be above δ."""
+    near, most = float(ratio), float(delta)
+    for pair in cases.pairs(few=few):
+        for row in range(len(pair.top)):
+            if _tail(pair.top[row], pair.bottom[row], ratio, cases.rounding)[0] > delta:
+                return True
+    if cases.family.complete:
+        return False
+    epsilons, bound = _bounds(near)
+    return bool(bound(_profiles(cases, epsilons, few), epsilons).min() > most)
 
 
 def _tail(
@@ -144,15 +163,20 @@ def _tail(
 
 def _bound(cases: Cases, ratio: float) -> float:
     """F9: a bound on Pr[r > ratio | t]."""
+    epsilons, bound = _bounds(ratio)
+    epsilons = _promising(cases, bound, epsilons)
+    return float(bound(_profiles(cases, epsilons), epsilons).min()) * (1 + 1e-12)
+
+
+def _bounds(ratio: float) -> tuple[Array, Callable[[Array, Array], Array]]:
+    """Some ε below ln ratio, and what δ(ε) at ε makes of them: δ(ε)/(1 − e^ε/ratio)."""
     top = math.log(ratio) * (1 - 1e-15)
-    epsilons = top - np.geomspace(top, top * 1e-4, POINTS)
 
     def bound(deltas: Array, at: Array) -> Array:
         with np.errstate(divide="ignore"):
             return np.where(at < top, deltas / -np.expm1(at - top), 1.0)
 
-    epsilons = _promising(cases, bound, epsilons)
-    return float(bound(_profiles(cases, epsilons), epsilons).min()) * (1 + 1e-12)
+    return top - np.geomspace(top, top * 1e-4, POINTS), bound
 
 
 def _promising(cases: Cases, bound: Callable[[Array, Array], Array], epsilons: Array) -> Array:

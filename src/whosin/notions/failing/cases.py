@@ -79,7 +79,8 @@ class Cases(ABC):
         """Each prior's probabilities.
 
         Args:
-            few: about so many of the crowds only, for a first look.
+            few: at most so many of the crowds, and up to `FEW` as many numbers of known people who
+                are in.
         """
 
 
@@ -109,13 +110,12 @@ class CrowdCases(Cases):
         crowds = self._crowds
         if few is not None and len(crowds) > few:
             crowds = [crowds[round(x)] for x in np.linspace(0, len(crowds) - 1, few)]
-        shifts: dict[tuple[int, range], list[int]] = {}
         for block in _blocks(crowds, 1 if exact else BLOCK):
-            key = block[0].unsure, block[0].inside
-            if key not in shifts:
-                shifts[key] = distinct_shifts(self.table, key[1], key[0])
             first, weights = (0, block[0].rationals[None, :]) if exact else _weights(block)
-            for inside in shifts[key]:
+            known = block[0].inside
+            if few is not None and few <= FEW and len(known) > few:
+                known = [known[round(x)] for x in np.linspace(0, len(known) - 1, few)]  # type: ignore[assignment]
+            for inside in distinct_shifts(self.table, known, first, weights.shape[1]):
                 yield self._pair(block, inside, first + inside, weights)
 
     def _pair(self, block: list[Crowd], inside: int, first: int, weights: Array) -> Pair:
@@ -247,23 +247,22 @@ def _weights(block: list[Crowd]) -> tuple[int, Array]:
     return block_of_binomials(start.at_low, low, start.at_high, high, len(block))
 
 
-def distinct_shifts(table: CountTable, shifts: Iterable[int], unsure: int) -> list[int]:
-    """One of the shifts for each way in which the rows that it can reach look different.
+def distinct_shifts(table: CountTable, shifts: Iterable[int], first: int, length: int) -> list[int]:
+    """One of the shifts for each way in which the rows that they lead to look different.
 
-    Rows s … s + unsure + 1 look alike for two shifts where the names of the outputs are all that
-    differs: then all probabilities are the same.
+    Shifted by s, the rows first + s … first + s + length matter. For two shifts they look alike
+    where the names of the outputs are all that differs: then all probabilities are the same.
     """
     result: dict[bytes, int] = {}
     for shift in shifts:
-        start, stop = table.starts[shift], table.starts[shift + unsure + 2]
-        places = table.places[start:stop]
-        _, firsts, which = np.unique(places, return_index=True, return_inverse=True)
-        named = np.argsort(np.argsort(firsts))[which]
-        key = b"".join(
-            np.ascontiguousarray(part).tobytes()
-            for part in (table.counts[start:stop] - shift, named, table.floats[start:stop])
+        row = first + shift
+        start, stop = table.starts[row], table.starts[row + length + 1]
+        _, firsts, which = np.unique(
+            table.places[start:stop], return_index=True, return_inverse=True
         )
-        result.setdefault(key, shift)
+        named = np.argsort(np.argsort(firsts))[which]
+        parts = table.counts[start:stop] - row, named, table.floats[start:stop]
+        result.setdefault(b"".join(np.ascontiguousarray(part).tobytes() for part in parts), shift)
     return list(result.values())
 
 
