@@ -24,6 +24,17 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 collect_ignore = ["data"]
+LONGEST = ("spark", "web/test_page.py", "wheel", "house/test_docs.py", "house/test_extending.py")
+"""What takes longest, and so begins first."""
+
+
+def together(nodeid: str) -> str:
+    """Which tests run in one process, one after the other: those of a file, since they share what
+    it sets up; all that need Spark or the wheel, of which a second would take as long again."""
+    file = nodeid.partition("::")[0]
+    if "spark" in nodeid:
+        return "spark"
+    return "wheel" if file.endswith(("test_extras.py", "test_packaging.py")) else file
 
 
 @pytest.fixture
@@ -53,6 +64,28 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("fresh" if soak or chance.FRESH else "same")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def rank(item: pytest.Item) -> int:
+        group = together(item.nodeid)
+        return next((n for n, name in enumerate(LONGEST) if group.endswith(name)), len(LONGEST))
+
+    items.sort(key=rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """The groups of xdist's own marker do nothing under pytest 9.2."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return together(nodeid)
+
+    config.option.loadscopereorder = False
+    return Together(config, log)
+
+
 def _begin(item: pytest.Item, name: str) -> None:
     if chance.FRESH or item.get_closest_marker("soak"):
         chance.fresh()
@@ -75,7 +108,7 @@ def pytest_fixture_setup(
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """With Ctrl-C heard: shells start background jobs deaf, and PySpark leaves a handler."""
     _begin(item, item.nodeid)
-    if item.get_closest_marker("xdist_group") is None:
+    if together(item.nodeid) != "spark":
         signal.signal(signal.SIGINT, signal.default_int_handler)
     return (yield)
 

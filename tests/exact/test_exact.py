@@ -181,3 +181,81 @@ def test_what_no_float_holds_is_rounded_to_the_safe_side():
     huge = Fraction(10) ** 400
     assert exact.round_down(huge) == sys.float_info.max and exact.round_up(huge) == math.inf
     assert exact.round_down(-huge) == -math.inf
+
+
+def test_round_down_is_the_largest_float_that_is_not_above():
+    for value in numbers():
+        for signed in (value, -value):
+            result = exact.round_down(signed)
+            assert F(result) <= signed < F(math.nextafter(result, math.inf))
+    assert exact.round_down(F(1, 4)) == 0.25
+
+
+def test_quotients_are_exact_of_rationals_and_just_above_of_balls():
+    third, none = flint.fmpq(1, 3), flint.fmpq(0)
+    assert exact.quotient(third, flint.fmpq(1, 7)) == F(7, 3)
+    assert exact.quotient(none, third) == 0
+    assert exact.quotient(third, none) == math.inf and exact.quotient(none, none) == 1
+    assert exact.quotient(third, flint.fmpq(1)) == F(1, 3)
+    with exact.precisely():
+        ball, seven = flint.arb(1) / 3, flint.arb(7) / 3
+    for top, bottom, true in ((ball, third, F(1)), (third, ball, F(1)), (ball, seven, F(1, 7))):
+        result = exact.quotient(top, bottom)
+        assert true <= result < true + F(1, 2**150)
+
+
+def test_logs_of_floats_are_those_of_their_fractions():
+    for value in (0.5, 3.0, 1e-9):
+        assert exact.log_up(value) == exact.log_up(F(value)) == pytest.approx(math.log(value))
+
+
+def test_exp_down_is_below_by_next_to_nothing_with_a_short_denominator():
+    exact.exp_down.cache_clear()
+    with flint.ctx.workprec(FINE):
+        for exponent in (0.0, 0.1, 1.0, -1.0, 30.0, -30.0, 300.0, -300.0, 2**-40, 1 / 3):
+            result = exact.exp_down(exponent)
+            true = flint.arb(exponent).exp()
+            below = flint.arb(flint.fmpq(result.numerator, result.denominator))
+            assert below <= true
+            assert (true - below) / true < flint.arb(2) ** -60
+            odd = result.numerator
+            while odd % 2 == 0:
+                odd //= 2
+            assert odd.bit_length() <= exact.SHORT_BITS + 1
+            assert result.denominator & (result.denominator - 1) == 0
+
+
+def test_exp_as_a_float_is_infinite_only_where_it_must_be_said():
+    assert exact.exp_float(708) == pytest.approx(math.exp(708), rel=1e-12)
+    assert exact.exp_float(F(7089, 10)) < math.inf
+    assert exact.exp_float(709) == exact.exp_float(710) == exact.exp_float(10**6) == math.inf
+
+
+def test_quarter_tanh_of_nearly_equal_numbers_keeps_its_digits():
+    """The difference of two roots that share hundreds of digits, which plain balls would lose."""
+    for bits in (200, 900):
+        k = 1 + F(1, 2**bits + 3)
+        level = exact.quarter_tanh_up(k)
+        assert ((1 + F(level)) / (1 - F(level))) ** 2 >= k
+        below = F(math.nextafter(level, -1))
+        assert ((1 + below) / (1 - below)) ** 2 < k
+    for k in (F(2), F(9, 2), F(4, 3)):  # one of the two is a square
+        assert exact.quarter_tanh_up(k) == pytest.approx(math.tanh(math.log(k) / 4))
+
+
+def test_large_balls_that_are_a_float_become_it_too():
+    with exact.precisely():
+        wide = (flint.arb(2).log() * 900).exp()
+    assert not wide.is_exact()
+    assert exact.ball_ratio_upper(wide, flint.arb(1)) == 2**900
+
+
+def test_long_numbers_are_shown_by_their_beginning():
+    for digits in ("7" * 1001, "7" * 400):
+        with pytest.raises(InvalidInput) as caught:
+            exact.rational(digits)
+        assert str(caught.value).endswith(f"got {'7' * 40}…")
+    assert exact.rational(str(2**997)) == 2**997
+    assert exact.rational(str(2**998 - 1)) == 2**998 - 1
+    with pytest.raises(InvalidInput, match="1e300"):
+        exact.rational(str(2**998))

@@ -121,7 +121,6 @@ def test_shards_cover_every_snp():
     assert all(before[1] == after[0] for before, after in pairwise(ranges))
 
 
-@pytest.mark.xdist_group("spark")
 @pytest.mark.filterwarnings(  # Py4J leaves its sockets to the collector
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )

@@ -18,7 +18,6 @@ from environments import environment, python
 from whosin.app.cli.main import app
 from whosin.extras import EXTRAS, installed
 
-pytestmark = pytest.mark.xdist_group("wheel")
 ROOT = Path(whosin.__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NOT_OURS = {"all", "docs", "test"}

@@ -9,10 +9,7 @@ import venv
 import zipfile
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.xdist_group("wheel")
 PAGE = ROOT / "src" / "whosin" / "app" / "web" / "static"
 
 

@@ -125,7 +125,6 @@ def spark() -> Iterator[Spark]:
         yield engine
 
 
-@pytest.mark.xdist_group("spark")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_and_on_spark(spark: Spark) -> None:

@@ -56,9 +56,7 @@ from whosin.release.predicate import condition
 from whosin.release.pricing import Share
 from whosin.release.queries.linear import Linear
 
-# All in one process: a second Spark would take as long again to start.
 pytestmark = [
-    pytest.mark.xdist_group("spark"),
     # PySpark leaves the closing of its sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

@@ -91,7 +91,7 @@ def calibrate(
             noise = Noise("gaussian", sigma, error, NORMAL_95 * sigma)
     if not failing:
         fallback = fallbacks(epsilon, adversary)
-    elif private or isinstance(family, AtMostKnown):
+    elif private or family.hides_others:
         # (ε, δ)-DP bounds no belief at this δ; a count that rests on uncertainty has nothing else.
         fallback = failing_fallbacks(math.inf, adversary)
     else:

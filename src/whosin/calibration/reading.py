@@ -15,7 +15,7 @@ from whosin.calibration.planning import calibrate
 from whosin.calibration.queries import PlannedQuery
 from whosin.calibration.targets import HIPAA, TARGETS, Target
 from whosin.errors import InvalidInput, WhosinError, at
-from whosin.families import FAMILIES, AtMostKnown, Family, Independent, read_family
+from whosin.families import FAMILIES, Family, Independent, read_family
 from whosin.validation import of_kind
 from whosin.words import Said, at_its_word, value_of, words_said
 
@@ -93,7 +93,7 @@ def read_plan(adversary: Said, target: Said, query: PlannedQuery | str | None = 
                 with at("delta"):
                     raise InvalidInput("delta", "at least 0 and below 1", target["delta"])
     people = adversary.get("people")
-    rests = isinstance(family, AtMostKnown) and bool(delta)  # on what nobody knows of the others
+    rests = family.hides_others and bool(delta)  # on what nobody knows of the others
     with at("adversary.people"):
         if people is not None and not rests:
             raise InvalidInput("people", "left out, unless known and a delta are given", people)

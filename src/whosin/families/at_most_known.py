@@ -1,4 +1,4 @@
-"""Adversaries who are uncertain about nearly everyone ."""
+"""Adversaries who are uncertain about nearly everyone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from whosin.families.base import (
     nested,
     spelled_range,
 )
-from whosin.families.crowd import Crowd
+from whosin.families.crowd import OtherPeople
 from whosin.families.prior_kinds import independent_beliefs
 from whosin.families.underflow import sums_given
 from whosin.families.uninformed import Uninformed
@@ -60,6 +60,7 @@ class AtMostKnown(Bounded):
     definition: ClassVar[str] = "independent and bounded, and at most k entities are known"
     source: ClassVar[str] = "ours"
     composes: ClassVar[bool] = False
+    hides_others: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         whole(self.k, "k", 0, MOST_PEOPLE)
@@ -113,12 +114,12 @@ class AtMostKnown(Bounded):
         unsure = [p for p in beliefs if 0 < p < 1]
         return len(beliefs) - len(unsure) <= self.k and all(low <= p <= high for p in unsure)
 
-    def crowds(self, people: int) -> Iterator[Crowd]:
+    def crowds(self, people: int) -> Iterator[OtherPeople]:
         low, high = self.bounds
         known = min(self.k, people - 1)
         unsure = people - 1 - known
         for at_low in range(unsure + 1 if low < high else 1):
-            yield Crowd(people, at_low, unsure - at_low, low, high, range(known + 1))
+            yield OtherPeople(people, at_low, unsure - at_low, low, high, range(known + 1))
 
     def extreme_priors(self, lattice: Lattice) -> Iterator[tuple[int, Callable[[Fraction], Prior]]]:
         grid = counted(lattice)

@@ -18,7 +18,7 @@ import numpy as np
 from whosin.beliefs import percent
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, number_range, probability, rational
-from whosin.families.crowd import Crowd
+from whosin.families.crowd import OtherPeople
 from whosin.priors import Prior, Table
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.subsets import Subsets
@@ -27,6 +27,8 @@ Weighted = tuple[tuple[int, Fraction], ...]
 Range = tuple[Fraction, Fraction]
 WHOLE: Range = (Fraction(0), Fraction(1))
 HALF = Fraction(1, 2)
+LETTERS = {"m": "m", "k": "k", "β": "beta"}
+"""The parameters in symbols, and the fields that hold them."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,8 @@ class Family(ABC):
     """Whether `worst` finds the sup; otherwise the level from `upper` is a bound."""
     composes: ClassVar[bool] = True
     """Whether several releases may share one plan against it; otherwise a plan is for one count."""
+    hides_others: ClassVar[bool] = False
+    """Whether what its adversaries do not know of others serves as noise, under a δ (F19)."""
 
     @property
     def parameters(self) -> tuple[object, ...]:
@@ -122,7 +126,7 @@ class Family(ABC):
     """Whether `crowds` and `extreme_priors` are all its priors, and not only those at which
     profiles are largest."""
 
-    def crowds(self, people: int) -> Iterator[Crowd]:
+    def crowds(self, people: int) -> Iterator[OtherPeople]:
         """The priors at which the profile of a count is largest, whatever the mechanism (F21).
 
         Raises:
@@ -183,6 +187,20 @@ class Family(ABC):
     @abstractmethod
     def words(self) -> str:
         """Who it is, for people: "someone who …"."""
+
+    @property
+    def summary(self) -> str:
+        """Its symbol with its parameters, and its definition."""
+        symbol = self.symbol
+        for letter, name in LETTERS.items():
+            if hasattr(self, name):
+                symbol = symbol.replace(f"^{letter}", f"^{getattr(self, name)}")
+        return f"{symbol} ({self.definition}{self.limits})"
+
+    @property
+    def limits(self) -> str:
+        """The end of its definition: which beliefs it leaves out."""
+        return ""
 
     @property
     def argument(self) -> str:
@@ -246,6 +264,11 @@ class Bounded(Family):
         if low == high:
             return f"and is {percent(low)} sure of that person"
         return f"and is between {percent(low)} and {percent(high)} sure of that person"
+
+    @property
+    def limits(self) -> str:
+        low, high = map(float, self.bounds)
+        return "" if self.bounds == WHOLE else f", beliefs {low:g} to {high:g}"
 
     @property
     def argument(self) -> str:

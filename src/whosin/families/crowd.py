@@ -20,7 +20,7 @@ from whosin.spaces.binomials import two_binomials
 
 
 @dataclass(frozen=True)
-class Crowd:
+class OtherPeople:
     """The others: how many are at which belief, and how many known ones may be in.
 
     Attributes:

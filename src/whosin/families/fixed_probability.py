@@ -15,7 +15,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, probability, rational
 from whosin.families.at_most_known import AtMostKnown
 from whosin.families.base import Family, Range, Worst, columns, spelled_number
-from whosin.families.crowd import Crowd
+from whosin.families.crowd import OtherPeople
 from whosin.families.explicit import Explicit
 from whosin.families.prior_kinds import independent_beliefs
 from whosin.families.uninformed import Uninformed
@@ -95,10 +95,10 @@ class FixedProbability(Family):
 
     complete: ClassVar[bool] = True
 
-    def crowds(self, people: int) -> Iterator[Crowd]:
+    def crowds(self, people: int) -> Iterator[OtherPeople]:
         beta = rational(self.beta)
         for likely in range(people):
-            yield Crowd(people, 0, likely, beta, beta, range(1))
+            yield OtherPeople(people, 0, likely, beta, beta, range(1))
 
     def extreme_priors(self, lattice: Lattice) -> Iterator[tuple[int, Callable[[Fraction], Prior]]]:
         grid, beta = counted(lattice), rational(self.beta)

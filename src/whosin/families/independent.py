@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from whosin.exact import Array
 from whosin.families.base import WHOLE, Bounded, Family, Range, Worst, nested
-from whosin.families.crowd import Crowd
+from whosin.families.crowd import OtherPeople
 from whosin.families.prior_kinds import independent_beliefs
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
@@ -64,9 +64,9 @@ class Independent(Bounded):
     def words(self) -> str:
         return f"someone who may know everything about everyone else, {self.band}"
 
-    def crowds(self, people: int) -> Iterator[Crowd]:
+    def crowds(self, people: int) -> Iterator[OtherPeople]:
         """Everyone else is known: what someone knows only helps them."""
-        yield Crowd(people, 0, 0, *WHOLE, range(people))
+        yield OtherPeople(people, 0, 0, *WHOLE, range(people))
 
     def extreme_priors(self, lattice: Lattice) -> Iterator[tuple[int, Callable[[Fraction], Prior]]]:
         grid = counted(lattice)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from whosin.exact import Array
 from whosin.families.base import HALF, Family, Range, Worst
-from whosin.families.crowd import Crowd
+from whosin.families.crowd import OtherPeople
 from whosin.families.explicit import worst_for_prior
 from whosin.families.prior_kinds import check_prior
 from whosin.priors import Prior, Uniform
@@ -51,8 +51,8 @@ class Uninformed(Family):
 
     complete: ClassVar[bool] = True
 
-    def crowds(self, people: int) -> Iterator[Crowd]:
-        yield Crowd(people, 0, people - 1, HALF, HALF, range(1))
+    def crowds(self, people: int) -> Iterator[OtherPeople]:
+        yield OtherPeople(people, 0, people - 1, HALF, HALF, range(1))
 
     def extreme_priors(self, lattice: Lattice) -> Iterator[tuple[int, Callable[[Fraction], Prior]]]:
         for kind in counted(lattice).kinds:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -42,8 +43,15 @@ class Notion(ABC):
     """Other names for it on the command line."""
     spelled_as: ClassVar[Mapping[str, str]] = {"m": "candidates", "prior": "prior-file"}
     """Fields whose word in files and options is another one."""
+    averages: ClassVar[bool] = False
+    """Whether the level is an average, so that no single case stands behind it."""
     about_records: bool | None = False
     """True for notions about the values of rows, False for those about who is in, None for both."""
+
+    @property
+    def title(self) -> str:
+        """What is measured, in words, with its parameters; by default its name."""
+        return " ".join(re.findall("[A-Z][a-z]+", type(self).__name__)).capitalize()
 
     @property
     def priors(self) -> tuple[Prior, ...]:
@@ -99,6 +107,11 @@ class OfPriors(Notion):
         object.__setattr__(self, "prior", priors)
         if not self.priors or not all(isinstance(each, Prior) for each in self.priors):
             raise InvalidInput("prior", accepted, repr(prior))
+
+    @property
+    def title(self) -> str:
+        many = "" if isinstance(self.prior, Prior) else f" (the worst of {len(self.prior)} priors)"
+        return super().title + many
 
     @property
     def priors(self) -> tuple[Prior, ...]:

@@ -26,6 +26,10 @@ class DifferentialIdentifiability(Notion):
     unit: ClassVar[str] = "ρ"
     short_names: ClassVar[tuple[str, ...]] = ("di",)
 
+    @property
+    def title(self) -> str:
+        return f"{super().title} with {self.m} candidates"
+
     def __post_init__(self) -> None:
         OneOf(self.m, self.literal)
 

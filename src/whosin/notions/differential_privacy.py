@@ -36,6 +36,11 @@ class DifferentialPrivacy(Notion):
     unit: ClassVar[str] = "ε"
     short_names: ClassVar[tuple[str, ...]] = ("dp",)
 
+    @property
+    def title(self) -> str:
+        sides = "" if self.direction == "both" else f", {self.direction}"
+        return f"{super().title} ({self.relation}{sides})"
+
     def __post_init__(self) -> None:
         if self.relation not in ("add-remove", "replace"):
             raise UnknownName("relation", str(self.relation), ("add-remove", "replace"))

@@ -38,6 +38,10 @@ class PositiveMembership(Notion):
         if not isinstance(self.family, Family):
             raise InvalidInput("family", "a family of priors", repr(self.family))
 
+    @property
+    def title(self) -> str:
+        return f"{super().title} privacy against {self.family.summary}"
+
     def canonical(self) -> Notion:
         return replace(self, family=self.family.canonical())
 

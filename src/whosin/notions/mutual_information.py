@@ -34,6 +34,11 @@ class MutualInformation(OfOnePrior):
     """
 
     unit: ClassVar[str] = "nats"
+    averages: ClassVar[bool] = True
+
+    @property
+    def title(self) -> str:
+        return f"{super().title} between the records and the output"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel, records = on_records(mechanism, space)

@@ -28,6 +28,10 @@ class SampledDifferentialPrivacy(Notion):
     unit: ClassVar[str] = "ε"
     short_names: ClassVar[tuple[str, ...]] = ("dps", "sampled-dp")
 
+    @property
+    def title(self) -> str:
+        return f"Differential privacy under sampling with probability {self.beta}"
+
     def __post_init__(self) -> None:
         ranged(self.beta, "beta", "above 0 and at most 1")
         if self.direction not in ("both", "positive", "negative"):

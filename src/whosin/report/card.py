@@ -68,7 +68,7 @@ def _promise(plan: Plan) -> tuple[str, ...]:
 
 
 def _cost(plan: Plan) -> list[str]:
-    if isinstance(plan.family, families.AtMostKnown) and plan.delta:
+    if plan.family.hides_others and plan.delta:
         lines = ["What the adversary does not know about others counts as noise."]
     elif plan.delta:
         lines = [f"An (ε = {plan.epsilon:.4g}, δ = {plan.dp_delta:.3g}) release ({plan.relation})."]

@@ -17,7 +17,6 @@ from whosin.report.budget import cost_words, standing_card
 from whosin.report.html import drawing, rows_table, sections
 from whosin.report.html import theorems as theorem_list
 from whosin.report.numbers import short
-from whosin.report.text import title
 
 
 @singledispatch
@@ -42,7 +41,7 @@ def _(level: Level) -> str:
     measured = isinstance(level.notion, Notion)
     unit = level.notion.unit if isinstance(level.notion, Notion) else "level"
     parts = [
-        f"<p>{escape(title(level.notion))}</p>" if isinstance(level.notion, Notion) else "",
+        f"<p>{escape(level.notion.title)}</p>" if isinstance(level.notion, Notion) else "",
         f"<h3>{unit} {'=' if level.exact else '≤'} {escape(short(level.value))}</h3>",
     ]
     if level.lower is not None:

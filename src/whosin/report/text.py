@@ -14,25 +14,8 @@ from rich.table import Table
 from whosin.beliefs import percent
 from whosin.calibration import Plan, ProcessPlan
 from whosin.calibration.chain_plans import ChainPlan
-from whosin.families import Family
-from whosin.families.base import WHOLE
 from whosin.ledger import Entry, Standing
-from whosin.notions import (
-    BayesianDifferentialPrivacy,
-    BayesianSemanticPrivacy,
-    DifferentialIdentifiability,
-    DifferentialPrivacy,
-    Identifiability,
-    Level,
-    MutualInformation,
-    NegativeMembership,
-    Notion,
-    PositiveMembership,
-    SampledDifferentialPrivacy,
-    SemanticPrivacy,
-    Witness,
-)
-from whosin.priors import Prior
+from whosin.notions import Level, Notion, Witness
 from whosin.references import THEOREMS, Paper, Theorem
 from whosin.report import budget, card
 from whosin.report.explanation import Explanation
@@ -45,7 +28,7 @@ from whosin.theorems.map import BARRIERS, EDGES
 def print_level(level: Level, notion: Notion, claim: Fraction | None = None) -> None:
     """A level, its witness and its reasons; and what became of a claim."""
     console = Console(highlight=False)
-    console.print(f"[bold]{escape(title(notion))}[/bold]")
+    console.print(f"[bold]{escape(notion.title)}[/bold]")
     console.print(f"{notion.unit} is {_value(level)}", soft_wrap=True)
     if level.lower is not None:
         by = "" if level.witness is None else ", by the case below"
@@ -53,7 +36,7 @@ def print_level(level: Level, notion: Notion, claim: Fraction | None = None) -> 
     case = level.witness if claim is None else level.refutation(claim) or level.witness
     if case is not None:
         console.print(_witness(case))
-    elif isinstance(notion, MutualInformation):
+    elif notion.averages:
         console.print("An average over everything: no single case stands behind it.")
     elif level.exact:
         console.print("Nobody is uncertain under these adversaries, so nothing can be learned.")
@@ -88,45 +71,6 @@ def verdict(level: Level, notion: Notion, claim: Fraction) -> str:
     if level.lower is not None:
         known = f"the worst case found reaches {short(level.lower)}"
     return f"{spelled} is undecided: {known}, and the proven bound is {short(level.value)}."
-
-
-def title(notion: Notion) -> str:
-    """What was measured, in words."""
-    match notion:
-        case NegativeMembership(family=family):
-            return f"Negative membership privacy against {describe(family)}"
-        case PositiveMembership(family=family):
-            return f"Positive membership privacy against {describe(family)}"
-        case DifferentialPrivacy(relation=relation, direction=direction):
-            sides = "" if direction == "both" else f", {direction}"
-            return f"Differential privacy ({relation}{sides})"
-        case DifferentialIdentifiability(m=m):
-            return f"Differential identifiability with {m} candidates"
-        case SampledDifferentialPrivacy(beta=beta):
-            return f"Differential privacy under sampling with probability {beta}"
-        case BayesianDifferentialPrivacy(prior=prior):
-            many = "" if isinstance(prior, Prior) else f" (the worst of {len(prior)} priors)"
-            return f"Bayesian differential privacy{many}"
-        case SemanticPrivacy():
-            return "Semantic privacy"
-        case BayesianSemanticPrivacy():
-            return "Bayesian semantic privacy"
-        case Identifiability():
-            return "Identifiability"
-        case MutualInformation():
-            return "Mutual information between the records and the output"
-    return type(notion).__name__
-
-
-def describe(family: Family) -> str:
-    """A family's symbol, parameters and definition."""
-    low, high = getattr(family, "bounds", WHOLE)
-    band = "" if (low, high) == WHOLE else f", beliefs {float(low):g} to {float(high):g}"
-    symbol = family.symbol
-    for letter, name in (("m", "m"), ("k", "k"), ("β", "beta")):
-        if hasattr(family, name):
-            symbol = symbol.replace(f"^{letter}", f"^{getattr(family, name)}")
-    return f"{symbol} ({family.definition}{band})"
 
 
 def _witness(case: Witness) -> Table:

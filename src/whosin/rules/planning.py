@@ -32,7 +32,7 @@ FIRST_LOOK, SECOND_LOOK = 3, 17
 
 
 @dataclass(frozen=True)
-class Cost:
+class RuleCost:
     """What a rule costs where so large a share of the people is in.
 
     Attributes:
@@ -90,7 +90,7 @@ class RulePlan:
     ratio: float
     failure: tuple[float, float]
     without: tuple[float, float] | None
-    costs: tuple[Cost, ...]
+    costs: tuple[RuleCost, ...]
     beside: tuple[Beside, ...]
     remains: tuple[Remaining, ...]
     theorems: tuple[str, ...] = ("T18",)
@@ -274,11 +274,11 @@ def _population(search: _Search, least: int, most: int) -> int | None:
     return search.least(max(least, size // 2), min(size, most), lambda number: (Exact(), number))
 
 
-def _costs(rule: Rule, people: int, family: Family) -> tuple[Cost, ...]:
+def _costs(rule: Rule, people: int, family: Family) -> tuple[RuleCost, ...]:
     return tuple(_cost(rule, people, float(p)) for p in dict.fromkeys(family.beliefs))
 
 
-def _cost(rule: Rule, people: int, belief: float) -> Cost:
+def _cost(rule: Rule, people: int, belief: float) -> RuleCost:
     """What becomes of a count when everyone is in with this probability."""
     first, weights = binomial(people, belief)
     error = hidden = 0.0
@@ -291,7 +291,7 @@ def _cost(rule: Rule, people: int, belief: float) -> Cost:
                 assert isinstance(output, int)
                 error += share * abs(output - count)
     shown = 1 - hidden
-    return Cost(belief, error / shown if shown > 1e-12 else math.nan, min(hidden, 1.0))
+    return RuleCost(belief, error / shown if shown > 1e-12 else math.nan, min(hidden, 1.0))
 
 
 def _beside(target: Target, family: Family, delta: Fraction, people: int) -> tuple[Beside, ...]:

@@ -62,7 +62,6 @@ def plan(
     """
     from whosin.calibration import PlannedQuery, read_adversary, read_plan, read_target
     from whosin.exact import rational
-    from whosin.families import AtMostKnown
     from whosin.report import charts, text
     from whosin.report.card import band, curves
 
@@ -108,7 +107,7 @@ def plan(
         process = _process(noise, sample_rate, steps)
         _plan_process(wanted, process, family, float(failing), json=json)
         return
-    if not isinstance(family, AtMostKnown) or not failing:
+    if not family.hides_others or not failing:
         adversary = {word: value for word, value in adversary.items() if word != "people"}
     planned = read_plan(adversary, target, asked)
     print_result(json, planned.to_dict(), text.print_plan, planned)

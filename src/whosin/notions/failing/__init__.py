@@ -4,7 +4,7 @@
 levels (F9, F21). Both ends are on the safe side of every rounding.
 """
 
-from whosin.notions.failing.bracket import Failure as Failure
+from whosin.notions.failing.bracket import FailureBracket as FailureBracket
 from whosin.notions.failing.bracket import LevelAt as LevelAt
 from whosin.notions.failing.bracket import failure as failure
 from whosin.notions.failing.bracket import is_above as is_above

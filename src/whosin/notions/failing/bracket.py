@@ -26,7 +26,7 @@ from whosin.exact import (
     round_down,
     round_up,
 )
-from whosin.notions.failing.cases import FEW, Case, Cases, Pair
+from whosin.notions.failing.cases import FEW, Case, Cases, Likelihoods
 from whosin.spaces.binomials import CUT
 
 POINTS, NEAR = 48, 13
@@ -38,11 +38,11 @@ TOGETHER = 1 << 17
 LARGEST = 700
 """Larger ε do not fit into floats."""
 SMALLEST = 1e-12
-"""Failure probabilities below this drown in what is cut off."""
+"""FailureBracket probabilities below this drown in what is cut off."""
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailureBracket:
     """How likely it is, given that the person is in, that the likelihood ratio exceeds a number.
 
     Attributes:
@@ -109,14 +109,14 @@ def _profiles(cases: Cases, epsilons: Array, few: int | None = None) -> Array:
     return np.minimum(worst * more + CUT, 1.0)
 
 
-def failure(cases: Cases, ratio: object) -> Failure:
+def failure(cases: Cases, ratio: object) -> FailureBracket:
     """A bracket for Pr[r > ratio | t] over the family."""
     most = rational(ratio, "ratio")
     if not 1 < most <= 10**300:
         raise InvalidInput("ratio", "above 1 and at most 1e300", ratio)
     exact, complete = cases.is_small, cases.family.complete
     lower, upper = Fraction(-1), Fraction(-1)
-    best: tuple[Pair, int, Array] | None = None
+    best: tuple[Likelihoods, int, Array] | None = None
     for pair in cases.pairs(exact=exact, few=None if complete else MANY):
         for row in range(len(pair.top)):
             at_least, at_most, above = _tail(pair.top[row], pair.bottom[row], most, cases.rounding)
@@ -127,10 +127,10 @@ def failure(cases: Cases, ratio: object) -> Failure:
     outputs = tuple(cases.outputs[best[0].first + int(place)] for place in best[2])
     case = best[0].case(best[1])
     if complete and exact:
-        return Failure(most, Rational(lower), Rational(upper), True, case, outputs)
+        return FailureBracket(most, Rational(lower), Rational(upper), True, case, outputs)
     low = Rational(lower) if exact else round_down(lower)
     bound = round_up(upper) if complete else max(_bound(cases, float(most)), round_up(lower))
-    return Failure(most, low, min(bound, 1.0), False, case, outputs)
+    return FailureBracket(most, low, min(bound, 1.0), False, case, outputs)
 
 
 def is_above(cases: Cases, ratio: Fraction, delta: Fraction, few: int) -> bool:

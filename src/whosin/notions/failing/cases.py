@@ -20,7 +20,7 @@ import numpy as np
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, flint_rational
 from whosin.families import AtMostKnown, Family
-from whosin.families.crowd import Crowd
+from whosin.families.crowd import OtherPeople
 from whosin.mechanisms import Channel, Mechanism, as_channel
 from whosin.mechanisms.count_table import CountTable
 from whosin.priors import Prior
@@ -44,7 +44,7 @@ class Case(NamedTuple):
     words: str = ""
 
 
-class Pair(NamedTuple):
+class Likelihoods(NamedTuple):
     """The probabilities of some outputs, from the first of them on, a row for each prior: given
     that the entity is in and that it is out, or the reverse for negative membership. `case` has the
     prior of a row."""
@@ -75,7 +75,7 @@ class Cases(ABC):
         return rounding(self.people)
 
     @abstractmethod
-    def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Pair]:
+    def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
         """Each prior's probabilities.
 
         Args:
@@ -103,10 +103,10 @@ class CrowdCases(Cases):
         return priors * len(self.table.weights) * self.people <= EXACT_WORK
 
     @cached_property
-    def _crowds(self) -> list[Crowd]:
+    def _crowds(self) -> list[OtherPeople]:
         return list(self.family.crowds(self.people))
 
-    def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Pair]:
+    def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
         crowds = self._crowds
         if few is not None and len(crowds) > few:
             crowds = [crowds[round(x)] for x in np.linspace(0, len(crowds) - 1, few)]
@@ -118,7 +118,9 @@ class CrowdCases(Cases):
             for inside in distinct_shifts(self.table, known, first, weights.shape[1]):
                 yield self._pair(block, inside, first + inside, weights)
 
-    def _pair(self, block: list[Crowd], inside: int, first: int, weights: Array) -> Pair:
+    def _pair(
+        self, block: list[OtherPeople], inside: int, first: int, weights: Array
+    ) -> Likelihoods:
         absent = outcomes(self.table, first, weights)
         present = outcomes(self.table, first + 1, weights)
         low = min(absent[0], present[0])
@@ -132,7 +134,7 @@ class CrowdCases(Cases):
             words = crowd.words(inside)
             return Case(0, *ends, lambda belief: crowd.prior(inside, belief), words)
 
-        return Pair(sides[0], sides[1], low, case)
+        return Likelihoods(sides[0], sides[1], low, case)
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ class PriorCases(Cases):
     def is_small(self) -> bool:  # type: ignore[override]
         return self.channel.likelihoods.size * self.people**2 <= EXACT_WORK
 
-    def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Pair]:
+    def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
         lattice = self._lattice
         array = self.channel.rationals if exact else self.channel.likelihoods
         number = flint_rational if exact else float
@@ -170,7 +172,7 @@ class PriorCases(Cases):
             if self.family.complete:
                 ends = (prior(middle).belief(self.space, entity),) * 2
             case = Case(entity, *ends, prior)
-            yield Pair(sides[0][None], sides[1][None], 0, lambda _, case=case: case)  # type: ignore[misc]
+            yield Likelihoods(sides[0][None], sides[1][None], 0, lambda _, case=case: case)  # type: ignore[misc]
 
     @property
     def _lattice(self) -> Lattice:
@@ -222,9 +224,9 @@ def outcomes(table: CountTable, first: int, weights: Array) -> tuple[int, Array]
     return low, result
 
 
-def _blocks(crowds: list[Crowd], most: int) -> Iterator[list[Crowd]]:
+def _blocks(crowds: list[OtherPeople], most: int) -> Iterator[list[OtherPeople]]:
     """Crowds that differ in who is at low and who at high only, one more at low each, together."""
-    block: list[Crowd] = []
+    block: list[OtherPeople] = []
     for crowd in crowds:
         same = block and replace(block[-1], at_low=0, at_high=0) == replace(
             crowd, at_low=0, at_high=0
@@ -237,7 +239,7 @@ def _blocks(crowds: list[Crowd], most: int) -> Iterator[list[Crowd]]:
     yield block
 
 
-def _weights(block: list[Crowd]) -> tuple[int, Array]:
+def _weights(block: list[OtherPeople]) -> tuple[int, Array]:
     """(first, weights) of how many uncertain others are in, a row for each crowd."""
     if len(block) == 1:
         first, weights = block[0].weights

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from whosin.calibration import Plan
-from whosin.families import AtMostKnown
 from whosin.release import bounding
 from whosin.release.bounding import PEOPLE, ROWS, Bounds, Part, eligible
 from whosin.release.cells import Cells, cellular
@@ -55,7 +54,7 @@ class Count(Linear):
 
 def planned_count(plan: Plan) -> NoisyPart | None:
     """The noise of a count that a plan has worked out for people whom nobody knows all of."""
-    if not isinstance(plan.family, AtMostKnown) or not plan.delta or plan.noise is None:
+    if not plan.family.hides_others or not plan.delta or plan.noise is None:
         return None
     assert plan.query is not None and plan.query.kind == "count"
     return NoisyPart(PEOPLE, "laplace", Fraction(plan.noise.scale))

@@ -13,9 +13,10 @@ any plan. What is charged is what the tables, the choices and the figure for its
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +25,7 @@ from whosin.extras import needs
 from whosin.ledger.charge import Charge, Cost
 from whosin.release import bounding
 from whosin.release.bounding import eligible
-from whosin.release.cells import Cells
+from whosin.release.cells import Cells, check_one_level
 from whosin.release.engines.base import Progress, Redrawn
 from whosin.release.learned.tables import Learning, learning, read_choosing
 from whosin.release.pricing import Offer, Share
@@ -66,8 +67,13 @@ class Synthetic(Query):
     """
 
     kind: ClassVar[str] = "synthetic"
-    label: ClassVar[str] = "a synthetic table (they must know how many)"
+    label: ClassVar[str] = "a synthetic table"
     example: ClassVar[tuple[str, str, str]] = ("path", "name of the file", "synthetic.parquet")
+    choices: ClassVar[Mapping[str, Sequence[str]]] = {"method": METHODS}
+    only_with: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "prior": ("method", METHODS[0]),
+        **dict.fromkeys(LEARNED_KEYS, ("method", LEARNED)),
+    }
     writes_file: ClassVar[bool] = True
     columns: Sequence[str]
     path: str
@@ -163,6 +169,7 @@ class Synthetic(Query):
     def _learned(self, table: Table, share: Share) -> Offer:
         needs("synthetic")
         path, names = self._path(), column_names(self.columns)
+        self._require_columns(table, names)
         length = None if self.length is None else whole(self.length, "length", 1)
         choosing = read_choosing(self.choose, self.choosing)
         learned = learning(table, share, self._asked(), names, choosing, length)
@@ -171,6 +178,14 @@ class Synthetic(Query):
         _require_writable(path)
         charge = Charge(self.asked(table), learned.costs)
         return Offer(self, share, charge, learned.words(), details=learned, expression=expression)
+
+    def _require_columns(self, table: Table, names: Sequence[str]) -> None:
+        """A synthetic row has a value in each column, and no ranges or sums of values."""
+        check_one_level(table, names, "columns")
+        field = "columns" if self.sets is None else "sets"
+        for each in chain.from_iterable(self._asked().tables(table).forms):
+            if (each.name not in names and each.root in names) or each.cells is None:
+                raise InvalidInput(field, "columns as they are in the rows", repr(each.name))
 
     def _drawn(self, table: Table, offer: Offer, progress: Progress | None) -> Any:
         learned: Learning = offer.details

@@ -15,7 +15,6 @@ from whosin.beliefs import percent
 from whosin.documents import check_object, parse_json
 from whosin.errors import InvalidInput, WhosinError, at
 from whosin.exact import rational
-from whosin.families import AtMostKnown
 from whosin.mechanisms import Channel
 from whosin.notions import Notion
 from whosin.notions.reading import read_notion
@@ -60,7 +59,7 @@ def verify_channel(body: VerifyBody) -> Measured:
         case = level.witness if claim is None else level.refutation(claim) or level.witness
         return Measured(
             level=plain(level_data(level, notion, claim)),
-            title=text.title(notion),
+            title=notion.title,
             value=short(level.value),
             lower=None if level.lower is None else short(level.lower),
             verdict=None if claim is None else text.verdict(level, notion, claim),
@@ -82,7 +81,7 @@ def _channel(spelled: str, notion: Notion) -> Channel:
             number = len(number) if isinstance(number, list | dict | str) else number
             if isinstance(number, int) and not 0 <= number <= MOST_ENTRIES.bit_length() * 2:
                 raise InvalidInput(key, "a small number here", number)
-    if isinstance(getattr(notion, "family", None), AtMostKnown):
+    if getattr(getattr(notion, "family", None), "hides_others", False):
         worlds, most = len(rows) if isinstance(rows, list) else 0, 1 << MOST_UNCERTAIN
         if worlds > most or size > most * 8:
             accepted = f"at most {most} worlds and {most * 8} probabilities here"
