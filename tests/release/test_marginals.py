@@ -375,7 +375,7 @@ def test_attacking_all_tables_together_shows_no_more_than_the_plan(monkeypatch, 
     """One person more, or another in their place; and the same attack refutes the plan where the
     noise is made for four times its ε. (Intervals come from fresh noise, whatever the rows are.)"""
     monkeypatch.setattr(
-        "whosin.release.queries.marginals.radii", lambda work, *_: [Radii(1, 2)] * len(work.sets)
+        "whosin.release.estimated_tables.radii", lambda work, *_: [Radii(1, 2)] * len(work.sets)
     )
     few = {"who": ["a", "b", "c", "d"], "sex": ["f", "f", "m", "m"], "ward": ["A", "B", "B", "A"]}
     other = {name: column[:3] for name, column in few.items()}

@@ -80,11 +80,12 @@ class Answer(Displayed):
         return tuple(result)
 
     def table(self, *columns: str) -> Answer:
-        """The table of these columns, of an answer that has several."""
-        for each in self.tables:
-            if each.title == (", ".join(columns) or "total"):
+        """The table of these columns, in any order, of an answer that has several."""
+        tables, details = self.tables, (self.details or {}).get("tables", ())
+        for each, one in zip(tables, details, strict=True):
+            if sorted(one["columns"]) == sorted(columns):
                 return each
-        known = [each.title for each in self.tables]
+        known = [each.title for each in tables]
         raise UnknownName("table", ", ".join(columns), known)
 
     @property

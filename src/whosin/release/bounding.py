@@ -14,6 +14,7 @@ from whosin.errors import at
 from whosin.exact import rational
 from whosin.release.cells import Cells
 from whosin.release.domains import Range
+from whosin.release.places import with_levels
 from whosin.release.predicate import condition
 from whosin.release.row_choice import MOST_HELD
 from whosin.release.row_choice import first as first
@@ -86,7 +87,8 @@ def eligible(table: Table, where: str | None) -> Any:
     if where is None:
         return rows
     with at("where"):
-        return rows.filter(condition(where, rows))
+        known = with_levels(rows, table.domains, where)
+        return known.filter(condition(where, known)).select(*rows.columns)
 
 
 def owner(rows: Any, table: Table) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -121,12 +121,16 @@ def error_table(offer: Offer) -> Table:
     for name in ("table", "standard error of a cell"):
         table.add_column(name, overflow="fold")
     for each in offer.tables[:MOST_SHOWN]:
-        table.add_row(
-            escape(", ".join(each["columns"]) or "total"), _number(each["standard_error"])
-        )
+        table.add_row(escape(", ".join(each["columns"]) or "total"), error_words(each))
     if len(offer.tables) > MOST_SHOWN:
         table.add_row(f"… {len(offer.tables) - MOST_SHOWN} more")
     return table
+
+
+def error_words(table: Mapping[str, Any]) -> str:
+    """The standard error of a cell; the least and the largest where sums are not equally exact."""
+    ends = [_number(table.get(key)) for key in ("least_error", "largest_error")]
+    return " to ".join(dict.fromkeys(ends)) if all(ends) else _number(table["standard_error"])
 
 
 def measured_words(offer: Offer) -> str:

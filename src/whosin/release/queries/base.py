@@ -181,4 +181,6 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
 def _json(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_json(each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(key): _json(each) for key, each in value.items()}
     return value if isinstance(value, str | int | bool | None) else str(value)

@@ -31,6 +31,7 @@ const OF_QUESTION = {
   rows: "Rows of a person that count",
   groups: "Cells a person may be in",
   order: "Columns of a table, at most",
+  ranges: "Ranges, for ranges(…)",
   sets: "Only these tables",
   weights: "How much each table counts",
   goal: "What to make small",
