@@ -33,7 +33,7 @@ def likelihood(rule: Rule | None, secondary: bool, shown: int | None, count: int
     if shown is None and secondary:
         return F(1)
     wanted = HIDDEN if shown is None else shown
-    return sum((F(p) for output, p in rule.spread(count) if output == wanted), F(0))  # type: ignore[arg-type]
+    return sum((F(p) for output, p in rule.spread(count) if output == wanted), F(0))
 
 
 def lines(rows: int, columns: int, shape: tuple[int, int]) -> Iterator[tuple[int, int, list[int]]]:

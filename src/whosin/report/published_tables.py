@@ -67,7 +67,7 @@ def print_findings(findings: Sequence[CellFinding], labels: Labels, secret: str)
     if not told:
         console.print("Nobody could be in any of these cells.")
         return
-    ranked = sorted(told, key=lambda each: -abs(each.posterior - each.prior))
+    ranked = sorted(told, key=lambda each: -abs(float(each.posterior) - float(each.prior)))
     top = max(told, key=lambda each: each.posterior)
     at_most = "at most " if any(each.bound for each in told) else ""
     console.print(

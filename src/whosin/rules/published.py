@@ -16,7 +16,7 @@ from typing import Any
 from whosin.errors import InvalidInput, at
 from whosin.exact import Rational, probability
 from whosin.mechanisms.count_rules import SUPPRESSED, Rule
-from whosin.rules.sums import Group, Inferred, Seen, infer
+from whosin.rules.sums import AlikePeople, Inferred, ShownSum, infer
 from whosin.validation import MOST_PEOPLE, listed, of_kind, shown, whole
 
 TOTALS = ("counted", "added")
@@ -162,7 +162,7 @@ Label = tuple[int, str]
 
 def _groups(
     now: _Layout, then: _Layout | None, priors: list[Rational], known: list[int]
-) -> tuple[list[Group], list[Label]]:
+) -> tuple[list[AlikePeople], list[Label]]:
     groups, labels = [], []
     for cell, size in enumerate(now.population):
         earlier = size if then is None else then.population[cell]
@@ -174,12 +174,12 @@ def _groups(
         for name, people in parts.items():
             if people or name in ("all", "stayed"):
                 inside = known[cell] if name in ("all", "stayed") else 0
-                groups.append(Group(people, priors[cell], inside))
+                groups.append(AlikePeople(people, priors[cell], inside))
                 labels.append((cell, name))
     return groups, labels
 
 
-def _seen(layout: _Layout, labels: list[Label], people: tuple[str, ...]) -> list[Seen]:
+def _seen(layout: _Layout, labels: list[Label], people: tuple[str, ...]) -> list[ShownSum]:
     """What the cells and totals of a publication show, of which groups."""
     members: dict[int, list[int]] = {}
     for place, (cell, name) in enumerate(labels):
@@ -190,11 +190,11 @@ def _seen(layout: _Layout, labels: list[Label], people: tuple[str, ...]) -> list
         groups = tuple(place for cell in cells for place in members[cell])
         likely = layout.likely(value, sum(layout.population[cell] for cell in cells), where)
         if likely is not None:
-            result.append(Seen(groups, likely, f"{layout.name}{where}"))
+            result.append(ShownSum(groups, likely, f"{layout.name}{where}"))
     return result
 
 
-def _finding(now: _Layout, label: Label, group: Group, found: Inferred) -> CellFinding:
+def _finding(now: _Layout, label: Label, group: AlikePeople, found: Inferred) -> CellFinding:
     cell, people = label
     rest, prior = group.size - group.known_in, Rational(group.belief)
     posterior: Rational | float = prior
@@ -294,7 +294,7 @@ class _Layout:
         for count in counts:
             weight = dict(self.rule.spread(count)).get(output)
             if weight:
-                result[count] = Fraction(weight)  # type: ignore[arg-type]
+                result[count] = Fraction(weight)
         if not result:
             accepted = f"what the rule shows for a count of 0 to {most}"
             raise InvalidInput(field, accepted, "suppressed" if value is None else value)

@@ -33,7 +33,7 @@ Likely = Mapping[int, Fraction]
 
 
 @dataclass(frozen=True)
-class Group:
+class AlikePeople:
     """People who are alike: how many, and how sure one is of each, apart from those known to be
     in."""
 
@@ -43,7 +43,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ShownSum:
     """What is shown of the sum of some groups: how likely that is for each sum that fits."""
 
     groups: tuple[int, ...]
@@ -67,7 +67,7 @@ class Inferred:
     exact: bool
 
 
-def infer(groups: Sequence[Group], seen: Iterable[Seen]) -> list[Inferred]:
+def infer(groups: Sequence[AlikePeople], seen: Iterable[ShownSum]) -> list[Inferred]:
     """The count of each group, given all that was seen.
 
     Raises:
@@ -102,7 +102,7 @@ def infer(groups: Sequence[Group], seen: Iterable[Seen]) -> list[Inferred]:
     return [each for each in result if each is not None]
 
 
-def _ends(groups: Sequence[Group], seen: Sequence[Seen]) -> list[tuple[int, int]]:
+def _ends(groups: Sequence[AlikePeople], seen: Sequence[ShownSum]) -> list[tuple[int, int]]:
     """The least and the largest count of each group that the sums leave, one by one."""
     low, high = [], []
     for group in groups:
@@ -137,7 +137,7 @@ def _contradiction(where: str = "published") -> InvalidInput:
     return InvalidInput(where, "what some counts fit, with all the others", "a contradiction")
 
 
-def _weights(group: Group, low: int, high: int, shown: Sequence[Likely]) -> Array | None:
+def _weights(group: AlikePeople, low: int, high: int, shown: Sequence[Likely]) -> Array | None:
     """How likely the counts are, up to a factor: whole numbers, or floats where there are many;
     None where there are too many."""
     size, start, wide = group.size - group.known_in, low - group.known_in, high - low
