@@ -785,7 +785,6 @@ def many_tables(page: Page, album: Path, folder: Path) -> None:
     answer.get_by_label("whole numbers (biased)").check()
     expect(answer.locator("details").first).to_contain_text("biased, and without margins")
     whole = [int(text.replace(",", "")) for text in heat.locator("tbody td").all_inner_texts()]
-    shoot(page, album, "tables-whole")
     lines = (
         saved(page, "Download ward, age as CSV", folder).read_text(encoding="utf-8").splitlines()
     )
