@@ -241,8 +241,8 @@ class _Layout:
             raise InvalidInput(name, accepted, f"{len(table)} × {len(table[0])}")
         if given.totals not in TOTALS:
             raise InvalidInput("totals", " or ".join(TOTALS), shown(given.totals))
-        if given.rule is not None:
-            of_kind(given.rule, Rule, "rule", "a rule such as Suppress(5)")
+        if given.rule is not None and not isinstance(given.rule, Rule):
+            raise InvalidInput("rule", "a rule such as Suppress(5)", shown(given.rule))
         sizes = [_whole_at(cell, "population", place) for place, cell in _cells(frame)]
         read = {place: _shown_at(cell, name, place) for place, cell in _cells(table)}
         counted = given.totals == "counted"
