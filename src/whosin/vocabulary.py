@@ -83,7 +83,7 @@ LEDGER = _words(
 """Where the budget is kept."""
 
 BUDGET = _words(
-    Word("split", "text", "weights, or relative-error."),
+    Word("split", "text", "weights, relative-error, or optimal: for the least error."),
     Word("noise", "text", "laplace, or gaussian under a delta."),
     Word("share", "number", "The part of the plan's budget for this batch."),
 )

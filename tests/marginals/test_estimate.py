@@ -8,27 +8,8 @@ from math import prod
 import numpy as np
 import pytest
 
-from whosin.exact import Array
+from marginals_oracle import dense
 from whosin.marginals import Measurement, Workload, cell_variances, estimate, tables_of
-
-
-def dense(
-    sizes: tuple[int, ...], attributes: tuple[int, ...], differences: tuple[int, ...] = ()
-) -> Array:
-    """The matrix that takes the counts of all combinations to what is measured."""
-    matrix: Array = np.ones((1, 1))
-    for each, size in enumerate(sizes):
-        factor: Array
-        if each not in attributes:
-            factor = np.ones((1, size))
-        elif each not in differences:
-            factor = np.eye(size)
-        elif size == 2:
-            factor = np.array([[1.0, -1.0]])
-        else:
-            factor = size * np.eye(size) - np.ones((size, size))
-        matrix = np.kron(matrix, factor)
-    return matrix
 
 
 def random_case(rng: np.random.Generator) -> tuple[Workload, list[Measurement], list[float]]:

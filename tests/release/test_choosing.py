@@ -44,6 +44,22 @@ def test_every_choice_is_as_likely(monkeypatch: pytest.MonkeyPatch, held: int) -
     assert stats.chisquare(counts).pvalue > 1e-9
 
 
+def test_one_row_of_one_value_each_is_as_likely_as_another() -> None:
+    """Chosen while rows are aggregated, in one pass."""
+    who = [person for person in range(PEOPLE) for _ in range(1 + person % 4)]
+    place = [at for person in range(PEOPLE) for at in range(1 + person % 4)]
+    with DuckDB() as engine:
+        data = engine.open(pa.table({"entity": who, "place": place}))
+        chosen = first(data, ["entity"], 1)
+        rows = engine.run(chosen).to_pylist()
+    assert sorted(row["entity"] for row in rows) == list(range(PEOPLE))
+    for size in (1, 2, 3, 4):
+        places = Counter(row["place"] for row in rows if row["entity"] % 4 == size - 1)
+        counts = [places[at] for at in range(size)]
+        assert sum(counts) == sum(places.values())
+        assert size == 1 or stats.chisquare(counts).pvalue > 1e-9
+
+
 def test_one_entity_with_very_many_rows_fits(tmp_path: Path) -> None:
     """All its rows at once would not: the engine failed, after the debit, for this table alone."""
     path = tmp_path / "t.parquet"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from fractions import Fraction
-from itertools import chain, product
+from itertools import chain, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -135,18 +135,25 @@ def test_the_dry_run_says_the_standard_error_of_dense_least_squares(rho) -> None
 
 @pytest.mark.parametrize("order", [1, 2, 4])
 @pytest.mark.parametrize("entity", ["who", "row"])
-def test_counts_before_noise_are_those_of_the_rows(monkeypatch, order: int, entity: str) -> None:
+@pytest.mark.parametrize("streams", [True, False])
+def test_counts_before_noise_are_those_of_the_rows(
+    monkeypatch, order: int, entity: str, streams: bool
+) -> None:
+    """Counted here from packed rows, in small batches, or by the engine."""
+    monkeypatch.setattr(type(oracle.ENGINE), "streams", streams)
+    monkeypatch.setattr("whosin.release.engines.embedded.STREAMED", 50)
     source = people(200)
     data = oracle.table(source, DOMAINS, entity=entity)
     offer = priced(data, Marginals(columns=PAIRS.columns, order=order))
     scan, runs = offer.details["scan"], []
-    run = data.engine.run
+    engine: Any = data.engine
+    run = engine._run
 
     def watched(*args):
         runs.append(args)
         return run(*args)
 
-    monkeypatch.setattr(data.engine, "run", watched)
+    monkeypatch.setattr(engine, "_run", watched)
     counts = scan.count(data, offer.expression, None)
     assert len(runs) == 1  # one scan for all tables
     for attributes, found in zip(scan.sets, counts, strict=True):
@@ -163,6 +170,32 @@ def test_several_blocks_count_the_same(monkeypatch) -> None:
     assert len(scan.blocks) > 3
     for attributes, found in zip(scan.sets, scan.count(data, offer.expression, None), strict=True):
         assert (found == truth(source, tuple(PAIRS.columns[i] for i in attributes))).all()
+
+
+def test_many_columns_are_packed_into_several_numbers() -> None:
+    """Of each number every bit but the sign; closed domains leave rows out."""
+    names = [f"c{place}" for place in range(40)]
+    rng = random.Random(7)
+    sizes = [rng.choice([2, 3, 4, 5, 8, 9, 17, 64]) for _ in names]
+    pairs = list(zip(names, sizes, strict=True))
+    found = {name: [rng.randrange(size + 1) for _ in range(60)] for name, size in pairs}
+    domains = {
+        name: {"values": list(range(size)), "outside": 0} if size == 2 else list(range(size))
+        for name, size in pairs
+    }
+    data = oracle.table({"who": list(range(60)), **found}, domains)
+    offer = priced(data, Marginals(sets=list(pairwise(names))))
+    scan = offer.details["scan"]
+    assert len({number for number, _ in scan.packing}) > 1
+    for attributes, counts in zip(scan.sets, scan.count(data, offer.expression, None), strict=True):
+        expected = np.zeros([scan.sizes[each] for each in attributes], np.int64)
+        for row in zip(*(found[names[each]] for each in attributes), strict=True):
+            # of two values, a third counts as the first
+            at = [
+                v % sizes[i] if sizes[i] == 2 else v for i, v in zip(attributes, row, strict=True)
+            ]
+            expected[tuple(at)] += 1
+        assert (counts == expected).all()
 
 
 @pytest.mark.parametrize("rows", [1, 2])
@@ -342,7 +375,7 @@ def test_attacking_all_tables_together_shows_no_more_than_the_plan(monkeypatch, 
     """One person more, or another in their place; and the same attack refutes the plan where the
     noise is made for four times its ε. (Intervals come from fresh noise, whatever the rows are.)"""
     monkeypatch.setattr(
-        "whosin.release.queries.marginals.radii", lambda work, *_: [Radii(1, 2)] * len(work.sets)
+        "whosin.release.estimated_tables.radii", lambda work, *_: [Radii(1, 2)] * len(work.sets)
     )
     few = {"who": ["a", "b", "c", "d"], "sex": ["f", "f", "m", "m"], "ward": ["A", "B", "B", "A"]}
     other = {name: column[:3] for name, column in few.items()}

@@ -161,6 +161,13 @@ def test_the_price_is_shown_and_nothing_is_spent(server, hospital):
     assert price["total_epsilon"] == pytest.approx(price["epsilon"])
     assert (price["remaining"], price["refusal"]) == (None, None)
     assert not Path(hospital.ledger).exists()
+    counts = [{"kind": "count"}, {"kind": "count", "by": ["ward"]}]
+    mean = {"kind": "mean", "column": "age"}
+    best = SCENARIO | {"queries": [*counts, mean], "budget": {"split": "optimal"}}
+    price = server.post("/api/price", json=best).json()
+    assert [offer["title"] for offer in price["offers"]] == ["count", "count", "mean"]
+    assert price["total_epsilon"] == pytest.approx(price["epsilon"])
+    assert ["by_weights" in offer for offer in price["offers"]] == [True, True, False]
 
 
 def test_the_whole_round(server, hospital, tmp_path):
@@ -211,7 +218,7 @@ def test_the_whole_round(server, hospital, tmp_path):
 
 def test_a_download_never_releases(server, hospital):
     body = {"scenario": ONE, "request": "never-made"}
-    for path in ("/api/release/csv", "/api/release/report"):
+    for path in ("/api/release/csv", "/api/release/parquet", "/api/release/report"):
         problem(server.post(path, json=body), 404, "request")
     assert not Path(hospital.ledger).exists()
     assert server.get("/api/ledger").json() == {"datasets": []}

@@ -13,6 +13,7 @@ import sys
 import tomllib
 from contextlib import ExitStack
 from pathlib import Path
+from typing import cast
 
 import duckdb
 import pytest
@@ -322,6 +323,15 @@ def test_a_synthetic_table(hospital, opened, serving, album, tmp_path, size, the
     copy = saved(page, "Download copy.parquet", tmp_path)
     assert parquet.read_table(copy).num_rows == 400
     assert kept(page, tmp_path)["queries"][0]["columns"] == ["ward"]
+    question.get_by_label("How it is made").select_option("marginals")
+    expect(question.get_by_label("How it is made")).to_be_focused()
+    question.get_by_text("More about this question").click()
+    question.get_by_label("How many rows to draw").fill("50")
+    question.get_by_label("Choose tables privately").select_option("yes")
+    expect(question.get_by_label("What is believed of a row")).to_have_count(0)
+    shoot(page, album, f"synthetic-learned-{size}-{theme}")
+    learned = kept(page, tmp_path)["queries"][0]
+    assert (learned["method"], learned["length"], learned["choose"]) == ("marginals", 50, True)
 
 
 @looks()
@@ -697,7 +707,7 @@ def test_a_table_that_cannot_be_opened_says_why(hospital, opened, serving, album
     expect(message).to_be_empty()
 
 
-def test_an_unfinished_question_is_not_in_the_price(hospital, opened, serving, album):
+def test_an_unfinished_question_is_not_in_the_price(hospital, opened, serving, album, tmp_path):
     page = opened(serving(hospital), quiet=False)
     choose(page, "hospital.parquet", "patient")
     page.get_by_role("button", name="Add").click()
@@ -722,6 +732,99 @@ def test_an_unfinished_question_is_not_in_the_price(hospital, opened, serving, a
     page.get_by_label("question 1", exact=True).get_by_label("Only rows where").fill("agee > 3")
     expect(page.locator('[data-error="queries.0.where"]')).to_contain_text("did you mean 'age'")
     expect(page.locator("#cost-2")).to_contain_text("Not finished")
+    for _ in range(3):
+        page.get_by_role("button", name="Remove question 1").click()
+    many_tables(page, album, tmp_path)
+
+
+def many_tables(page: Page, album: Path, folder: Path) -> None:
+    """A question of several tables: what it would be worth, its own keys, its tables, its files."""
+    page.get_by_label("What ward may hold").select_option("values")
+    page.get_by_label("values of ward").fill("surgery, medicine, maternity, children")
+    page.get_by_label("What age may hold").select_option("numbers")
+    page.get_by_label("lower end of age").fill("0")
+    page.get_by_label("upper end of age").fill("120")
+    page.get_by_label("bins of age").fill("0, 18, 65, 120")
+    page.get_by_label("Ask", exact=True).select_option("marginals")
+    page.get_by_role("button", name="Add").click()
+    question = page.get_by_label("question 1", exact=True)
+    expect(page.locator("#cost-0")).to_contain_text("Not finished")
+    question.get_by_text("More about this question").click()
+    question.get_by_label("Only these tables").fill("ward, years; total")
+    expect(page.locator('[data-error="queries.0.sets"]')).to_contain_text("years")
+    question.get_by_label("Ranges, for").fill("age: 0..65, 18..120")
+    question.get_by_label("Only these tables").fill("ward; ward, ranges(age)")
+    expect(page.locator("#offered-0")).to_contain_text("2 tables: the standard error of a cell")
+    asked = cast("list[dict[str, object]]", kept(page, folder)["queries"])
+    assert asked[0]["ranges"] == {"age": [[0, 65], [18, 120]]}
+    question.get_by_label("Ranges, for").fill("")
+    question.get_by_label("Only these tables").fill("ward; ward, age; total")
+    question.get_by_label("What to make small").select_option("worst")
+    expect(page.locator("#offered-0")).to_contain_text("3 tables: the standard error of a cell")
+    page.locator("#offered-0 summary").click()
+    offered = page.locator("#offered-0 tbody tr")
+    expect(page.get_by_label("how exact each table will be").locator("tbody tr")).to_have_count(3)
+    expect(offered.nth(1)).to_contain_text("ward, age")
+    expect(page.get_by_label("what will be measured")).to_contain_text("ε =")
+    shoot(page, album, "tables-before")
+    asked = cast("list[dict[str, object]]", kept(page, folder)["queries"])
+    assert asked[0]["sets"] == [["ward"], ["ward", "age"], []] and asked[0]["goal"] == "worst"
+    page.get_by_role("button", name="Release").click()
+    answer = page.locator("#answers .answer")
+    expect(answer).to_contain_text("The totals agree: each of the 3 tables adds up to")
+    expect(answer.locator("details[open]")).to_have_count(3)
+    heat = answer.locator("table.heat")
+    expect(heat.locator("tbody tr")).to_have_count(5)
+    expect(heat.locator("th[scope=col]")).to_have_count(4)
+    unbiased = heat.locator("tbody td").all_inner_texts()
+    expect(answer.locator("details").first).to_contain_text("±")
+    shoot(page, album, "tables-after")
+    expect(answer.locator("details").nth(1)).to_contain_text("for each cell")
+    answer.get_by_label("for all cells of a table at once").check()
+    expect(answer.locator("details").nth(1)).to_contain_text("for all 20 cells at once")
+    answer.get_by_label("whole numbers (biased)").check()
+    expect(answer.locator("details").first).to_contain_text("biased, and without margins")
+    whole = [int(text.replace(",", "")) for text in heat.locator("tbody td").all_inner_texts()]
+    lines = (
+        saved(page, "Download ward, age as CSV", folder).read_text(encoding="utf-8").splitlines()
+    )
+    assert lines[0] == '"ward","age","value","low","high","all_low","all_high","whole","noisy"'
+    numbers = [line.split(",") for line in lines[1:]]
+    assert [int(row[7]) for row in numbers] == whole
+    assert [row[8] == "true" for row in numbers] == [text.startswith("*") for text in unbiased]
+    assert all(
+        float(text.replace(",", "").strip("*")) == pytest.approx(float(row[2]), abs=1)
+        for row, text in zip(numbers, unbiased, strict=True)
+    )
+    every = parquet.read_table(saved(page, "Download marginals as Parquet", folder))
+    assert every.num_rows == 5 + 20 + 1
+    page.evaluate(NINETY_ONE)
+    listed = page.locator(".listed details")
+    expect(listed).to_have_count(91)
+    expect(page.locator(".listed table")).to_have_count(0)
+    for number in (0, 90):  # one is open at a time, and no other is drawn
+        listed.nth(number).locator("summary").click()
+        expect(page.locator(".listed details[open]")).to_have_count(1)
+        expect(page.locator(".listed table")).to_have_count(1)
+    expect(page.locator(".listed .heat tbody td")).to_have_count(600)
+    page.get_by_label("Find a table of big").fill("b7, a")
+    expect(page.locator(".listed details:visible")).to_have_count(11)  # b7, b70, …
+
+
+NINETY_ONE = """async () => {
+  const { tables } = await import("/static/tables.js");
+  const labels = [[...Array(40).keys()], [...Array(15).keys()]];
+  const row = ["t", "c", 7, 5, 9, 4, 10, 7];
+  const columns = ["table", "cell", "value", "low", "high", "all_low", "all_high", "whole"];
+  const rows = Array(600).fill(row);
+  const answer = { title: "big", columns, agreement: "", rows, noisy: [], tables: [] };
+  for (let number = 0; number < 91; number += 1) {
+    answer.tables.push({ title: `a, b${number}`, keys: ["a", "b"], labels,
+      start: 0, cells: 600, decimals: 0, margins: ["2", "3"], noisy: 0 });
+  }
+  const shown = tables(answer, 7, () => "").filter(Boolean);
+  document.getElementById("answers").replaceChildren(...shown);
+}"""
 
 
 FILE_WORDS = re.compile(r"\bedges\b|\bdelta\b|\bepsilon\b|domain|entity|\[\[|\bkey\b|under a plan")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import subprocess
 import sys
 import threading
@@ -12,8 +13,9 @@ from typing import Any
 
 import duckdb
 import httpx
+import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import csv, parquet
 
 import whosin as wi
 from web_faults import second_scan_failing, with_fault
@@ -270,12 +272,38 @@ def test_many_tables_at_once(server) -> None:
         each for each in server.get("/api/kinds").json()["queries"] if each["kind"] == "marginals"
     )
     assert {"columns", "order", "sets"} <= set(kind["keys"]) and kind["extra"][0] == "order"
+    takes = {each["key"]: each["takes"] for each in kind["more"]}
+    wanted = {"sets": "sets", "weights": "numbers", "goal": "text", "magnitudes": "numbers"}
+    assert takes == wanted | {"ranges": "ranges"}
     query = {"kind": "marginals", "columns": ["ward", "age"], "order": 2}
     asked = SCENARIO | {"queries": [query]}
     (offer,) = server.post("/api/price", json=asked).json()["offers"]
     assert [each["columns"] for each in offer["tables"]] == [["ward"], ["age"], ["ward", "age"]]
     made = server.post("/api/release", json={"scenario": asked, "request": "tables-at-once"}).json()
-    assert len(made["answers"][0]["rows"]) == 5 + 4 + 20
+    answer = made["answers"][0]
+    assert len(answer["rows"]) == 5 + 4 + 20
+    assert [each["start"] for each in answer["tables"]] == [0, 5, 9]
+    assert [len(each) for each in answer["tables"][2]["labels"]] == [5, 4]
+    assert answer["agreement"].startswith("The totals agree: each of the 3 tables adds up to")
+    _same_numbers_in_files(server, {"scenario": asked, "request": "tables-at-once"}, answer)
     long = {"ward": [f"w{n}" for n in range(400)], "age": list(range(400))}
     body = asked | {"domains": long}
     assert "20,000 cells" in problem(server.post("/api/price", json=body), 422, "queries.0.columns")
+
+
+def _same_numbers_in_files(server, body, answer) -> None:
+    """What is downloaded is what was shown: nothing is drawn anew."""
+    place = {name: at for at, name in enumerate(answer["columns"])}
+    shown = [row[place["value"]] for row in answer["rows"]]
+    every = server.post("/api/release/parquet", json=body)
+    table = parquet.read_table(pa.BufferReader(every.content))
+    assert every.headers["content-type"] == "application/vnd.apache.parquet"
+    assert table["value"].to_pylist() == shown and table["noisy"].to_pylist() == answer["noisy"]
+    assert table.column_names[:4] == ["table", "cell", "ward", "age"]
+    one = server.post("/api/release/csv", params={"table": 2}, json=body).content
+    assert csv.read_csv(io.BytesIO(one))["value"].to_pylist() == shown[9:]
+    wrong = server.post("/api/release/csv", params={"table": 3}, json=body)
+    assert "from 0 to 2" in problem(wrong, 422, "table")
+    for path in ("csv", "parquet"):
+        other = server.post(f"/api/release/{path}", json=body | {"request": "another-one"})
+        assert "has been answered" in problem(other, 404, "request")

@@ -9,7 +9,8 @@ from whosin.marginals.estimation import estimate, tables_of
 from whosin.marginals.intervals import Radii, radii
 from whosin.marginals.measurements import Measurement
 from whosin.marginals.spending import Spending, spend
-from whosin.marginals.variance import cell_variances, optimum
+from whosin.marginals.sums import Sums, summed
+from whosin.marginals.variance import cell_variances, optimum, sum_variances
 from whosin.marginals.whole_numbers import whole_tables
 from whosin.marginals.workload import Workload
 
@@ -17,12 +18,15 @@ __all__ = [
     "Measurement",
     "Radii",
     "Spending",
+    "Sums",
     "Workload",
     "cell_variances",
     "estimate",
     "optimum",
     "radii",
     "spend",
+    "sum_variances",
+    "summed",
     "tables_of",
     "whole_tables",
 ]

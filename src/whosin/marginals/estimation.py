@@ -14,6 +14,7 @@ import numpy as np
 
 from whosin.exact import Array
 from whosin.marginals.measurements import Measurement
+from whosin.marginals.sums import summed
 from whosin.marginals.variance import Information
 from whosin.marginals.workload import Attributes, Workload, subsets
 
@@ -43,14 +44,18 @@ def estimate(
 
 
 def tables_of(workload: Workload, residuals: dict[Attributes, Array]) -> list[Array]:
-    """The tables, in the order of the workload."""
-    return [table_of(workload, residuals, each) for each in workload.sets]
+    """The tables, or sums of their cells, in the order of the workload."""
+    return [
+        summed(table_of(workload, residuals, each), sums)
+        for each, sums in zip(workload.sets, workload.sums, strict=True)
+    ]
 
 
 def table_of(
     workload: Workload, residuals: dict[Attributes, Array], attributes: Attributes
 ) -> Array:
-    """One table: Σ_{A ⊆ C} R_A, each spread evenly over the attributes that it does not have."""
+    """The cells of one table: Σ_{A ⊆ C} R_A, each spread evenly over the attributes that it does
+    not have."""
     carried = residuals[()].shape
     total = np.zeros((*carried, *workload.shape(attributes)))
     for part in subsets(attributes):

@@ -2,6 +2,9 @@
 
 The best linear unbiased estimate of every table C has, in every cell, the variance Σ_{A⊆C}
 ∏_{i∈A}(1−1/n_i) ∏_{j∈C∖A} n_j^−2 / π_A, where π_A adds up what each measurement tells about R_A.
+The estimated R_A has the covariance ⊗_{i∈A}(I − 1/n_i) / π_A, and those of different A are
+uncorrelated; so a product of sums, of l_i cells each, has the variance Σ_{A⊆C}
+∏_{i∈A}(l_i − l_i²/n_i) ∏_{j∈C∖A} (l_j/n_j)² / π_A.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import numpy as np
 
 from whosin.exact import Array
 from whosin.marginals.measurements import Measurement
-from whosin.marginals.workload import Workload
+from whosin.marginals.workload import Workload, subsets
 
 
 class Information:
@@ -42,7 +45,8 @@ class Information:
 
 
 def table_variances(workload: Workload, about: Array) -> Array:
-    """The variance of a cell of each table, from π; infinite where a residual is not known."""
+    """The variance of a cell of each table, from π; infinite where a residual is not known. Of sums
+    the mean."""
     tables, residuals, factors = workload.uses
     with np.errstate(divide="ignore"):
         each = factors / about[residuals]
@@ -52,9 +56,37 @@ def table_variances(workload: Workload, about: Array) -> Array:
 def cell_variances(
     workload: Workload, measurements: Sequence[Measurement], variances: Sequence[float]
 ) -> Array:
-    """The variance of a cell of each table, for noise of some variance a number."""
+    """The variance of a cell of each table, for noise of some variance a number; of sums the
+    mean."""
     about = Information(workload, measurements).about(1 / np.asarray(variances, np.float64))
     return table_variances(workload, about)
+
+
+def sum_variances(
+    workload: Workload, measurements: Sequence[Measurement], variances: Sequence[float]
+) -> dict[int, Array]:
+    """The variance of each sum of each table that asks for sums, by the table's number."""
+    about = Information(workload, measurements).about(1 / np.asarray(variances, np.float64))
+    asked = [number for number in range(len(workload.sets)) if not workload.alike(number)]
+    return {number: _each_variance(workload, about, number) for number in asked}
+
+
+def _each_variance(workload: Workload, about: Array, number: int) -> Array:
+    attributes = workload.sets[number]
+    inside, evenly = {}, {}
+    for each, sums in zip(attributes, workload.sums[number], strict=True):
+        size = workload.sizes[each]
+        inside[each] = np.full(size, 1 - 1 / size) if sums is None else sums.within
+        evenly[each] = np.full(size, size**-2.0) if sums is None else sums.evenly
+    result = np.zeros(workload.asked(number))
+    for part in subsets(attributes):
+        factor = np.ones(())
+        for each in attributes:
+            factor = np.multiply.outer(factor, inside[each] if each in part else evenly[each])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            told = factor / about[workload.place[part]]
+        result += np.where(factor > 0, told, 0.0)
+    return result
 
 
 def optimum(workload: Workload, rho: float) -> float:

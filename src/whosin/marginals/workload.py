@@ -2,7 +2,8 @@
 
 Contract: attributes are numbered from 0; a set is a rising tuple of such numbers, and the empty set
 is the total. A table C is the sum of its residuals R_A, A ⊆ C, where R_A is the part of the table A
-that no smaller one knows. `residuals` has every A that some table needs, smaller ones first.
+that no smaller one knows. `residuals` has every A that some table needs, smaller ones first. A
+table may be asked by sums of its cells (`Sums`) instead of the cells themselves.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array
+from whosin.marginals.sums import Sums
 from whosin.validation import whole
 
 MOST_ATTRIBUTES = 1_000
@@ -33,24 +35,31 @@ class Workload:
         sizes: how many values each attribute has.
         sets: the attributes of each table.
         weights: how much the mean variance of a table's cells counts; 1 each by default.
+        sums: for each table and each of its attributes which sums of its cells are asked; None for
+            the cells themselves. By default cells everywhere.
     """
 
     sizes: tuple[int, ...]
     sets: tuple[Attributes, ...]
     weights: tuple[float, ...] = ()
+    sums: tuple[tuple[Sums | None, ...], ...] = ()
 
     def __post_init__(self) -> None:
         for size in self.sizes:
             whole(size, "size of an attribute", 2, MOST_CELLS)
         if not self.sets or len(self.sets) > MOST_TABLES:
             raise InvalidInput("sets", f"from 1 to {MOST_TABLES} tables", len(self.sets))
-        ordered = tuple(tuple(sorted(each)) for each in self.sets)
+        self._sort()
+        ordered = self.sets
         for each in ordered:
             self._check(each)
-        if len(set(ordered)) != len(ordered):
-            twice = next(each for each in ordered if ordered.count(each) > 1)
+        for each, sums in zip(ordered, self.sums, strict=True):
+            if any(one and one.size != self.sizes[i] for i, one in zip(each, sums, strict=True)):
+                raise InvalidInput("sums", "sums of as many cells as the attribute has", "others")
+        asked = list(zip(ordered, self.sums, strict=True))
+        if len(set(asked)) != len(asked):
+            twice = next(each for each, _ in asked if ordered.count(each) > 1)
             raise InvalidInput("sets", "different tables", f"{list(twice)} twice")
-        object.__setattr__(self, "sets", ordered)
         if not self.weights:
             object.__setattr__(self, "weights", (1.0,) * len(ordered))
         if len(self.weights) != len(ordered):
@@ -58,6 +67,21 @@ class Workload:
             raise InvalidInput("weights", accepted, len(self.weights))
         if not all(0 < each < float("inf") for each in self.weights):
             raise InvalidInput("weights", "numbers above 0", min(self.weights))
+
+    def _sort(self) -> None:
+        """Attributes rising, each with its sums."""
+        given = self.sums or tuple((None,) * len(each) for each in self.sets)
+        if [len(each) for each in given] != [len(each) for each in self.sets]:
+            raise InvalidInput("sums", "one for each attribute of each table", "others")
+        sets, sums = [], []
+        for attributes, own in zip(self.sets, given, strict=True):
+            if any(each is not None and not each.within.any() for each in own):
+                raise InvalidInput("sums", "sums of which one leaves some cell out", "all cells")
+            pairs = sorted(zip(attributes, own, strict=True), key=lambda pair: pair[0])
+            sets.append(tuple(each for each, _ in pairs))
+            sums.append(tuple(each for _, each in pairs))
+        object.__setattr__(self, "sets", tuple(sets))
+        object.__setattr__(self, "sums", tuple(sums))
 
     def _check(self, each: Attributes) -> None:
         if len(set(each)) != len(each):
@@ -80,8 +104,19 @@ class Workload:
 
     @property
     def shown(self) -> int:
-        """How many cells all tables have together."""
-        return sum(map(self.cells, self.sets))
+        """How many cells, or sums of cells, all tables have together."""
+        return sum(prod(self.asked(number)) for number in range(len(self.sets)))
+
+    def asked(self, number: int) -> tuple[int, ...]:
+        """The shape of a table as it is asked, with sums where they are."""
+        return tuple(
+            self.sizes[each] if sums is None else len(sums.spans)
+            for each, sums in zip(self.sets[number], self.sums[number], strict=True)
+        )
+
+    def alike(self, number: int) -> bool:
+        """Whether all numbers of a table are equally exact, being cells."""
+        return all(each is None for each in self.sums[number])
 
     def shape(self, attributes: Attributes) -> tuple[int, ...]:
         """The shape of that table."""
@@ -107,17 +142,27 @@ class Workload:
 
     @cached_property
     def uses(self) -> tuple[Array, Array, Array]:
-        """(tables, residuals, factors): the variance of a table's cells is Σ factor / π_A, the
-        factor being ∏_{i∈A}(1 − 1/n_i) ∏_{j∈C∖A} n_j^−2 (F20)."""
+        """(tables, residuals, factors): the mean variance of a table's cells is Σ factor / π_A, the
+        factor being ∏_{i∈A}(1 − 1/n_i) ∏_{j∈C∖A} n_j^−2 (F20). For sums of l cells they are the
+        means of l − l²/n and of (l/n)²: the mean over a product of sums is one of means."""
         tables, residuals, factors = [], [], []
         for number, each in enumerate(self.sets):
-            whole_square = self.cells(each) ** 2
+            inside, outside = self._means(number)
             for part in subsets(each):
-                at = self.place[part]
                 tables.append(number)
-                residuals.append(at)
-                factors.append(self.spread[at] * self.cells(part) ** 2 / whole_square)
+                residuals.append(self.place[part])
+                factors.append(prod(inside[i] if i in part else outside[i] for i in each))
         return np.array(tables), np.array(residuals), np.array(factors)
+
+    def _means(self, number: int) -> tuple[dict[int, float], dict[int, float]]:
+        """For each attribute of a table the mean over its rows of what is in the residual, and of
+        what is spread evenly."""
+        inside, outside = {}, {}
+        for each, sums in zip(self.sets[number], self.sums[number], strict=True):
+            size = self.sizes[each]
+            inside[each] = 1 - 1 / size if sums is None else float(sums.within.mean())
+            outside[each] = size**-2 if sums is None else float(sums.evenly.mean())
+        return inside, outside
 
     def importance(self, weights: Array | None = None) -> Array:
         """The weight of each residual's 1/π_A in the mean variance over the tables."""

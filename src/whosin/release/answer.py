@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -56,7 +57,7 @@ class Answer(Displayed):
     cost: Cost
     details: Mapping[str, Any] | None = None
 
-    @property
+    @cached_property
     def tables(self) -> tuple[Answer, ...]:
         """The tables of an answer that has several, each with a column for each of its keys."""
         if not self.details or "tables" not in self.details:
@@ -79,11 +80,12 @@ class Answer(Displayed):
         return tuple(result)
 
     def table(self, *columns: str) -> Answer:
-        """The table of these columns, of an answer that has several."""
-        for each in self.tables:
-            if each.title == (", ".join(columns) or "total"):
+        """The table of these columns, in any order, of an answer that has several."""
+        tables, details = self.tables, (self.details or {}).get("tables", ())
+        for each, one in zip(tables, details, strict=True):
+            if sorted(one["columns"]) == sorted(columns):
                 return each
-        known = [each.title for each in self.tables]
+        known = [each.title for each in tables]
         raise UnknownName("table", ", ".join(columns), known)
 
     @property

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, at
+from whosin.errors import BudgetRefused, InvalidInput
 from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Cost
-from whosin.release.budget_split import Unspent, shares
+from whosin.release.budget_split import OPTIMAL, Unspent, shares
+from whosin.release.least_error import least_error, offered
 from whosin.release.pricing import Offer
 from whosin.release.queries import Query
 from whosin.release.table import Table
@@ -30,19 +30,15 @@ def price(
     Args:
         spent: what was spent of the plan before.
         share: the part of the plan's budget for this batch; by default all that is left.
-        split: "weights" or "relative-error" (see `splitting.shares`).
+        split: "weights" or "relative-error" (see `budget_split.shares`), or "optimal" (see
+            `least_error`).
         noise: "laplace" or "gaussian".
     """
     asked = asked_of(queries)
     unspent = _unspent(plan, spent or Cost(0, 0), share)
-    result = shares(asked, table, unspent, split, noise)
-    offers = []
-    for index, (query, each) in enumerate(zip(asked, result, strict=True)):
-        with at(f"queries[{index}]"), query.at_own_key():
-            offers.append(replace(query.offer(table, each), cautions=query.cautions(table)))
-    if len(offers) > 1 and any(offer.charge.alone for offer in offers):
-        raise InvalidInput("queries", "only one, where a promise does not add", len(offers))
-    return offers
+    if split == OPTIMAL:
+        return least_error(asked, table, unspent, noise)
+    return offered(asked, table, shares(asked, table, unspent, split, noise))
 
 
 def asked_of(queries: object) -> list[Query]:

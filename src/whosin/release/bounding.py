@@ -14,6 +14,7 @@ from whosin.errors import at
 from whosin.exact import rational
 from whosin.release.cells import Cells
 from whosin.release.domains import Range
+from whosin.release.places import with_levels
 from whosin.release.predicate import condition
 from whosin.release.row_choice import MOST_HELD
 from whosin.release.row_choice import first as first
@@ -61,8 +62,13 @@ class Part:
         worst = max(2 * most**2, width**2) if relation == "replace" else most**2
         return bounds.groups * bounds.rows**2 * worst
 
+    @property
+    def most(self) -> int:
+        """The most that one row can move the sum, in units."""
+        return max(abs(self.low), abs(self.high))
+
     def _reach(self) -> tuple[int, int]:
-        return max(abs(self.low), abs(self.high)), max(self.high, 0) - min(self.low, 0)
+        return self.most, max(self.high, 0) - min(self.low, 0)
 
 
 PEOPLE = Part("people", Fraction(1), 1, 1)
@@ -81,7 +87,8 @@ def eligible(table: Table, where: str | None) -> Any:
     if where is None:
         return rows
     with at("where"):
-        return rows.filter(condition(where, rows))
+        known = with_levels(rows, table.domains, where)
+        return known.filter(condition(where, known)).select(*rows.columns)
 
 
 def owner(rows: Any, table: Table) -> dict[str, Any]:

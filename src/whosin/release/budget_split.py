@@ -1,4 +1,5 @@
-"""A budget split over a batch: by weights, or so that relative errors are alike."""
+"""A budget split over a batch: by weights, or so that relative errors are alike. `least_error` has
+the split "optimal"."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from whosin.release.pricing import Share
 from whosin.release.queries import Query
 from whosin.release.table import Table
 
-SPLITS = ("weights", "relative-error")
+OPTIMAL = "optimal"
+SPLITS = ("weights", "relative-error", OPTIMAL)
 NOISES = ("laplace", "gaussian")
 
 
@@ -42,17 +44,28 @@ def shares(
     """
     if split not in SPLITS:
         raise UnknownName("split", str(split), SPLITS)
+    if split == "weights":
+        return divided(queries, [rational(query.weight) for query in queries], unspent, noise)
+    gaussian = noise == "gaussian"
+    parts = _equal_errors(queries, table, unspent.plan, pot_of(unspent, noise), gaussian)
+    return divided(queries, parts, unspent, noise)
+
+
+def pot_of(unspent: Unspent, noise: str) -> int:
+    """What there is to divide, in units: of ρ for Gaussian noise, of ε otherwise."""
     if noise not in NOISES:
         raise UnknownName("noise", str(noise), NOISES)
-    gaussian = noise == "gaussian"
-    if gaussian and not unspent.rho:
+    if noise == "gaussian" and not unspent.rho:
         raise InvalidInput("noise", "laplace, under a plan without a delta", noise)
     # After Gaussian noise there is no pure ε left to spend, but ε that counts by its ρ.
-    pot = unspent.rho if gaussian else unspent.epsilon or units.pure(unspent.rho)
-    if split == "weights":
-        parts = [rational(query.weight) for query in queries]
-    else:
-        parts = _equal_errors(queries, table, unspent.plan, pot, gaussian)
+    return unspent.rho if noise == "gaussian" else unspent.epsilon or units.pure(unspent.rho)
+
+
+def divided(
+    queries: Sequence[Query], parts: Sequence[Fraction], unspent: Unspent, noise: str
+) -> list[Share]:
+    """The share of each query, in the ratio of some parts."""
+    pot, gaussian = pot_of(unspent, noise), noise == "gaussian"
     whole = sum(parts, Fraction(0))
     failing = sum(query.needs_delta for query in queries)
     result = []

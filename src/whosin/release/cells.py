@@ -15,6 +15,7 @@ from whosin.exact import Array
 from whosin.release.dates import Dates
 from whosin.release.derived import Cellular
 from whosin.release.domains import MOST_CELLS, Range
+from whosin.release.levels import root_of
 from whosin.release.places import joined, key_of
 from whosin.release.table import Table
 
@@ -41,6 +42,7 @@ class Cells:
         domains = tuple(cellular(table, column) for column in by)
         if len(set(by)) != len(by):
             raise InvalidInput("by", "different columns", list(by))
+        check_one_level(table, by, "by")
         result = cls(tuple(by), domains)
         if result.count > MOST_CELLS:
             raise InvalidInput("by", f"at most {MOST_CELLS} cells", result.count)
@@ -131,6 +133,17 @@ def cellular(table: Table, name: str) -> Cellular:
     if isinstance(domain, Range | Dates) and not domain.edges:
         raise InvalidInput(f"domain of {name}", "one with edges, to group by it", "none")
     return domain
+
+
+def check_one_level(table: Table, names: Sequence[str], field: str) -> None:
+    """A table by two levels of one column would have cells that nobody can be in."""
+    seen: dict[str, str] = {}
+    for name in names:
+        root = root_of(table.domains, name)
+        if root in seen and (name != root or seen[root] != root):
+            accepted = f"one level of {root}: the upper one follows from the lower one"
+            raise InvalidInput(field, accepted, f"{seen[root]!r} and {name!r}")
+        seen[root] = name
 
 
 def free(column: str, taken: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from whosin.release.domains import Domain, Values
 from whosin.release.engines.base import files_of, kind_of
 from whosin.release.engines.lines import broken
 from whosin.release.outside import DROP
+from whosin.release.places import with_levels
 from whosin.release.predicate import condition
 from whosin.release.row_values import number
 from whosin.release.table import Table
@@ -38,7 +39,7 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
     """Exact figures: rows, entities, missing entities, the most rows of one, what lies outside."""
     import ibis
 
-    data = table.data
+    data = with_levels(table.data, table.domains, " ".join(map(str, conditions)))
     listed = {
         name: replace(each, outside=None)
         for name, each in table.domains.items()

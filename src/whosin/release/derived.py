@@ -14,6 +14,7 @@ from typing import TypeAlias
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release.dates import PARTS, Dates, code_of
 from whosin.release.domains import Domain, Range
+from whosin.release.levels import UpperLevel
 from whosin.release.outside import OTHER, check_closed
 
 DECADE = "decade"
@@ -81,7 +82,44 @@ class Derived:
         return tuple((code_of(day), places[part(day)]) for day in self.domain.days)
 
 
-Cellular: TypeAlias = Domain | Derived
+@dataclass(frozen=True)
+class Grouped:
+    """Cells of something, some of them taken together.
+
+    Attributes:
+        name: whose cells they are: a column, or a function of one.
+        domain: its domain.
+        parts: for each cell the place of what it is taken into.
+        labels: what these are called.
+    """
+
+    name: str
+    domain: Cellular
+    parts: tuple[int, ...]
+    labels: tuple[str, ...]
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is the same in all rows of an entity."""
+        return self.domain.constant
+
+    @property
+    def outside(self) -> object:
+        """What becomes of values outside."""
+        return self.domain.outside
+
+    @property
+    def drops(self) -> bool:
+        """Whether a row may be in no cell."""
+        return self.domain.drops
+
+    @property
+    def beyond(self) -> int:
+        """The place of what is outside; -1 where it does not count."""
+        return -1 if self.domain.beyond < 0 else self.parts[self.domain.beyond]
+
+
+Cellular: TypeAlias = Domain | Derived | UpperLevel | Grouped
 
 
 @lru_cache(maxsize=256)

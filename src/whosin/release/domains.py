@@ -18,7 +18,15 @@ from whosin.documents import check_keys
 from whosin.errors import InvalidInput
 from whosin.exact import ranged, rational
 from whosin.release.dates import Dates, is_day
-from whosin.release.outside import DROP, OTHER, check_closed, check_constant, check_outside
+from whosin.release.outside import (
+    DROP,
+    OTHER,
+    check_closed,
+    check_constant,
+    check_outside,
+    other_beside,
+)
+from whosin.release.parents import Parents, lowest_values, read_parents
 
 MOST_CELLS = 10**7
 MOST_VALUES = 10_000
@@ -39,11 +47,15 @@ class Values:
             differ nevertheless is in one of its cells, chosen at random.
         outside: closes the domain: "drop", and rows with any other value do not count in cells, or
             one of the values, and they count as that.
+        parents: upper levels that values belong to, by name, each with its parents and their
+            children: {"canton": {"ZH": ["Zürich", "Winterthur"], "BE": ["Bern"]}}. The children of
+            a level may be the parents of another one.
     """
 
     values: tuple[str | int, ...]
     constant: bool = False
     outside: object = None
+    parents: object = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.values, list | tuple | range) or not self.values:
@@ -62,6 +74,13 @@ class Values:
             raise InvalidInput("values", "different from each other", repr(self.values[:5]))
         check_constant(self.constant)
         self._check_outside()
+        object.__setattr__(self, "parents", read_parents(self.values, self.parents))
+
+    @property
+    def levels(self) -> tuple[Parents, ...]:
+        """The upper levels."""
+        assert isinstance(self.parents, tuple)
+        return self.parents
 
     def _check_outside(self) -> None:
         if self.outside is None:
@@ -96,10 +115,7 @@ class Values:
         """The cells, in the declared order, with "other" at the end of a domain that is open."""
         if self.outside is not None:
             return self.values
-        name = OTHER
-        while name in self.values:
-            name += "_"
-        return (*self.values, name)
+        return (*self.values, other_beside(self.values))
 
 
 @dataclass(frozen=True)
@@ -223,13 +239,15 @@ def read_domain(column: str, data: object) -> Domain:
 
 
 def _from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
-    known = ("values", "lower", "upper", "step", "edges", "constant", "outside")
+    known = ("values", "lower", "upper", "step", "edges", "constant", "outside", "parents")
     check_keys(data, known, f"domain of {column}")
     constant, outside = data.get("constant", False), data.get("outside")
-    if "values" in data:
-        if not data.keys() <= {"values", "constant", "outside"}:
+    if "values" in data or "parents" in data:
+        if not data.keys() <= {"values", "constant", "outside", "parents"}:
             raise InvalidInput(f"domain of {column}", "values, or a range, not both", "both")
-        return Values(_listed(data["values"], f"values of {column}"), constant, outside)
+        parents = data.get("parents", ())
+        values = data["values"] if "values" in data else lowest_values(parents)
+        return Values(_listed(values, f"values of {column}"), constant, outside, parents)
     edges = data.get("edges", ())
     if not isinstance(edges, str):
         edges = _listed(edges, f"edges of {column}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from whosin.errors import InvalidInput
 
 OTHER = "other"
@@ -26,3 +28,11 @@ def check_constant(given: object) -> None:
     """Whether a column is the same in all rows of an entity."""
     if not isinstance(given, bool):
         raise InvalidInput("constant", "true or false", repr(given)[:80])
+
+
+def other_beside(values: Sequence[object]) -> str:
+    """What the cell of undeclared values is called, where a value may be called "other" too."""
+    name = OTHER
+    while name in values:
+        name += "_"
+    return name

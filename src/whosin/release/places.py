@@ -11,13 +11,15 @@ rows of Parquet on DuckDB, beside a CASE with a branch a value, which it replace
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from whosin.exact import rational
 from whosin.release.dates import Dates
-from whosin.release.derived import Cellular, Derived
-from whosin.release.domains import Range, Values
+from whosin.release.derived import Cellular, Derived, Grouped
+from whosin.release.domains import Domain, Range, Values
+from whosin.release.levels import UpperLevel, levels_of
 from whosin.release.outside import CLAMP
 from whosin.release.row_values import number
 
@@ -27,6 +29,8 @@ VALUE, PLACE = "whosin_value", "whosin_place"
 def key_of(rows: Any, column: str, domain: Cellular) -> Any:
     """What decides a row's cell: the value itself or the code of its day, for `joined` to look up,
     or its place already."""
+    if isinstance(domain, Grouped):
+        return key_of(rows, domain.name, domain.domain)
     if isinstance(domain, Derived):
         value = rows[domain.column]
         return _decade(value, domain) if isinstance(domain.domain, Range) else (
@@ -34,6 +38,8 @@ def key_of(rows: Any, column: str, domain: Cellular) -> Any:
         )  # fmt: skip
     if isinstance(domain, Dates):
         return domain.code(rows[column])
+    if isinstance(domain, UpperLevel):
+        return rows[domain.column]
     return rows[column] if isinstance(domain, Values) else _bin(rows[column], domain)
 
 
@@ -42,18 +48,38 @@ def joined(rows: Any, name: str, domain: Cellular) -> Any:
 
     No value is declared twice, so no row is doubled; what is missing or not declared matches none.
     """
-    if isinstance(domain, Range) or (
-        isinstance(domain, Derived) and isinstance(domain.domain, Range)
-    ):
-        return rows
-    # Views: two columns may have the same list.
-    if isinstance(domain, Values):
-        known = _lookup(domain.values, _kind(rows[name].type())).view()
+    inner = domain.domain if isinstance(domain, Grouped) else domain
+    parts = domain.parts if isinstance(domain, Grouped) else ()
+    if isinstance(inner, Range) or (isinstance(inner, Derived) and isinstance(inner.domain, Range)):
+        if not parts:
+            return rows
+        known = _lookup(tuple(range(len(parts))), "int64", parts)  # its key is a place
+    elif isinstance(inner, Values):
+        known = _lookup(inner.values, _kind(rows[name].type()), parts[: len(inner.values)])
+    elif isinstance(inner, UpperLevel):
+        places = tuple(parts[each] if parts else each for each in inner.parents.places)
+        known = _lookup(inner.domain.values, _kind(rows[name].type()), places)
     else:
-        known = _day_lookup(domain).view()
+        known = _day_lookup(inner, parts)
+    known = known.view()  # two columns may have the same list
     result = rows.left_join(known, rows[name] == known[VALUE])
     place = result[PLACE].fill_null(domain.beyond)
     return result.select(**{each: result[each] for each in rows.columns} | {name: place})
+
+
+def with_levels(rows: Any, domains: Mapping[str, Domain], text: object) -> Any:
+    """Rows with a column more for each level that a text names, such as a condition. A value that
+    was not declared has no parent there."""
+    for name, (column, parents) in levels_of(domains).items():
+        if name in str(text):
+            domain = domains[column]
+            assert isinstance(domain, Values)
+            own = tuple(parents.labels[place] for place in parents.places)
+            known = _lookup(domain.values, _kind(rows[column].type()), own).view()
+            result = rows.left_join(known, rows[column] == known[VALUE])
+            kept = {each: result[each] for each in rows.columns}
+            rows = result.select(**kept, **{name: result[PLACE]})
+    return rows
 
 
 def _kind(held: Any) -> str:
@@ -62,28 +88,34 @@ def _kind(held: Any) -> str:
 
 
 @lru_cache(maxsize=64)
-def _lookup(values: tuple[str | int, ...], kind: str) -> Any:
-    """The declared values with their places, as a table."""
+def _lookup(
+    values: tuple[str | int, ...], kind: str, held: tuple[int, ...] | tuple[str, ...] = ()
+) -> Any:
+    """The declared values, each with its own place, or with what else is held for it, as a
+    table."""
     texts, unsigned = kind == "string", kind == "uint64"
     pairs = [
-        (str(each) if texts else each, index)
-        for index, each in enumerate(values)
+        (str(each) if texts else each, other)
+        for each, other in zip(values, held or range(len(values)), strict=True)
         if not unsigned or int(each) >= 0
     ]
     return _table(pairs, kind)
 
 
 @lru_cache(maxsize=64)
-def _day_lookup(domain: Dates | Derived) -> Any:
-    """The codes of declared days with the places of their cells, as a table."""
-    return _table(list(domain.places()), "int64")
+def _day_lookup(domain: Dates | Derived, parts: tuple[int, ...]) -> Any:
+    """The codes of declared days with the places of their cells, or of the parts that these are
+    in, as a table."""
+    pairs = [(code, parts[place] if parts else place) for code, place in domain.places()]
+    return _table(pairs, "int64")
 
 
-def _table(pairs: list[tuple[Any, int]], kind: str) -> Any:
+def _table(pairs: list[tuple[Any, Any]], kind: str) -> Any:
     import ibis
 
-    listed = {VALUE: [value for value, _ in pairs], PLACE: [place for _, place in pairs]}
-    return ibis.memtable(listed, schema={VALUE: kind, PLACE: "int64"})
+    listed = {VALUE: [value for value, _ in pairs], PLACE: [held for _, held in pairs]}
+    held = "string" if any(isinstance(each, str) for each in listed[PLACE]) else "int64"
+    return ibis.memtable(listed, schema={VALUE: kind, PLACE: held})
 
 
 def _bin(value: Any, domain: Range) -> Any:

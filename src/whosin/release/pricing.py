@@ -77,6 +77,12 @@ class NoisyPart:
         return max(0, math.ceil(needed))
 
     @property
+    def variance(self) -> float:
+        """Of the noise, in squared units."""
+        width = self.scale**2 if self.kind == "gaussian" else self.scale
+        return noise_variance(self.kind, float(width))
+
+    @property
     def error(self) -> float:
         """The expected distance from 0, in units."""
         if self.kind == "gaussian":
@@ -103,6 +109,9 @@ class Offer:
         tables: for each table of an answer with several its columns and the standard error of a
             cell, as plain data.
         measured: what is measured for them, with how much noise and at which price.
+        standard_error: of each number, where the batch is split for the least error.
+        by_weights: what that would be if the batch were split by weights.
+        joint: the offer that is debited and answered for this query and others at once.
     """
 
     query: Any
@@ -117,6 +126,14 @@ class Offer:
     cautions: tuple[Caution, ...] = ()
     tables: tuple[Mapping[str, Any], ...] = ()
     measured: tuple[Mapping[str, Any], ...] = ()
+    standard_error: float | None = None
+    by_weights: float | None = None
+    joint: Offer | None = None
+
+    @property
+    def paid(self) -> Offer:
+        """What is debited for this query: itself, or the offer that it is a part of."""
+        return self.joint or self
 
 
 def noisy_parts(
@@ -163,6 +180,21 @@ def noise_words(part: NoisyPart) -> str:
         return "none: the exact number"
     kind = "Gaussian, σ" if part.kind == "gaussian" else "Laplace, scale"
     return f"{kind} {float(part.scale * part.part.unit):.4g}"
+
+
+TINY = 1e-12
+"""The variance of noise that is always 0, so that it can be divided by."""
+
+
+def noise_variance(kind: str, width: float) -> float:
+    """Of discrete Laplace noise of a scale, or of discrete Gaussian noise of a parameter σ²."""
+    if kind == "laplace":  # 2a/(1 − a)², where a = e^(−1/s)
+        return max(1 / (2 * math.sinh(1 / (2 * width)) ** 2), TINY) if width > 1e-3 else TINY
+    if width > 4:
+        return width  # to within 1e-30 of it
+    near = np.arange(-60.0, 61.0)
+    weights = np.exp(-(near**2) / (2 * max(width, 1e-6)))
+    return max(float(near**2 @ weights / weights.sum()), TINY)
 
 
 def _root_up(value: Fraction) -> float:

@@ -13,8 +13,9 @@ from whosin.ledger import chain
 from whosin.ledger.binding import Binding
 from whosin.release.bounding import Bounds
 from whosin.release.derived import column_of
-from whosin.release.domains import Domain, Range
+from whosin.release.domains import Domain, Range, Values
 from whosin.release.fingerprint import fingerprint
+from whosin.release.levels import root_of
 from whosin.release.queries import Query
 from whosin.release.table import COLUMN, EACH_ROW, ROW, Table
 
@@ -48,11 +49,11 @@ def binding_of(table: Table, queries: Iterable[Query] = (), *, rows: bool = Fals
 
 def question_of(binding: Binding, query: Query, table: Table) -> Binding:
     """What one question is about: the domains of its columns, its own bounds and universe."""
-    asked = binding.about(columns_of(query), universe_of(query))
+    asked = binding.about(columns_of(query, table), universe_of(query))
     return replace(asked, **vars(query.bounds(table)))
 
 
-def columns_of(query: Query) -> frozenset[str]:
+def columns_of(query: Query, table: Table) -> frozenset[str]:
     """The declared columns that a query may use."""
     result: set[str] = set()
     for field in ("column", "by", "columns"):
@@ -60,7 +61,10 @@ def columns_of(query: Query) -> frozenset[str]:
         result |= {named} if isinstance(named, str) else {str(name) for name in named or ()}
     for named in getattr(query, "sets", None) or ():
         result |= {str(name) for name in named}
-    return frozenset(result | {column_of(name) for name in result})
+    result |= {column_of(name) for name in result}  # cumulative(month(visit)), or less
+    result |= {column_of(name) for name in result}
+    result |= {name for name in table.levels if name in str(query.where)}
+    return frozenset(result | {root_of(table.domains, name) for name in result})
 
 
 def universe_of(query: Query) -> str | None:
@@ -88,12 +92,13 @@ def _plain(domain: Domain) -> dict[str, Any]:
     constant makes bounds of questions smaller, which are compared and charged by themselves."""
     names = [each.name for each in fields(domain) if each.name != "constant"]
     data = {name: getattr(domain, name) for name in names}
+    if isinstance(domain, Values):
+        data["parents"] = {each.name: each.to_dict(domain.values) for each in domain.levels}
     if isinstance(domain, Range):
         data |= {name: _exact(data[name]) for name in NUMBERS if name in data}
     # Not by equality: 0 and false are values that a closed domain may count others as.
-    return {
-        name: value for name, value in data.items() if value is not None and value not in ((), [])
-    }
+    empty: tuple[object, ...] = ((), [], {})
+    return {name: value for name, value in data.items() if value is not None and value not in empty}
 
 
 def _exact(value: Any) -> Any:

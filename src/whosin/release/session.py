@@ -12,7 +12,7 @@ import json
 import unicodedata
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +30,7 @@ from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer
 from whosin.release.queries import Query
 from whosin.release.registration import binding_of, question_of
+from whosin.release.stored_answers import answers_of
 from whosin.release.table import Table
 
 LONGEST_REQUEST = 100
@@ -160,7 +161,8 @@ class Session:
             share: the part of the plan's budget for this batch, such as "1/10", at most what is
                 left; the session's own by default. A plan for one query (`calibrate(…, query=…)`)
                 needs none.
-            split: "weights" or "relative-error" (see `splitting.shares`).
+            split: "weights" or "relative-error" (see `budget_split.shares`), or "optimal" (see
+                `least_error`): counts of the same people are then measured at once.
             noise: "laplace" or "gaussian".
         """
         if share is None:
@@ -195,10 +197,12 @@ class Session:
         offers = self._resumed(asked, share, split, noise)
         if offers is None:
             offers = self.dry_run(asked, share=share, split=split, noise=noise)
-        debits = self._pay(offers)
-        answers = [
-            self._answer(debit, offer, watch) for debit, offer in zip(debits, offers, strict=True)
-        ]
+        paid = _paid_offers(offers)
+        answered = {
+            id(offer): iter(self._answers(debit, offer, watch))
+            for debit, offer in zip(self._pay(paid), paid, strict=True)
+        }
+        answers = [next(answered[id(offer.paid)]) for offer in offers]
         self._close_batch()
         try:
             return Release(self.request, tuple(answers), self.standing)
@@ -258,7 +262,7 @@ class Session:
             offers = self.dry_run(queries, share=share, split=split, noise=noise)
         except WhosinError:
             offers = []
-        if [offer.charge for offer in offers] == self._begun:
+        if [offer.charge for offer in _paid_offers(offers)] == self._begun:
             return offers
         self._close_batch()
         return None
@@ -273,7 +277,8 @@ class Session:
         """Answer one query."""
         return self.release(query, share=share, noise=noise)[0]
 
-    def _answer(self, debit: Debit, offer: Offer, watch: Watch | None) -> Answer:
+    def _answers(self, debit: Debit, offer: Offer, watch: Watch | None) -> list[Answer]:
+        """The answer of an offer, or those of all queries that it is for."""
         result, stored = None, None if debit.answer is None else json.loads(debit.answer)
         if stored is None:
             result = self._drawn(debit, offer, watch)
@@ -286,7 +291,7 @@ class Session:
         missing = offer.query.publish(self.table, result, stored)
         if missing is not None:
             self._note(missing)
-        return _answered(debit.body, stored, offer.noise, self.plan.relation)
+        return answers_of(debit.body, stored, offer.noise, self.plan.relation)
 
     def _unanswered(self, debit: Debit) -> bool:
         """Whether the ledger is known to have no answer: a failed store may have stored it."""
@@ -327,18 +332,9 @@ def unnamed(dataset: str) -> str:
     )
 
 
-def _answered(paid: Mapping[str, Any], stored: Any, noise: str, relation: str) -> Answer:
-    """An answer as it was stored, to the question as it was paid for."""
-    cost = paid["costs"].get(relation)
-    return Answer(
-        paid["what"].get("name") or paid["what"]["query"],
-        dict(paid["what"]),
-        tuple(stored["columns"]),
-        tuple(tuple(row) for row in stored["rows"]),
-        stored.get("noise", noise),
-        Cost(units.INFINITE, units.INFINITE) if cost is None else Cost(**cost),
-        stored.get("details"),
-    )
+def _paid_offers(offers: Iterable[Offer]) -> list[Offer]:
+    """What is debited for offers, each once."""
+    return list({id(offer.paid): offer.paid for offer in offers}.values())
 
 
 def _request(request: object) -> str:

@@ -15,6 +15,8 @@ from whosin.release.dates import Dates
 from whosin.release.derived import Cellular, column_of, derive
 from whosin.release.domains import Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
+from whosin.release.levels import UpperLevel, check_levels, levels_of
+from whosin.release.parents import Parents
 from whosin.release.predicate import unknown_column
 from whosin.validation import whole
 
@@ -84,6 +86,7 @@ class Table:
             with at(f"domains.{column}"):
                 name = self.column(column, "column")
                 self.domains[name] = self._fitting(name, domain)
+        check_levels(self.domains, self.columns)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -128,11 +131,22 @@ class Table:
         return self.domains[name]
 
     def grouping(self, name: object) -> Cellular:
-        """The domain of a column, or of a function of one such as month(visit)."""
+        """The domain of a column, of an upper level of one such as canton, or of a function of one
+        such as month(visit)."""
+        if isinstance(name, str) and name not in self.columns and name in self.levels:
+            column, parents = self.levels[name]
+            domain = self.domains[column]
+            assert isinstance(domain, Values)
+            return UpperLevel(column, domain, parents)
         if isinstance(name, str) and name not in self.columns and column_of(name) != name:
             column = self.column(column_of(name))
             return derive(name, column, self.domain(column))
         return self.domain(name)
+
+    @property
+    def levels(self) -> dict[str, tuple[str, Parents]]:
+        """The upper levels that were declared, each with its column."""
+        return levels_of(self.domains)
 
     def check(self, expression: Any) -> Any:
         """The expression, if the engine can run it; what it cannot, it refuses before any debit.

@@ -9,8 +9,9 @@ variances on multiples of a common one by powers of 2^(1/8).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +23,7 @@ from whosin.ledger.charge import RELATIONS, Cost
 from whosin.ledger.units import EPSILON_UNITS
 from whosin.marginals import Measurement, Spending
 from whosin.noise import discrete_gaussian, discrete_laplace
-from whosin.release.pricing import LARGEST_SCALE, Share
+from whosin.release.pricing import LARGEST_SCALE, Share, noise_variance
 
 LEVELS = 16
 FINEST = math.log(1.02)
@@ -55,14 +56,7 @@ class NoisyTable:
     @property
     def variance(self) -> float:
         """Of one number of the noise; just above 0 where it is always 0."""
-        width = float(self.width)
-        if self.kind == "laplace":  # 2a/(1 − a)², where a = e^(−1/s)
-            return max(1 / (2 * math.sinh(1 / (2 * width)) ** 2), TINY) if width > 1e-3 else TINY
-        if width > 4:
-            return width  # to within 1e-30 of it
-        near = np.arange(-60.0, 61.0)
-        weights = np.exp(-(near**2) / (2 * max(width, 1e-6)))
-        return max(float(near**2 @ weights / weights.sum()), TINY)
+        return noise_variance(self.kind, float(self.width))
 
     def cost(self, sizes: tuple[int, ...], relation: str, rows: int) -> Fraction:
         """ε or ρ between neighbours of a relation."""
@@ -74,9 +68,6 @@ class NoisyTable:
         """What is measured and how, as plain data; exact."""
         word = "variance" if self.kind == "gaussian" else "scale"
         return {**self.measurement.to_dict(names), "noise": self.kind, word: str(self.width)}
-
-
-TINY = 1e-12
 
 
 def noisy_tables(
@@ -95,17 +86,31 @@ def noisy_tables(
 
 
 def table_costs(tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int) -> dict[str, Cost]:
-    """What all measurements cost under each relation."""
+    """What all measurements cost under each relation. The ρ of Laplace noise is that of each table,
+    ε²/2, added up: less than of one answer with all of the ε."""
     result = {}
     for relation in RELATIONS:
-        sums: dict[Fraction, Fraction] = {}
-        for each in tables:  # equal widths first: sums of few different denominators are short
-            moved = each.cost(sizes, relation, rows) * each.width
-            sums[each.width] = sums.get(each.width, Fraction(0)) + moved
-        total = sum((moved / width for width, moved in sums.items()), Fraction(0))
-        gaussian = tables[0].kind == "gaussian"
-        result[relation] = Cost.gaussian(total) if gaussian else Cost.pure(total)
+        # Equal prices first: sums of few different denominators are short.
+        prices = Counter(each.cost(sizes, relation, rows) for each in tables)
+        total = sum((price * count for price, count in prices.items()), Fraction(0))
+        if tables[0].kind == "gaussian":
+            result[relation] = Cost.gaussian(total)
+        else:
+            rho = sum((price**2 * count for price, count in prices.items()), Fraction(0)) / 2
+            result[relation] = replace(Cost.pure(total), rho=Cost.gaussian(rho).rho)
     return result
+
+
+def noise_words(noisy: Sequence[NoisyTable]) -> str:
+    """How many tables are measured, with which noise."""
+    kind = "Gaussian, σ" if noisy[0].kind == "gaussian" else "Laplace, scale"
+    widths = [float(each.width) for each in noisy]
+    ends = [min(widths), max(widths)]
+    if noisy[0].kind == "gaussian":
+        ends = [end**0.5 for end in ends]
+    about = f"{ends[0]:.4g}" if ends[0] == ends[1] else f"{ends[0]:.4g} to {ends[1]:.4g}"
+    count = "1 table" if len(noisy) == 1 else f"{len(noisy)} tables"
+    return f"{count} measured, {kind} {about}"
 
 
 def _scales(spending: Spending, sizes: tuple[int, ...], share: Share, rows: int) -> list[Fraction]:

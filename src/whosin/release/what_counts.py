@@ -13,6 +13,7 @@ from typing import Any
 
 from whosin.release.derived import Cellular, column_of
 from whosin.release.domains import Domain, Range
+from whosin.release.levels import root_of
 from whosin.release.outside import CLAMP, DROP
 
 NOT_COVERED = "The interval is for the noise: it does not cover what this leaves out."
@@ -145,7 +146,12 @@ def clamp(domain: Range) -> tuple[str, str]:
     return low, high
 
 
+def column_behind(domains: Mapping[str, Domain], name: str) -> str:
+    """The column that a level such as canton, or a function such as month(visit), is of."""
+    return name if name in domains else column_of(root_of(domains, name))
+
+
 def may_vary(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> tuple[str, ...]:
     """The columns that were not declared to be the same in all rows of an entity."""
-    own = dict.fromkeys(name if name in domains else column_of(name) for name in columns)
+    own = dict.fromkeys(column_behind(domains, name) for name in columns)
     return tuple(name for name in own if name not in domains or not domains[name].constant)

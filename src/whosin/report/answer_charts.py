@@ -6,9 +6,9 @@ from typing import Any
 
 from whosin.release import Answer
 from whosin.report.charts import COLOURS, of_rows
+from whosin.report.table_views import NUMBERS
 
 MOST_CELLS = 40
-NUMBERS = ("value", "low", "high", "all_low", "all_high", "whole")
 
 
 def answer_chart(answer: Answer) -> Any | None:

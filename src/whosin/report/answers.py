@@ -1,15 +1,20 @@
-"""Answers as files: JSON with everything, CSV or Parquet with the numbers."""
+"""Answers as files: JSON with everything, CSV or Parquet with the numbers and their marks."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from whosin.release import Answer, Release
+from whosin.release.cells import free
 from whosin.report.files import check_writable
+from whosin.report.table_views import NUMBERS
 
 SUFFIXES = (".json", ".csv", ".parquet")
+NOISY = "noisy"
 
 
 def check_path(path: Path | None) -> None:
@@ -34,19 +39,54 @@ def save(release: Release, path: Path) -> list[Path]:
     files = _names(answers, path)
     for answer, file in zip(answers, files, strict=True):
         file.touch(0o600)
-        _write(answer, file, kind)
+        file.write_bytes(csv_bytes(answer) if kind == ".csv" else parquet_bytes(answer))
     return files
 
 
-def _write(answer: Answer, file: Path, kind: str) -> None:
-    if kind == ".csv":
-        from pyarrow import csv
+def csv_bytes(answer: Answer) -> bytes:
+    """An answer, or one table of it, as the text of a CSV file."""
+    from pyarrow import csv
 
-        csv.write_csv(answer.to_arrow(), file)
-    else:
-        from pyarrow import parquet
+    out = io.BytesIO()
+    csv.write_csv(file_table(answer), out)
+    return out.getvalue()
 
-        parquet.write_table(answer.to_arrow(), file)
+
+def parquet_bytes(answer: Answer) -> bytes:
+    """An answer, with all its tables, as a Parquet file."""
+    from pyarrow import parquet
+
+    out = io.BytesIO()
+    parquet.write_table(file_table(answer), out)
+    return out.getvalue()
+
+
+def file_table(answer: Answer) -> Any:
+    """An answer as a pyarrow Table, as files keep it: `noisy` says of each row whether it is too
+    noisy to read. An answer of several tables has a column for each column that a table is by,
+    null where a table is not by it."""
+    import pyarrow as pa
+
+    table = answer.to_arrow()
+    for place, (name, labels) in enumerate(_key_columns(answer).items(), 2):
+        column = free(name, [*table.column_names, NOISY])
+        table = table.add_column(place, column, pa.array(labels, pa.string()))
+    if not answer.noisy:
+        return table
+    return table.append_column(free(NOISY, table.column_names), pa.array(answer.noisy))
+
+
+def _key_columns(answer: Answer) -> dict[str, list[str | None]]:
+    """For each column that tables are by, its label in each row."""
+    tables = answer.tables
+    names = dict.fromkeys(key for each in tables for key in each.columns if key not in NUMBERS)
+    result: dict[str, list[str | None]] = {name: [] for name in names}
+    for each in tables:
+        place = {name: at for at, name in enumerate(each.columns)}
+        for name, labels in result.items():
+            own = place.get(name)
+            labels += [None if own is None else str(row[own]) for row in each.rows]
+    return result
 
 
 def _names(answers: list[Answer], path: Path) -> list[Path]:
@@ -54,6 +94,11 @@ def _names(answers: list[Answer], path: Path) -> list[Path]:
         return [path]
     files: list[Path] = []
     for number, answer in enumerate(answers, 1):
-        plain = re.sub(r"[^\w-]+", "-", answer.title).strip("-").lower() or "answer"
-        files.append(path.with_name(f"{path.stem}-{number}-{plain}{path.suffix}"))
+        name = f"{path.stem}-{number}-{plain_name(answer.title)}{path.suffix}"
+        files.append(path.with_name(name))
     return files
+
+
+def plain_name(title: str) -> str:
+    """A title as a part of a file's name."""
+    return re.sub(r"[^\w-]+", "-", title).strip("-").lower() or "answer"

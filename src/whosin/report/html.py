@@ -20,6 +20,8 @@ from whosin.report.budget import cost_words, standing_card
 from whosin.report.files import check_writable
 from whosin.report.policy import policy
 from whosin.report.releases import cell_words
+from whosin.report.table_pages import STYLE as TABLES_STYLE
+from whosin.report.table_pages import tables_html
 
 STYLE = """
 :root { color-scheme: light; --ink: #1c2733; --soft: #5b6875; --line: #d8dfe6; --mark: #1b6ca8; }
@@ -68,7 +70,7 @@ def release_report(title: str, plan: Plan, release: Release) -> str:
         "<p class=soft>Each number has noise; the interval holds the answer without noise in 95 of "
         "100 cases. What clamping and limiting a person's rows leave out is not in it: each answer "
         "says what counts.</p>",
-        *(_answer(answer) for answer in release),
+        *(_answer(answer, number) for number, answer in enumerate(release)),
         heading("What all answers together allow, and the ledger"),
         sections(standing_card(release.standing)),
         heading("If they know more than assumed"),
@@ -84,7 +86,7 @@ def page(title: str, body: Iterable[str]) -> str:
     return (
         f"<!doctype html>\n<html lang=en>\n<head>\n{policy()}\n<meta charset=utf-8>\n"
         '<meta name=viewport content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>{STYLE}{TABLES_STYLE}</style>\n</head>\n<body>\n"
         f"<h1>{escape(title)}</h1>\n" + "\n".join(body) + "\n</body>\n</html>\n"
     )
 
@@ -139,20 +141,22 @@ def drawing(chart: Any) -> str:
     return "<div class=wide>" + re.sub(r"^<\?xml.*?\?>", "", svg) + "</div>"
 
 
-def _answer(answer: Answer) -> str:
+def _answer(answer: Answer, number: int) -> str:
     paid = f"{cost_words(answer.cost)}; {answer.noise}"
     asked = ", ".join(
         f"{key} {' and '.join(map(str, value)) if isinstance(value, list) else value}"
         for key, value in answer.question.items()
         if key not in ("counted", "name", "universe", "prior")
     )
-    chart = answer_chart(answer)
+    chart = None if answer.tables else answer_chart(answer)
     return "\n".join(
         [
             f"<h3>{escape(answer.title)}</h3>",
             f"<p class=soft>{escape(asked)} — {escape(paid)}</p>",
             "" if chart is None else drawing(chart),
-            rows_table(answer.columns, answer.rows, answer.noisy),
+            tables_html(answer, number)
+            if answer.tables
+            else rows_table(answer.columns, answer.rows, answer.noisy),
             f"<p class=soft>{escape(answer.noisy_note)}</p>" if answer.noisy_note else "",
             f"<p class=soft>{escape(answer.statement)}</p>" if answer.statement else "",
         ]

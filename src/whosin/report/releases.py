@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -17,6 +17,7 @@ from whosin.release.checking import Finding
 from whosin.release.noisy_cells import MARK
 from whosin.report.budget import cost_words, standing_card
 from whosin.report.card import who
+from whosin.report.printed_tables import print_tables
 from whosin.report.terminal_tables import print_table
 from whosin.report.text import print_sections
 
@@ -37,6 +38,8 @@ def offer_data(offer: Offer) -> dict[str, Any]:
     }
     if offer.tables:
         data |= {"tables": list(offer.tables), "measured": list(offer.measured)}
+    if offer.by_weights is not None:
+        data |= {"standard_error": offer.standard_error, "by_weights": offer.by_weights}
     return data
 
 
@@ -53,6 +56,7 @@ def print_offers(
             console.print(f"\n[bold]{escape(offer.query.title)}[/bold], table by table")
             print_table(console, error_table(offer))
             console.print(f"Measured: {escape(measured_words(offer))}.")
+    print_gains(console, offers)
     print_cautions(console, offers)
     if any(offer.charge.alone for offer in offers):
         console.print("Its promise does not add to others: it must be the only release.")
@@ -61,6 +65,28 @@ def print_offers(
         console.print(f"In all {cost_words(total)} of ε = {plan.epsilon:.6g} ({plan.relation}).")
     if remaining is not None:
         console.print(f"The dataset has ε = {remaining:.6g} left in its ledger.")
+
+
+def print_gains(console: Console, offers: Sequence[Offer]) -> None:
+    """By how much the split for the least error helps, and what is measured at once."""
+    compared = [offer for offer in offers if offer.by_weights is not None]
+    if not compared:
+        return
+    console.print("\nStandard error of a number, split by weights → optimal")
+    table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
+    for offer in compared[:MOST_SHOWN]:
+        moved = f"{_short(offer.by_weights)} → {_short(offer.standard_error)}"
+        table.add_row(escape(offer.query.title), moved)
+    if len(compared) > MOST_SHOWN:
+        table.add_row(f"… {len(compared) - MOST_SHOWN} more")
+    print_table(console, table)
+    for joint in {id(offer.joint): offer.joint for offer in compared if offer.joint}.values():
+        titles = escape(joint.query.title)
+        console.print(f"Measured at once for {titles}: {escape(measured_words(joint))}.")
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
 
 
 def print_cautions(console: Console, offers: Sequence[Offer]) -> None:
@@ -95,12 +121,16 @@ def error_table(offer: Offer) -> Table:
     for name in ("table", "standard error of a cell"):
         table.add_column(name, overflow="fold")
     for each in offer.tables[:MOST_SHOWN]:
-        table.add_row(
-            escape(", ".join(each["columns"]) or "total"), _number(each["standard_error"])
-        )
+        table.add_row(escape(", ".join(each["columns"]) or "total"), error_words(each))
     if len(offer.tables) > MOST_SHOWN:
         table.add_row(f"… {len(offer.tables) - MOST_SHOWN} more")
     return table
+
+
+def error_words(table: Mapping[str, Any]) -> str:
+    """The standard error of a cell; the least and the largest where sums are not equally exact."""
+    ends = [_number(table.get(key)) for key in ("least_error", "largest_error")]
+    return " to ".join(dict.fromkeys(ends)) if all(ends) else _number(table["standard_error"])
 
 
 def measured_words(offer: Offer) -> str:
@@ -124,7 +154,10 @@ def print_release(title: str, plan: Plan, release: Release) -> None:
     for answer in release:
         paid = cost_words(answer.cost)
         console.print(f"\n[bold]{escape(answer.title)}[/bold]  [dim]{paid}; {answer.noise}[/dim]")
-        print_table(console, answer_table(answer))
+        if answer.tables:
+            print_tables(console, answer, release.request)
+        else:
+            print_table(console, answer_table(answer))
         for said in filter(None, (answer.noisy_note, answer.statement)):
             console.print(f"  [dim]{escape(said)}[/dim]")
     console.print()

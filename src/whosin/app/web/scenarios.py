@@ -25,13 +25,13 @@ from whosin.ledger import Ledger, Standing, refusal
 from whosin.ledger.budget import Budget
 from whosin.release import QUERIES, Offer, Release, Session, Table
 from whosin.release.batch_price import price
-from whosin.release.derived import column_of
 from whosin.release.domains import read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.registration import binding_of
 from whosin.release.scenario import Scenario, read_scenario
 from whosin.release.session import unnamed
 from whosin.release.table import dataset_name
+from whosin.release.what_counts import column_behind
 
 MOST_VALUES, MOST_CELLS, MOST_CANDIDATES = 2_000, 20_000, 5_000
 """What a page takes: values of a column, cells of an answer, candidates of a maximum."""
@@ -125,7 +125,8 @@ def _check_size(query: Query, table: Table) -> None:
     by = getattr(query, "by", ())
     listed = by if isinstance(by, list | tuple) else [by]  # what is no list, the offer refuses
     names = {name for name in listed if isinstance(name, str)}
-    known = [table.grouping(name) for name in names if column_of(name) in table.domains]
+    declared = table.domains
+    known = [table.grouping(name) for name in names if column_behind(declared, name) in declared]
     if (count := prod(len(domain.labels) for domain in known)) > MOST_CELLS:
         raise InvalidInput("by", f"columns with at most {MOST_CELLS:,} cells in all", f"{count:,}")
     if isinstance(query, Marginals) and (count := query.shown(table)) > MOST_CELLS:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,6 +36,8 @@ from whosin.release.engines.spilling import SpillFolder
 
 BATCH = 1_000_000
 """Rows that are drawn and written at a time."""
+STREAMED = 2**18
+"""Rows that are given away at a time: enough to count fast, few enough to stay near."""
 
 
 class DuckDB(Engine):
@@ -50,6 +52,7 @@ class DuckDB(Engine):
     """
 
     name = "duckdb"
+    streams = True
     keys: ClassVar[tuple[str, ...]] = ("memory", "spill", "views")
 
     def __init__(
@@ -117,11 +120,27 @@ class DuckDB(Engine):
         Raises:
             SourceChanged: the files have another schema than when they were opened.
         """
+        return self._run(expression, progress, self._answer)
+
+    def stream(
+        self, expression: Any, take: Callable[[Any], None], progress: Progress | None = None
+    ) -> None:
+        """Like `run`, and no more than a few batches are held at a time."""
+
+        def streamed(home: Confined, expression: Any) -> None:
+            for batch in home.connection.sql(self._sql(home, expression)).to_arrow_reader(STREAMED):
+                take(batch)
+
+        self._run(expression, progress, streamed)
+
+    def _run(
+        self, expression: Any, progress: Progress | None, work: Callable[[Confined, Any], Any]
+    ) -> Any:
         home = self._home(expression)
         if home.schema is not None:
             home.schema.require_same()
         return run_interruptibly(
-            lambda: self._answer(home, expression),
+            lambda: work(home, expression),
             home.connection.interrupt,
             lambda: _tell(home, progress),
         )

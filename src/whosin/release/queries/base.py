@@ -8,7 +8,7 @@ shape the domains fix. Between the two stands the ledger's debit.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
@@ -50,6 +50,10 @@ class Query(ABC):
     """Which columns it may be about: "numbers", "cells" (values or bins), "any"; "" for none."""
     example: ClassVar[tuple[str, str, str]] = ("", "", "")
     """A key of its own that a page asks for: the key, what to call it, an example."""
+    choices: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Keys that take one of some words, the default first."""
+    only_with: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """Keys that belong to one word of another key, with both."""
     needs_delta: ClassVar[bool] = False
     """Whether it needs a part of the plan's δ."""
     writes_file: ClassVar[bool] = False
@@ -177,4 +181,6 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
 def _json(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_json(each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(key): _json(each) for key, each in value.items()}
     return value if isinstance(value, str | int | bool | None) else str(value)

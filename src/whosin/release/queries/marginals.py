@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-import numpy as np
-
 from whosin.errors import InvalidInput, UnknownName, at
-from whosin.exact import Array, ranged
+from whosin.exact import ranged
 from whosin.ledger.charge import Charge
-from whosin.marginals import (
-    Radii,
-    Spending,
-    Workload,
-    cell_variances,
-    estimate,
-    radii,
-    spend,
-    tables_of,
-    whole_tables,
-)
+from whosin.marginals import Spending, Workload, spend
 from whosin.marginals.spending import GOALS
 from whosin.marginals.workload import Attributes, sets_up_to
-from whosin.release.cells import Cells, cellular
+from whosin.release.asked_tables import AskedTables, asked_tables
+from whosin.release.cells import Cells
 from whosin.release.engines.base import Progress
-from whosin.release.pricing import CONFIDENCE, Offer, Share
+from whosin.release.estimated_tables import table_errors, tables_answer
+from whosin.release.forms import RANGES, Form, form_of
+from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.table import Table
-from whosin.release.table_noise import NoisyTable, noisy_tables, table_costs
+from whosin.release.table_noise import NoisyTable, noise_words, noisy_tables, table_costs
 from whosin.release.table_scan import TableScan
 from whosin.release.what_counts import Caution, Counted, beyond, may_vary
 from whosin.validation import whole
 
 MOST_SHOWN = 2 * 10**6
 """Cells of all tables of an answer together."""
-DIGITS = 6
-"""Decimals of an estimate."""
-HEADINGS = ("value", "low", "high", "all_low", "all_high", "whole")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +36,10 @@ class Marginals(Query):
     or the sets of columns that are listed. All come from one estimate and agree with each other.
 
     Args:
-        columns: declared columns.
+        columns: declared columns, levels of one such as canton, or functions of one such as
+            month(visit). cumulative(age) asks for cumulative counts in the order of its cells, and
+            ranges(age) for the ranges that are listed; what is asked of one column in several ways
+            agrees, and is in no table twice.
         order: how many columns a table has, at most.
         sets: the tables instead, each a list of columns; the empty one is the total.
         weights: how much the error of each table counts, in the order of `sets`; with `columns`,
@@ -57,13 +48,17 @@ class Marginals(Query):
             of the worst table.
         magnitudes: how large the cells of each table are thought to be, in the order of `weights`:
             errors then count relative to them. Say what is publicly known.
+        ranges: for each column that is asked as ranges(column) its ranges, which may overlap:
+            {"age": [[18, 29], [30, 64]]}, from a declared value to another or, where there are
+            bins, from an edge to another.
         rows: how many rows of an entity count, in all; by default the table's own bound, and 1
             where all columns are declared constant.
     """
 
     kind: ClassVar[str] = "marginals"
     label: ClassVar[str] = "tables by several columns, all at once"
-    example: ClassVar[tuple[str, str, str]] = ("order", "columns of a table, at most", "2")
+    example: ClassVar[tuple[str, str, str]] = ("order", "columns of a table, at most", "")
+    choices: ClassVar[Mapping[str, Sequence[str]]] = {"goal": GOALS}
     sums: ClassVar[bool] = True
     columns: Sequence[str] = ()
     order: int | None = None
@@ -71,51 +66,47 @@ class Marginals(Query):
     weights: Sequence[object] | None = None
     goal: str = "mean"
     magnitudes: Sequence[object] | None = None
+    ranges: Mapping[str, Sequence[object]] | None = None
     rows: int | None = None
 
     def offer(self, table: Table, share: Share) -> Offer:
-        cells, workload = self.workload(table)
+        asked = self.tables(table)
+        cells, workload = asked.cells, asked.workload
         rows = self.rows_counted(table)
         noise = "gaussian" if share.rho else "laplace"
         spending = _spend(workload, noise, share.relation, self.goal, rows)
         noisy = noisy_tables(spending, workload.sizes, share, rows)
         scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
-        variances = [each.variance for each in noisy]
-        spread = cell_variances(workload, spending.measurements, variances)
-        errors = tuple(np.sqrt(spread).tolist())
-        names = cells.columns
+        errors = table_errors(asked, spending.measurements, [each.variance for each in noisy])
         costs = [float(each.cost(workload.sizes, share.relation, rows)) for each in noisy]
         return Offer(
             self,
             share,
             Charge(self.asked(table), table_costs(noisy, workload.sizes, rows)),
-            _noises(noisy),
-            details={"noisy": noisy, "workload": workload, "scan": scan, "errors": errors},
+            noise_words(noisy),
+            details={"noisy": noisy, "asked": asked, "scan": scan},
             expression=table.check(scan.expression(table, self.where, rows)),
-            tables=tuple(
-                {"columns": [names[i] for i in each], "standard_error": error}
-                for each, error in zip(workload.sets, errors, strict=True)
-            ),
+            tables=tuple(errors),
             measured=tuple(
-                {**each.to_dict(names), "epsilon" if noise == "laplace" else "rho": cost}
+                {**each.to_dict(cells.columns), "epsilon" if noise == "laplace" else "rho": cost}
                 for each, cost in zip(noisy, costs, strict=True)
             ),
         )
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         noisy: tuple[NoisyTable, ...] = offer.details["noisy"]
-        workload: Workload = offer.details["workload"]
         scan: TableScan = offer.details["scan"]
         exact = scan.count(table, offer.expression, progress)
         values = []
         for each, counts in zip(noisy, exact, strict=True):
             numbers = each.measurement.of_counts(counts)
             values.append(numbers + each.draw(numbers.shape))
-        return _answer(scan.cells, workload, noisy, values, offer.details["errors"])
+        errors = [dict(each) for each in offer.tables]
+        return tables_answer(offer.details["asked"], noisy, values, errors)
 
     def shown(self, table: Table) -> int:
         """How many cells the tables have in all."""
-        return self.workload(table)[1].shown
+        return self.tables(table).workload.shown
 
     def counted(self, table: Table) -> Counted:
         cells, rows = self.workload(table)[0], self.rows_counted(table)
@@ -132,45 +123,77 @@ class Marginals(Query):
         return 1 if alike and self.rows is None else most
 
     def workload(self, table: Table) -> tuple[Cells, Workload]:
-        """The columns with their domains, and the tables over them."""
-        named, sets = self._listed()
-        with at("sets" if self.sets is not None else "columns"):
-            domains = tuple(cellular(table, column) for column in named)
-            sizes = tuple(len(domain.labels) for domain in domains)
-            workload = Workload(sizes, sets, self._weights(sets))
-            if (shown := workload.shown) > MOST_SHOWN:
+        """The columns that are measured with their domains, and the tables over them."""
+        asked = self.tables(table)
+        return asked.cells, asked.workload
+
+    def tables(self, table: Table) -> AskedTables:
+        """The tables, over what is measured for them."""
+        field = "sets" if self.sets is not None else "columns"
+        names = self._names()
+        ranges = self._ranges(names)
+        forms = [form_of(table, name, ranges, field) for name in names]
+        sets = self._sets(names, forms)
+        weights = self._weights(sets)
+        with at(field):
+            result = asked_tables(forms, sets, weights, field)
+            if (shown := result.workload.shown) > MOST_SHOWN:
                 raise InvalidInput("tables", f"at most {MOST_SHOWN:,} cells in all", f"{shown:,}")
         if self.goal not in GOALS:
             raise UnknownName("goal", str(self.goal), GOALS)
-        return Cells(named, domains), workload
+        return result
 
-    def _listed(self) -> tuple[tuple[str, ...], tuple[Attributes, ...]]:
-        """The columns, and the sets of places among them."""
+    def _names(self) -> tuple[str, ...]:
+        """Everything that is named, each once."""
         if self.sets is None:
-            named = column_names(self.columns, "columns")
-            if not named:
+            names = column_names(self.columns, "columns")
+            if not names:
                 raise InvalidInput("columns", "at least one column, or sets", "none")
-            order = whole(2 if self.order is None else self.order, "order", 1, 20)
-            if self.order is None:
-                order = min(order, len(named))
-            if order > len(named):
-                accepted = f"at most the number of columns, {len(named)}"
-                raise InvalidInput("order", accepted, order)
-            return named, tuple(sets_up_to(len(named), order))
+            return names
         if self.columns or self.order is not None:
             raise InvalidInput("sets", "given alone, without columns and order", "both")
         if not isinstance(self.sets, list | tuple) or not self.sets:
             raise InvalidInput("sets", "a list of lists of columns", repr(self.sets)[:80])
         listed = [column_names(each, "sets") for each in self.sets]
-        named = tuple(dict.fromkeys(name for each in listed for name in each))
-        if not named:
+        names = tuple(dict.fromkeys(name for each in listed for name in each))
+        if not names:
             raise InvalidInput("sets", "at least one column in one of them", "none")
-        place = {name: number for number, name in enumerate(named)}
-        result = tuple(tuple(sorted(place[name] for name in each)) for each in listed)
+        return names
+
+    def _ranges(self, names: tuple[str, ...]) -> Mapping[str, object]:
+        if self.ranges is None:
+            return {}
+        if not isinstance(self.ranges, Mapping):
+            accepted = "a list of ranges for each column, such as { age = [[18, 29]] }"
+            raise InvalidInput("ranges", accepted, repr(self.ranges)[:80])
+        for column in self.ranges:
+            if f"{RANGES}({column})" not in names:
+                accepted = f"given where {RANGES}({column}) is among the columns or in a set"
+                with at(f"ranges.{column}"):
+                    raise InvalidInput(str(column), accepted, "neither")
+        return self.ranges
+
+    def _sets(self, names: tuple[str, ...], forms: Sequence[Form]) -> tuple[Attributes, ...]:
+        """The places of each table among the names."""
+        if self.sets is None:
+            count = len({form.root for form in forms})
+            order = whole(2 if self.order is None else self.order, "order", 1, 20)
+            if self.order is None:
+                order = min(order, count)
+            if order > count:
+                raise InvalidInput("order", f"at most the number of columns, {count}", order)
+            # No table has one column twice, in two forms or at two levels.
+            return tuple(
+                each
+                for each in sets_up_to(len(names), order)
+                if len({forms[place].root for place in each}) == len(each)
+            )
+        place = {name: number for number, name in enumerate(names)}
+        result = [tuple(sorted(place[name] for name in each)) for each in self.sets]
         for number, each in enumerate(result):
             if each in result[:number]:
-                raise InvalidInput("sets", "each named once", f"{list(listed[number])} twice")
-        return named, result
+                raise InvalidInput("sets", "each named once", f"{list(self.sets[number])} twice")
+        return tuple(result)
 
     def _weights(self, sets: tuple[Attributes, ...]) -> tuple[float, ...]:
         """Weights of squared errors, over squared magnitudes."""
@@ -205,72 +228,3 @@ def _numbers(
 def _spend(workload: Workload, noise: str, relation: str, goal: str, rows: int) -> Spending:
     """Public numbers only: the same tables are planned once."""
     return spend(workload, noise, relation, goal, rows)
-
-
-def _noises(noisy: Sequence[NoisyTable]) -> str:
-    kind = "Gaussian, σ" if noisy[0].kind == "gaussian" else "Laplace, scale"
-    widths = [float(each.width) for each in noisy]
-    ends = [min(widths), max(widths)]
-    if noisy[0].kind == "gaussian":
-        ends = [end**0.5 for end in ends]
-    about = f"{ends[0]:.4g}" if ends[0] == ends[1] else f"{ends[0]:.4g} to {ends[1]:.4g}"
-    count = "1 table" if len(noisy) == 1 else f"{len(noisy)} tables"
-    return f"{count} measured, {kind} {about}"
-
-
-def _answer(
-    cells: Cells,
-    workload: Workload,
-    noisy: Sequence[NoisyTable],
-    values: Sequence[Array],
-    errors: Sequence[float],
-) -> dict[str, Any]:
-    """Everything from what was measured: from here on no row plays a part."""
-    measurements = [each.measurement for each in noisy]
-    variances = [each.variance for each in noisy]
-    residuals = estimate(workload, measurements, variances, values)
-    tables = tables_of(workload, residuals)
-    reaches = radii(
-        workload, measurements, variances, lambda number, shape: noisy[number].draw(shape)
-    )
-    wholes = whole_tables(tables, [error**2 for error in errors], float(residuals[()]))
-    rows: list[list[Any]] = []
-    described = []
-    for number, attributes in enumerate(workload.sets):
-        own = Cells(
-            tuple(cells.columns[i] for i in attributes), tuple(cells.domains[i] for i in attributes)
-        )
-        title = ", ".join(own.columns) or "total"
-        numbers = _cells(tables[number].ravel(), reaches[number], wholes[number].ravel())
-        for label, cell in zip(own.labels(), numbers, strict=True):
-            rows.append([title, ", ".join(map(str, label)), *cell])
-        described.append(
-            {
-                "columns": list(own.columns),
-                "standard_error": errors[number],
-                "cells": own.count,
-                "within": reaches[number].cell,
-                "all_within": reaches[number].table,
-            }
-        )
-    domains = zip(cells.columns, cells.domains, strict=True)
-    return {
-        "columns": ["table", "cell", *HEADINGS],
-        "rows": rows,
-        "details": {
-            "confidence": CONFIDENCE,
-            "domains": {column: list(domain.labels) for column, domain in domains},
-            "tables": described,
-            "measured": [
-                {**each.to_dict(cells.columns), "values": result.tolist()}
-                for each, result in zip(noisy, values, strict=True)
-            ],
-        },
-    }
-
-
-def _cells(values: Array, reach: Radii, wholes: Array) -> list[list[Any]]:
-    """The numbers of each cell, as `HEADINGS` names them."""
-    columns = [values + side for side in (0, -reach.cell, reach.cell, -reach.table, reach.table)]
-    shown = [np.round(each, DIGITS).tolist() for each in columns]
-    return [list(cell) for cell in zip(*shown, wholes.tolist(), strict=True)]

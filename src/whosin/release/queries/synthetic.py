@@ -13,9 +13,10 @@ any plan. What is charged is what the tables, the choices and the figure for its
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,9 +25,10 @@ from whosin.extras import needs
 from whosin.ledger.charge import Charge, Cost
 from whosin.release import bounding
 from whosin.release.bounding import eligible
-from whosin.release.cells import Cells
+from whosin.release.cells import Cells, check_one_level
 from whosin.release.engines.base import Progress, Redrawn
-from whosin.release.learned.tables import Learning, learning, read_choosing
+from whosin.release.learned.spanning import SpanningTree
+from whosin.release.learned.tables import WAYS, Learning, TableChoice, learning
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.marginals import Marginals, column_names
@@ -58,16 +60,24 @@ class Synthetic(Query):
             all.
         order: for "marginals", as the keys below: it learns all tables of up to this many columns.
         sets: the tables to learn instead, each a list of columns.
-        choose: learn from pairs of columns that are chosen privately, rather than from all tables
-            of up to `order` columns; those are then what its quality is measured by.
-        choosing: the part of the budget for choosing, 1/6 by default.
+        choose: learn from tables that are chosen privately, rather than from all those of up to
+            `order` columns or of `sets`, which are then what it should be good at: "adaptive" in
+            rounds, each where the last model was most wrong; "tree" for pairs that join all
+            columns, which is quicker; true for the first, or the second where there are many
+            tables.
+        choosing: the part of the budget for choosing; 1/10 by default, 1/6 with "tree".
         length: how many rows to draw; the noisy number of rows that count by default.
         rows: how many rows of an entity count, in all; the table's own bound by default.
     """
 
     kind: ClassVar[str] = "synthetic"
-    label: ClassVar[str] = "a synthetic table (they must know how many)"
+    label: ClassVar[str] = "a synthetic table"
     example: ClassVar[tuple[str, str, str]] = ("path", "name of the file", "synthetic.parquet")
+    choices: ClassVar[Mapping[str, Sequence[str]]] = {"method": METHODS, "choose": tuple(WAYS)}
+    only_with: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "prior": ("method", METHODS[0]),
+        **dict.fromkeys(LEARNED_KEYS, ("method", LEARNED)),
+    }
     writes_file: ClassVar[bool] = True
     columns: Sequence[str]
     path: str
@@ -75,7 +85,7 @@ class Synthetic(Query):
     prior: Sequence[object] | None = None
     order: int | None = None
     sets: Sequence[Sequence[str]] | None = None
-    choose: bool = False
+    choose: bool | str = False
     choosing: object = None
     length: int | None = None
     rows: int | None = None
@@ -152,8 +162,8 @@ class Synthetic(Query):
     def _asked(self) -> Marginals:
         """The tables that a learned table should be good at."""
         sets = None if self.sets is None else list(self.sets)
-        if self.choose and sets is not None:
-            raise InvalidInput("sets", "left out with choose = true: pairs are chosen", "given")
+        if self.choose == SpanningTree.name and sets is not None:
+            raise InvalidInput("sets", 'left out with choose = "tree": pairs are chosen', "given")
         columns = () if sets is not None else self.columns
         order = self.order
         if self.choose and order is not None:
@@ -163,14 +173,23 @@ class Synthetic(Query):
     def _learned(self, table: Table, share: Share) -> Offer:
         needs("synthetic")
         path, names = self._path(), column_names(self.columns)
+        self._require_columns(table, names)
         length = None if self.length is None else whole(self.length, "length", 1)
-        choosing = read_choosing(self.choose, self.choosing)
-        learned = learning(table, share, self._asked(), names, choosing, length)
+        choice = TableChoice.read(self.choose, self.choosing)
+        learned = learning(table, share, self._asked(), names, choice, length)
         expression = learned.scan.expression(table, self.where, learned.rows)
         table.check(expression)
         _require_writable(path)
         charge = Charge(self.asked(table), learned.costs)
         return Offer(self, share, charge, learned.words(), details=learned, expression=expression)
+
+    def _require_columns(self, table: Table, names: Sequence[str]) -> None:
+        """A synthetic row has a value in each column, and no ranges or sums of values."""
+        check_one_level(table, names, "columns")
+        field = "columns" if self.sets is None else "sets"
+        for each in chain.from_iterable(self._asked().tables(table).forms):
+            if (each.name not in names and each.root in names) or each.cells is None:
+                raise InvalidInput(field, "columns as they are in the rows", repr(each.name))
 
     def _drawn(self, table: Table, offer: Offer, progress: Progress | None) -> Any:
         learned: Learning = offer.details

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import re
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from inspect import getdoc
 
 from fastapi import APIRouter
 from pydantic import BaseModel
@@ -18,7 +21,39 @@ from whosin.words import takes
 
 ON_A_PAGE = {"family": vocabulary.NOTION["family"]}
 """What a page asks for beside the notion."""
+IN_PLACE = (
+    *("name", "where", "weight", "magnitude", "column", "columns", "by", "rows", "groups"),
+    "universe",
+)
+"""Keys of questions that a page asks for in its own way, or once for the whole table, or not."""
+TAKES = {
+    "int | None": "whole",
+    "bool": "flag",
+    "bool | str": "flag",
+    "str": "text",
+    "object": "number",
+    "Sequence[object] | None": "numbers",
+    "Sequence[Sequence[str]] | None": "sets",
+    "Mapping[str, Sequence[object]] | None": "ranges",
+}
+"""By the type of a key."""
 router = APIRouter(tags=["kinds"], route_class=BoundedRoute)
+
+
+class QueryField(BaseModel):
+    """A key of a kind of question that a page asks for as it is.
+
+    `takes` is "whole", "number", "text", "flag", "numbers", "sets" (lists of columns) or "ranges"
+    (pairs of ends by column); with `choices` it is one of them, or for a flag true as well. With
+    `only_with` it belongs to one word of another key.
+    """
+
+    key: str
+    takes: str
+    choices: list[str]
+    default: str
+    only_with: list[str]
+    help: str
 
 
 class QueryKind(BaseModel):
@@ -29,6 +64,7 @@ class QueryKind(BaseModel):
     keys: list[str]
     column: str
     extra: list[str]
+    more: list[QueryField]
     needs_delta: bool
     writes_file: bool
 
@@ -86,6 +122,36 @@ def _query(kind: type[Query]) -> QueryKind:
         keys=[each.name for each in fields(kind)],
         column=kind.column_takes,
         extra=[part for part in kind.example if part],
+        more=list(_fields(kind)),
         needs_delta=kind.needs_delta,
         writes_file=kind.writes_file,
     )
+
+
+def _fields(kind: type[Query]) -> Iterator[QueryField]:
+    """The keys that a page has no place of its own for, by what they take."""
+    said = _argument_words(kind)
+    for each in fields(kind):
+        choices = kind.choices.get(each.name, ())
+        takes = TAKES.get(str(each.type))
+        if each.name in IN_PLACE or each.name == kind.example[0] or takes is None:
+            continue
+        default = "" if each.default in (None, MISSING, False) else str(each.default)
+        yield QueryField(
+            key=each.name,
+            takes=takes,
+            choices=list(choices),
+            default=default,
+            only_with=list(kind.only_with.get(each.name, ())),
+            help=said.get(each.name, ""),
+        )
+
+
+def _argument_words(kind: type[Query]) -> dict[str, str]:
+    """What the docstrings of a kind say of each argument."""
+    result: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        listed = (getdoc(each) or "").partition("Args:\n")[2].partition("\n\n")[0]
+        found = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", listed, flags=re.MULTILINE)
+        result |= {name: re.sub(r"\s+", " ", words) for name, words in found}
+    return result

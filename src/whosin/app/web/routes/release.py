@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,13 +26,16 @@ from whosin.ledger.halting import halted_by
 from whosin.release import Answer, Release
 from whosin.release.table import dataset_name
 from whosin.report import card
+from whosin.report.answers import csv_bytes, parquet_bytes
 from whosin.report.budget import cost_words, standing_card
 from whosin.report.html import release_report
 from whosin.report.releases import offer_data
+from whosin.report.table_views import agreement, page_data
 
 router = APIRouter(tags=["release"], route_class=BoundedRoute)
 PARQUET = "application/vnd.apache.parquet"
 AnswerNumber = Annotated[int, Query(ge=0, le=99)]
+TableNumber = Annotated[int | None, Query(ge=0, le=10**6)]
 
 
 class Price(BaseModel):
@@ -140,7 +142,7 @@ def released(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Made:
     return Made(
         title=scenario.title,
         request=body.request,
-        answers=[plain(each.to_dict()) | {"paid": cost_words(each.cost)} for each in made],
+        answers=[_shown(each) for each in made],
         standing=plain(made.standing.to_dict()),
         card=[*sections[:2], *standing_card(made.standing), *last],
     )
@@ -158,15 +160,26 @@ def report_release(settings: Settings, visitor: Visitor, body: ReleaseBody) -> s
 @router.post("/api/release/csv", **work.gives("text/csv"))
 @work.text_route("text/csv", work.scan)
 def csv_release(
-    settings: Settings, visitor: Visitor, body: ReleaseBody, answer: AnswerNumber = 0
+    settings: Settings,
+    visitor: Visitor,
+    body: ReleaseBody,
+    answer: AnswerNumber = 0,
+    table: TableNumber = None,
 ) -> str:
-    """One answer of a release that was made, as CSV."""
+    """One answer of a release that was made, or one table of an answer that has several, as CSV."""
     _, made = scenarios.stored(settings, body.scenario, body.request, visitor)
-    from pyarrow import csv
+    chosen = _answer(made, answer)
+    return csv_bytes(chosen if table is None else _table(chosen, table)).decode()
 
-    out = io.BytesIO()
-    csv.write_csv(_answer(made, answer).to_arrow(), out)
-    return out.getvalue().decode()
+
+@router.post("/api/release/parquet", **work.gives(PARQUET))
+@work.text_route(PARQUET, work.scan)
+def parquet_release(
+    settings: Settings, visitor: Visitor, body: ReleaseBody, answer: AnswerNumber = 0
+) -> bytes:
+    """One answer of a release that was made, with all its tables, as Parquet."""
+    _, made = scenarios.stored(settings, body.scenario, body.request, visitor)
+    return parquet_bytes(_answer(made, answer))
 
 
 @router.post("/api/release/file", **work.gives(PARQUET))
@@ -187,6 +200,22 @@ def _answer(made: Release, place: int) -> Answer:
     if place >= len(made):
         raise InvalidInput("answer", f"a number from 0 to {len(made) - 1}", place)
     return made[place]
+
+
+def _table(answer: Answer, place: int) -> Answer:
+    count = len(answer.tables)
+    if place >= count:
+        accepted = f"a number from 0 to {count - 1}" if count else "left out for this answer"
+        raise InvalidInput("table", accepted, place)
+    return answer.tables[place]
+
+
+def _shown(answer: Answer) -> dict[str, Any]:
+    """An answer as a page shows it."""
+    data: dict[str, Any] = plain(answer.to_dict()) | {"paid": cost_words(answer.cost)}
+    if answer.tables:
+        data |= {"tables": plain(page_data(answer)), "agreement": agreement(answer)}
+    return data
 
 
 @router.post("/api/scenario/toml", **work.gives("text/plain"))

@@ -3,6 +3,7 @@
 import { download } from "./api.js";
 import { answerChart } from "./charts.js";
 import { $, clearErrors, h, number, sections, showError } from "./dom.js";
+import { tables } from "./tables.js";
 
 const shown = (value) => (typeof value === "number" ? value.toLocaleString("en", { maximumFractionDigits: 4 }) : String(value));
 
@@ -59,23 +60,28 @@ async function keep(path, body, name) {
 function card(answer, place, body) {
   const alone = answer.rows.length === 1 && answer.columns.includes("value");
   const file = answer.columns[0] === "file" ? answer.rows[0][0] : null;
-  const chart = answerChart(answer);
+  const several = Boolean(answer.tables);
+  const chart = several ? null : answerChart(answer);
   const button = (label, words, path, name) =>
     h("button", { type: "button", class: "quiet", "aria-label": words, onclick: () => keep(path, body, name) }, label);
+  const csv = (one, number) =>
+    button("CSV", `Download ${one.title} as CSV`, `/api/release/csv?answer=${place}&table=${number}`, `${plainName(one.title)}.csv`);
   return h(
     "article",
-    { class: "answer" },
+    { class: several ? "answer full" : "answer" },
     h(
       "header",
       {},
       h("h3", {}, answer.title),
+      several ? button("All as Parquet", `Download ${answer.title} as Parquet`, `/api/release/parquet?answer=${place}`, `${plainName(answer.title)}.parquet`) : null,
       file ? button("Parquet", `Download ${file}`, `/api/release/file?answer=${place}`, file) : null,
-      file ? null : button("CSV", `Download ${answer.title} as CSV`, `/api/release/csv?answer=${place}`, `${plainName(answer.title)}.csv`),
+      file ? null : button(several ? "All as CSV" : "CSV", `Download ${answer.title} as CSV`, `/api/release/csv?answer=${place}`, `${plainName(answer.title)}.csv`),
     ),
     h("p", { class: "note" }, `${answer.paid}; ${answer.noise}`),
-    alone ? single(answer) : null,
+    alone && !several ? single(answer) : null,
+    several ? tables(answer, place, csv) : null,
     chart ? h("div", { class: "chart" }, chart) : null,
-    alone ? null : table(answer),
+    alone || several ? null : table(answer),
     answer.noisy_note ? h("p", { class: "note" }, answer.noisy_note) : null,
     answer.statement ? h("p", { class: "note" }, answer.statement) : null,
   );

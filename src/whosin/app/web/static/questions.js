@@ -3,10 +3,13 @@
 import { columns, declaredColumns, entityChosen, entityColumn, groupable, problemOfTable, unfinished } from "./data.js";
 import { get } from "./api.js";
 import { $, h, number } from "./dom.js";
+import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
+import { gain, tablesOffered } from "./offers.js";
 import { changed } from "./release.js";
 
 // By kind, as /api/kinds lists them. column: which columns it can be about; by: whether it can be
-// grouped; columns: whether it is about several; extra: a key of its own, its label, an example.
+// grouped; columns: whether it is about several; extra: a key of its own, its label, an example;
+// more: further keys, as fields.js shows them.
 const KINDS = {};
 
 async function readKinds() {
@@ -20,12 +23,13 @@ async function readKinds() {
       columns: kind.keys.includes("columns"),
       where: !kind.writes_file,
       extra: kind.extra.length ? kind.extra : undefined,
+      more: kind.more,
     };
   }
 }
 
 // {kind, name, column, by: Set (for synthetic tables: their columns), where, weight, extra,
-//  kept: other keys of a scenario}
+//  typed: what was said for further keys, kept: other keys of a scenario}
 let asked = [];
 
 export function reset() {
@@ -53,7 +57,7 @@ export function queries() {
     if (shape.extra && query.extra.trim()) found[shape.extra[0]] = numeric(query.extra.trim());
     if (query.where.trim()) found.where = query.where.trim();
     if (query.weight.trim() && query.weight.trim() !== "1") found.weight = numeric(query.weight.trim());
-    return { ...query.kept, ...found };
+    return { ...query.kept, ...fieldKeys(shape.more ?? [], query.typed), ...found };
   });
 }
 
@@ -70,7 +74,7 @@ function missing(query) {
       any: "the table needs another column",
     }[shape.column];
   }
-  if ((shape.needsBy || (shape.columns && !query.kept?.sets)) && !query.by.size) {
+  if ((shape.needsBy || (shape.columns && !namesTables(shape.more, query.typed))) && !query.by.size) {
     return groupable().length ? "choose a column" : "declare a column in step 3, as a list of values or with bins";
   }
   return null;
@@ -82,8 +86,9 @@ export const allFinished = () => asked.length > 0 && places().length === asked.l
 export function loadQueries(given) {
   asked = given.map(({ kind, name, column, columns: several, by = several, where, weight, ...kept }) => {
     const extra = KINDS[kind]?.extra?.[0];
-    const text = extra && kept[extra] !== undefined ? String(kept[extra]) : kept.sets ? "" : (KINDS[kind]?.extra?.[2] ?? "");
+    const text = extra && kept[extra] !== undefined ? String(kept[extra]) : (KINDS[kind]?.extra?.[2] ?? "");
     if (extra) delete kept[extra];
+    const typed = loadFields(KINDS[kind]?.more ?? [], kept);
     return {
       kind,
       name: name ?? "",
@@ -92,6 +97,7 @@ export function loadQueries(given) {
       where: where ?? "",
       weight: String(weight ?? 1),
       extra: text,
+      typed,
       kept,
     };
   });
@@ -182,6 +188,10 @@ function groups(query, place) {
 
 function card(query, place) {
   const shape = KINDS[query.kind] ?? { label: query.kind };
+  const fields = fieldControls(shape.more ?? [], query.typed, place, changed, (id) => {
+    renderQueries();
+    $(id).focus();
+  });
   return h(
     "section",
     { class: "query", "aria-label": `question ${place + 1}` },
@@ -208,11 +218,14 @@ function card(query, place) {
       shape.column ? about(query, place) : null,
       shape.by || shape.columns ? groups(query, place) : null,
       shape.extra ? text(query, place, "extra", `${shape.extra[1][0].toUpperCase()}${shape.extra[1].slice(1)}`) : null,
+      fields.choices,
       shape.where === false ? null : text(query, place, "where", "Only rows where", "age >= 65 and ward = 'A'"),
       text(query, place, "weight", "Weight in the budget", "1"),
     ),
+    fields.more,
     h("p", { class: "error", "data-error": `queries.${place}` }),
     h("p", { class: "cost", id: `cost-${place}` }),
+    h("div", { id: `offered-${place}` }),
     h("div", { id: `cautions-${place}` }),
   );
 }
@@ -241,14 +254,6 @@ function caution({ about, columns: several }) {
     : `Only one row of a person counts, chosen at random. Say in step 3 how many rows of a person count${same}.`;
 }
 
-// The standard error of a cell of each table, for questions with several.
-function eachTable({ tables = [] }) {
-  if (!tables.length) return "";
-  const said = tables.slice(0, 12).map((each) => `${each.columns.join(" and ") || "total"} ± ${number(each.standard_error, 3)}`);
-  const more = tables.length > said.length ? `; ${tables.length - said.length} more tables` : "";
-  return ` Standard error of a cell: ${said.join("; ")}${more}.`;
-}
-
 export function showPrice(found) {
   const asking = places();
   for (const [place, query] of asked.entries()) {
@@ -256,6 +261,9 @@ export function showPrice(found) {
     const shown = $(`cost-${place}`);
     if (!shown) continue;
     const lack = missing(query);
+    const offered = $(`offered-${place}`);
+    const open = offered.querySelector("details")?.open ?? false;
+    offered.replaceChildren(...[offer && lack === null ? tablesOffered(offer, open) : null].filter(Boolean));
     shown.classList.toggle("open", lack !== null);
     $(`cautions-${place}`).replaceChildren(
       ...(offer?.cautions ?? []).map((each) => h("p", { class: "caution" }, caution(each))),
@@ -265,7 +273,7 @@ export function showPrice(found) {
     else {
       const error = offer.error === null ? "" : `, expected error ± ${number(offer.error, 3)}`;
       const within = offer.within === null ? "" : `, 95% within ± ${number(offer.within, 3)}`;
-      shown.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.${eachTable(offer)}`;
+      shown.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.${gain(offer)}`;
     }
   }
   const open = asked.length - asking.length;
@@ -288,7 +296,7 @@ export async function startQuestions() {
   $("add").addEventListener("click", () => {
     const kind = $("kind").value;
     const extra = KINDS[kind].extra?.[2] ?? "";
-    asked.push({ kind, name: "", column: "", by: new Set(), where: "", weight: "1", extra, kept: {} });
+    asked.push({ kind, name: "", column: "", by: new Set(), where: "", weight: "1", extra, typed: {}, kept: {} });
     renderQueries();
     changed();
     $(`query-${asked.length - 1}-name`).focus();

@@ -12,7 +12,6 @@ const PENDING = "whosin-pending";
 const plan = latest();
 const price = latest();
 let planned = null;
-let keptBudget = {}; // how a loaded scenario splits its budget, which the page does not show
 
 const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`).value;
 const linked = () => chosen("linked") === "yes";
@@ -76,10 +75,11 @@ function scenario() {
     domains: domains(),
     queries: queries(),
   };
-  const split = { ...keptBudget };
-  if ($("noise").value !== "laplace") split.noise = $("noise").value;
-  if ($("share").value.trim() !== "100") split.share = `${$("share").value.trim()}%`;
-  return Object.keys(split).length ? { ...found, budget: split } : found;
+  const budget = {};
+  if ($("split").value !== "weights") budget.split = $("split").value;
+  if ($("noise").value !== "laplace") budget.noise = $("noise").value;
+  if ($("share").value.trim() !== "100") budget.share = `${$("share").value.trim()}%`;
+  return Object.keys(budget).length ? { ...found, budget } : found;
 }
 
 // Steps 1 and 2
@@ -167,7 +167,7 @@ async function cost() {
   clearErrors("table");
   clearErrors("domains");
   clearErrors("queries");
-  for (const place of ["budget", "noise", "share", "release"]) clearErrors(place);
+  for (const place of ["budget", "noise", "split", "share", "release"]) clearErrors(place);
   if (problemOfTable()) showError(problemOfTable(), "table.source");
   const ready = columns().length > 0 && entityChosen() && places().length > 0 && planned !== null;
   $("go").disabled = true;
@@ -290,10 +290,10 @@ async function load(view) {
   $("target-rho").closest("details").open = !SLIDERS.includes(kind) || Boolean(delta);
   $("delta").value = delta ?? "";
   $("title").value = found.title ?? "Release";
-  const { noise, share, ...rest } = found.budget ?? {};
+  const { noise, share, split } = found.budget ?? {};
   $("noise").value = noise ?? "laplace";
+  $("split").value = split ?? "weights";
   $("share").value = share === undefined ? "100" : asPercent(share);
-  keptBudget = rest;
   if (await useTable(found.table.source)) {
     loadTable(found.table);
     loadDomains(found.domains ?? {});
@@ -359,7 +359,7 @@ export async function start() {
     $(id).dataset.field = field;
   }
   for (const id of ["title", "share"]) $(id).addEventListener("input", changed);
-  $("noise").addEventListener("change", changed);
+  for (const id of ["noise", "split"]) $(id).addEventListener("change", changed);
   $("go").addEventListener("click", () => release({ scenario: scenario(), request: freshId() }));
   $("continue").addEventListener("click", () => release(pending()));
   $("forget").addEventListener("click", () => {

@@ -30,7 +30,22 @@ const OF_QUESTION = {
   path: "The name of the file",
   rows: "Rows of a person that count",
   groups: "Cells a person may be in",
+  order: "Columns of a table, at most",
+  ranges: "Ranges, for ranges(…)",
+  sets: "Only these tables",
+  weights: "How much each table counts",
+  goal: "What to make small",
+  magnitudes: "How large cells are thought to be",
+  method: "How it is made",
+  prior: "What is believed of a row",
+  choose: "Choose tables privately",
+  choosing: "Part of the budget for choosing",
+  length: "How many rows to draw",
+  points: "How many points",
 };
+
+// What this page calls a key of a question.
+export const labelOf = (key) => OF_QUESTION[key] ?? capital(key.replaceAll("_", " "));
 
 const PHRASES = [
   [/one with edges, to group by it; got none/, "given bins in step 3, to group by it"],

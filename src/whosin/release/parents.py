@@ -1,0 +1,159 @@
+"""Parents of the values of a domain: the canton of each municipality, the region of each canton.
+
+Contract: every value has exactly one parent at every level, so that the counts of an upper level
+are sums of those of the lower one. All of it is declared; nothing here looks at rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from whosin.errors import InvalidInput, at
+
+MOST_LEVELS = 20
+Value = str | int
+EXAMPLE = 'a table such as { ZH = ["Zürich", "Winterthur"], BE = ["Bern"] }'
+
+
+@dataclass(frozen=True)
+class Parents:
+    """One upper level of a domain.
+
+    Attributes:
+        name: what the level is called, such as canton.
+        labels: the parents, in the order in which they were declared.
+        places: for each value of the domain the place of its parent among them.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    places: tuple[int, ...]
+
+    def to_dict(self, values: Sequence[Value]) -> dict[str, list[Value]]:
+        """Plain data: each parent with its values."""
+        result: dict[str, list[Value]] = {label: [] for label in self.labels}
+        for value, place in zip(values, self.places, strict=True):
+            result[self.labels[place]].append(value)
+        return result
+
+
+def lowest_values(data: object) -> tuple[Any, ...]:
+    """The values of a domain that are declared by their parents alone: the children of the first
+    level that is not about parents of another one."""
+    levels = list(data.values()) if isinstance(data, Mapping) else []
+    if not levels or not all(isinstance(each, Mapping) for each in levels):
+        raise InvalidInput("parents", f"levels by name, each {EXAMPLE}", repr(data)[:80])
+    above = {parent for level in levels for parent in level}
+    result: list[tuple[Any, ...]] = []
+    for level in levels:
+        lists = [each for each in level.values() if isinstance(each, list | tuple)]
+        children = tuple(child for each in lists for child in each)
+        result.append(children)
+        if any(not isinstance(child, str) or child not in above for child in children):
+            return children
+    return result[0]
+
+
+def read_parents(values: tuple[Value, ...], data: object) -> tuple[Parents, ...]:
+    """The levels as people write them: for each its parents, and for each parent its children,
+    which are values of the domain or parents of another level."""
+    if isinstance(data, tuple) and all(isinstance(each, Parents) for each in data):
+        if any(len(each.places) != len(values) for each in data):
+            raise InvalidInput("parents", "one for each value, at every level", "others")
+        return data
+    if not isinstance(data, Mapping):
+        raise InvalidInput("parents", f"levels by name, each {EXAMPLE}", repr(data)[:80])
+    if len(data) > MOST_LEVELS:
+        raise InvalidInput("parents", f"at most {MOST_LEVELS} levels", len(data))
+    listed = {}
+    for name, level in data.items():
+        if not isinstance(name, str) or not name.strip() or not name.isprintable() or "(" in name:
+            accepted = "named by texts without brackets, at every level"
+            raise InvalidInput("parents", accepted, repr(name)[:80])
+        with at(f"parents.{name}"):
+            listed[name] = _lists(name, level)
+    found: dict[str, Parents] = {}
+    for name in listed:
+        _resolve(name, values, listed, found, ())
+    return tuple(found[name] for name in listed)
+
+
+def _lists(name: str, level: object) -> dict[str, tuple[Value, ...]]:
+    if not isinstance(level, Mapping) or not level:
+        raise InvalidInput(name, EXAMPLE, repr(level)[:80])
+    seen: set[Any] = set()
+    for parent, children in level.items():
+        if not isinstance(parent, str) or not parent.isprintable():
+            raise InvalidInput(name, "with texts as parents", repr(parent)[:80])
+        if not isinstance(children, list | tuple) or not children:
+            accepted = f"a list of at least one value for {parent}"
+            raise InvalidInput(name, accepted, repr(children)[:80])
+        for child in children:
+            key = (type(child), repr(child))
+            if key in seen:
+                accepted = "lists in which each value is once, since it has one parent"
+                raise InvalidInput(name, accepted, f"{child!r} twice")
+            seen.add(key)
+    return {parent: tuple(children) for parent, children in level.items()}
+
+
+def _resolve(
+    name: str,
+    values: tuple[Value, ...],
+    listed: Mapping[str, Mapping[str, tuple[Value, ...]]],
+    found: dict[str, Parents],
+    above: tuple[str, ...],
+) -> Parents:
+    """A level over the values, by way of the level that its children are of."""
+    if name in found:
+        return found[name]
+    with at(f"parents.{name}"):
+        if name in above:
+            way = " → ".join((*above[above.index(name) :], name))
+            raise InvalidInput(name, "free of cycles", way)
+        level = listed[name]
+        place = {
+            _key(child): number for number, each in enumerate(level.values()) for child in each
+        }
+        lower = _level_below(name, values, listed, place)
+        below = values if lower is None else tuple(listed[lower])
+        for child in (child for each in level.values() for child in each):
+            if _key(child) not in set(map(_key, below)):
+                of = "the domain" if lower is None else lower
+                raise InvalidInput(name, f"lists of values of {of}", repr(child)[:80])
+        for value in below:
+            if _key(value) not in place:
+                raise InvalidInput(name, "a parent for every value", f"none for {value!r}"[:80])
+    own = tuple(place[_key(value)] for value in below)
+    if lower is not None:
+        inner = _resolve(lower, values, listed, found, (*above, name))
+        own = tuple(own[each] for each in inner.places)
+    found[name] = Parents(name, tuple(level), own)
+    return found[name]
+
+
+def _level_below(
+    name: str,
+    values: tuple[Value, ...],
+    listed: Mapping[str, Mapping[str, tuple[Value, ...]]],
+    children: Mapping[tuple[type, Value], int],
+) -> str | None:
+    """What the children are: the values themselves (None), or the parents of another level; where
+    neither fits, that which most of them are, for a refusal to be about."""
+    candidates: dict[str | None, Sequence[Value]] = {None: values}
+    candidates |= {other: tuple(level) for other, level in listed.items() if other != name}
+    common = {
+        other: sum(_key(each) in children for each in level) for other, level in candidates.items()
+    }
+    for other, level in candidates.items():
+        if common[other] == len(level) == len(children):
+            return other
+    best = max(candidates, key=lambda other: common[other])
+    return best if common[best] > common[None] else None
+
+
+def _key(value: Value) -> tuple[type, Value]:
+    """true and 1 are two values."""
+    return type(value), value

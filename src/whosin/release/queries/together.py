@@ -1,0 +1,263 @@
+"""Counts of the same people that are measured at once, each with an answer of its own (F20).
+
+Contract: no scenario names this kind; `least_error` makes it from counts and group-bys that are
+tables of one workload: the same condition, the same number of rows of an entity, the same rows
+left out by closed domains, and an entity in one cell at most. One row of an entity is chosen, or as
+many as count, the same for all of them. There is one charge, one scan, one draw of noise and one
+stored answer, which holds the answers of all; their price is divided evenly among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import pi, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from whosin.exact import Array
+from whosin.ledger import units
+from whosin.ledger.charge import COUNTED, Charge, Cost
+from whosin.marginals import (
+    Radii,
+    Spending,
+    Workload,
+    cell_variances,
+    estimate,
+    radii,
+    spend,
+    tables_of,
+)
+from whosin.marginals.workload import Attributes
+from whosin.release.bounding import Bounds
+from whosin.release.cells import Cells
+from whosin.release.engines.base import Progress
+from whosin.release.pricing import Offer, Share
+from whosin.release.queries.base import LONGEST_NAME, Query
+from whosin.release.queries.counts import Count, Rows, planned_count
+from whosin.release.queries.linear import plain
+from whosin.release.table import Table
+from whosin.release.table_noise import NoisyTable, noise_words, noisy_tables, table_costs
+from whosin.release.table_scan import TableScan
+from whosin.release.what_counts import Counted, beyond, may_vary
+
+DIGITS = 6
+"""Decimals of an estimate."""
+MEMBERS = "queries"
+"""The questions of a joint one, in what the ledger keeps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Together(Query):
+    """Counts and group-bys with one measurement.
+
+    Args:
+        members: the queries.
+        worths: how much the squared error of a number of each counts.
+    """
+
+    kind: ClassVar[str] = "together"
+    label: ClassVar[str] = "several counts of the same people"
+    sums: ClassVar[bool] = True
+    members: tuple[Count | Rows, ...]
+    worths: tuple[float, ...]
+
+    @classmethod
+    def of(cls, members: Sequence[Query], worths: Sequence[float]) -> Together:
+        """Queries that `mergeable` says to be alike."""
+        own = tuple(each for each in members if isinstance(each, Count | Rows))
+        return cls(members=own, worths=tuple(worths))
+
+    @property
+    def title(self) -> str:
+        return ", ".join(each.title for each in self.members)[:LONGEST_NAME]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns of the tables, by name: what the budget's binding looks at."""
+        named = [(each.by,) if isinstance(each.by, str) else each.by for each in self.members]
+        extra = [each.column for each in self.members if hasattr(each, "column")]
+        return tuple(sorted({name for names in named for name in names} | set(extra)))
+
+    def bounds(self, table: Table) -> Bounds:
+        own = [each.bounds(table) for each in self.members]
+        return Bounds(max(each.rows for each in own), max(each.groups for each in own))
+
+    def counted(self, table: Table) -> Counted:
+        cells, rows = self.workload(table)[0], self.bounds(table).rows
+        outside = beyond(cells.columns, cells.domains)
+        return Counted(table.entity, rows, **outside, by_row=table.by_row)
+
+    def counted_of(self, table: Table, member: Query) -> Counted:
+        """What counts in the answer of one member: the rows that were chosen for all."""
+        return replace(member.counted(table), rows=self.bounds(table).rows)
+
+    def asked(self, table: Table) -> dict[str, Any]:
+        counted = [self.counted_of(table, each).to_dict() for each in self.members]
+        return self.question() | {COUNTED: counted}
+
+    def question(self) -> dict[str, Any]:
+        return {
+            "query": self.kind,
+            "name": self.title,
+            MEMBERS: [each.question() for each in self.members],
+        }
+
+    def workload(self, table: Table) -> tuple[Cells, Workload, list[Attributes]]:
+        """The columns with their domains, the tables over them, and the attributes of each member
+        in its own order."""
+        domains: dict[str, Any] = {}
+        for each in self.members:
+            own = each.cells(table)
+            domains |= dict(zip(own.columns, own.domains, strict=True))
+        names = list(domains)
+        axes = [tuple(map(names.index, each.cells(table).columns)) for each in self.members]
+        worths: dict[Attributes, float] = {}
+        for attributes, worth in zip(axes, self.worths, strict=True):
+            key = tuple(sorted(attributes))
+            worths[key] = worths.get(key, 0.0) + worth
+        sizes = tuple(len(domain.labels) for domain in domains.values())
+        workload = Workload(sizes, tuple(worths), tuple(worths.values()))
+        return Cells(tuple(names), tuple(domains.values())), workload, axes
+
+    def offer(self, table: Table, share: Share) -> Offer:
+        cells, workload, _ = self.workload(table)
+        rows = self.bounds(table).rows
+        noise = "gaussian" if share.rho else "laplace"
+        spending = _spend(workload, noise, share.relation, rows)
+        noisy = noisy_tables(spending, workload.sizes, share, rows)
+        scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
+        variances = [each.variance for each in noisy]
+        spread = cell_variances(workload, spending.measurements, variances)
+        prices = [float(each.cost(workload.sizes, share.relation, rows)) for each in noisy]
+        return Offer(
+            self,
+            share,
+            Charge(self.asked(table), table_costs(noisy, workload.sizes, rows)),
+            f"for {len(self.members)} questions at once: {noise_words(noisy)}",
+            details={"noisy": noisy, "scan": scan, "errors": np.sqrt(spread).tolist()},
+            expression=table.check(scan.expression(table, self.members[0].where, rows)),
+            measured=tuple(
+                {**each.to_dict(cells.columns), "epsilon" if noise == "laplace" else "rho": price}
+                for each, price in zip(noisy, prices, strict=True)
+            ),
+        )
+
+    def parts(self, table: Table, offer: Offer) -> list[Offer]:
+        """An offer for each member, whose prices add up to that of all."""
+        _, workload, axes = self.workload(table)
+        costs = offer.charge.costs.items()
+        shared = {relation: apportioned(cost, len(self.members)) for relation, cost in costs}
+        result = []
+        for number, (member, attributes) in enumerate(zip(self.members, axes, strict=True)):
+            error = offer.details["errors"][workload.sets.index(tuple(sorted(attributes)))]
+            asked = member.question() | {COUNTED: self.counted_of(table, member).to_dict()}
+            charge = Charge(asked, {relation: each[number] for relation, each in shared.items()})
+            # Sums of Laplace noise mix normal ones of several widths, which are off by no more.
+            expected = error * sqrt(2 / pi)
+            result.append(
+                Offer(
+                    member,
+                    offer.share,
+                    charge,
+                    offer.noise,
+                    expected,
+                    standard_error=error,
+                    joint=offer,
+                )
+            )
+        return result
+
+    def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
+        noisy: tuple[NoisyTable, ...] = offer.details["noisy"]
+        scan: TableScan = offer.details["scan"]
+        exact = scan.count(table, offer.expression, progress)
+        values = []
+        for each, counts in zip(noisy, exact, strict=True):
+            numbers = each.measurement.of_counts(counts)
+            values.append(numbers + each.draw(numbers.shape))
+        return self._answers(table, noisy, values, offer.details["errors"])
+
+    def _answers(
+        self,
+        table: Table,
+        noisy: Sequence[NoisyTable],
+        values: Sequence[Array],
+        errors: Sequence[float],
+    ) -> dict[str, Any]:
+        """Everything from what was measured: from here on no row plays a part."""
+        cells, workload, axes = self.workload(table)
+        measurements = [each.measurement for each in noisy]
+        variances = [each.variance for each in noisy]
+        tables = tables_of(workload, estimate(workload, measurements, variances, values))
+        reaches = radii(
+            workload, measurements, variances, lambda number, shape: noisy[number].draw(shape)
+        )
+        answers = []
+        for member, attributes in zip(self.members, axes, strict=True):
+            place = workload.sets.index(tuple(sorted(attributes)))
+            own = np.transpose(
+                tables[place], [sorted(attributes).index(each) for each in attributes]
+            )
+            answers.append(
+                _rows(member.cells(table), own.ravel(), reaches[place])
+                | {"details": {"standard_error": errors[place]}}
+            )
+        measured = [
+            {**each.to_dict(cells.columns), "values": result.tolist()}
+            for each, result in zip(noisy, values, strict=True)
+        ]
+        return {"answers": answers, "measured": measured}
+
+
+def mergeable(query: Query, table: Table, plan: Any) -> tuple[object, ...] | None:
+    """What queries must have in common to be measured at once; None for one that cannot be."""
+    if not isinstance(query, Count | Rows) or planned_count(plan) is not None:
+        return None
+    cells, bounds = query.cells(table), query.bounds(table)
+    if cells.columns and bounds.groups > 1:
+        return None
+    if isinstance(query, Rows) and not table.by_row and may_vary(table.domains, cells.columns):
+        return None  # rows of one cell count, which are not those of another table
+    pairs = list(zip(cells.columns, cells.domains, strict=True))
+    if any(len(domain.labels) < 2 for _, domain in pairs):
+        return None
+    return query.where, bounds.rows, frozenset(name for name, each in pairs if each.drops)
+
+
+def apportioned(cost: Cost, count: int) -> list[Cost]:
+    """A cost in parts that are as even as whole units allow, and add up to it."""
+    return [
+        Cost(
+            *(
+                amount if amount >= units.INFINITE else amount // count + (each < amount % count)
+                for amount in (cost.epsilon, cost.rho, cost.delta)
+            )
+        )
+        for each in range(count)
+    ]
+
+
+def questions(paid: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The questions of what was debited, as the ledger keeps it, each with what counts in it."""
+    counted = paid.get(COUNTED, [])
+    return [dict(each) | {COUNTED: own} for each, own in zip(paid[MEMBERS], counted, strict=True)]
+
+
+def _rows(cells: Cells, values: Array, reach: Radii) -> dict[str, Any]:
+    """The answer of one member, in the form that it has by itself."""
+    shown = [np.round(values + side, DIGITS) for side in (0, -reach.cell, reach.cell)]
+    rows = [
+        [*label, *map(plain, numbers)]
+        for label, *numbers in zip(cells.labels(), *shown, strict=True)
+    ]
+    names = ("value", "low", "high")
+    return {"columns": [*cells.headings(*names), *names], "rows": rows}
+
+
+@lru_cache(maxsize=32)
+def _spend(workload: Workload, noise: str, relation: str, rows: int) -> Spending:
+    """Public numbers only: the same tables are planned once."""
+    return spend(workload, noise, relation, "mean", rows)
