@@ -12,6 +12,7 @@ any plan. What is charged is what the tables, the choices and the figure for its
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from whosin.release.bounding import eligible
 from whosin.release.cells import Cells, check_one_level
 from whosin.release.engines.base import Progress, Redrawn
 from whosin.release.learned.spanning import SpanningTree
-from whosin.release.learned.tables import Choice, Learning, learning
+from whosin.release.learned.tables import WAYS, Learning, TableChoice, learning
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.marginals import Marginals, column_names
@@ -40,6 +41,8 @@ from whosin.validation import whole
 LEARNED = "marginals"
 METHODS = ("responses", LEARNED)
 LEARNED_KEYS = ("order", "sets", "choose", "choosing", "length", "rows")
+FILE_SAYS = ("method", "chosen", "quality", "promise")
+"""Of the answer's details, what a learned file has in its own metadata, under "whosin"."""
 BATCH = 1_000_000
 """Rows that are written at a time."""
 
@@ -73,7 +76,7 @@ class Synthetic(Query):
     kind: ClassVar[str] = "synthetic"
     label: ClassVar[str] = "a synthetic table"
     example: ClassVar[tuple[str, str, str]] = ("path", "name of the file", "synthetic.parquet")
-    choices: ClassVar[Mapping[str, Sequence[str]]] = {"method": METHODS}
+    choices: ClassVar[Mapping[str, Sequence[str]]] = {"method": METHODS, "choose": tuple(WAYS)}
     only_with: ClassVar[Mapping[str, tuple[str, str]]] = {
         "prior": ("method", METHODS[0]),
         **dict.fromkeys(LEARNED_KEYS, ("method", LEARNED)),
@@ -175,7 +178,7 @@ class Synthetic(Query):
         path, names = self._path(), column_names(self.columns)
         self._require_columns(table, names)
         length = None if self.length is None else whole(self.length, "length", 1)
-        choice = Choice.read(self.choose, self.choosing)
+        choice = TableChoice.read(self.choose, self.choosing)
         learned = learning(table, share, self._asked(), names, choice, length)
         expression = learned.scan.expression(table, self.where, learned.rows)
         table.check(expression)
@@ -199,14 +202,18 @@ class Synthetic(Query):
         order = [learned.cells.columns.index(name) for name in self.columns]
         cells = Cells(tuple(self.columns), tuple(learned.cells.domains[at] for at in order))
         places = [drawn.places[at] for at in order]
-        schema = cells.labelled([each[:0] for each in places]).schema
+        details = learned.details(drawn, offer.share)
+        about = {key: details[key] for key in FILE_SAYS if key in details}
+        schema = cells.labelled([each[:0] for each in places]).schema.with_metadata(
+            {"whosin": json.dumps(about, ensure_ascii=False)}
+        )
         starts = range(0, len(places[0]), BATCH)
         batches = (cells.labelled([each[at : at + BATCH] for each in places]) for at in starts)
         written = table.engine.write_batches(batches, schema, self.path, progress)
         return {
             "columns": ["file", "rows", "digest"],
             "rows": [[Path(self.path).name, written.rows, written.digest]],
-            "details": learned.details(drawn, offer.share),
+            "details": details,
         }
 
     def _path(self) -> Path:
