@@ -33,6 +33,7 @@ TAKES = {
     "object": "number",
     "Sequence[object] | None": "numbers",
     "Sequence[Sequence[str]] | None": "sets",
+    "Mapping[str, Sequence[object]] | None": "ranges",
 }
 """By the type of a key."""
 router = APIRouter(tags=["kinds"], route_class=BoundedRoute)
@@ -41,8 +42,9 @@ router = APIRouter(tags=["kinds"], route_class=BoundedRoute)
 class QueryField(BaseModel):
     """A key of a kind of question that a page asks for as it is.
 
-    `takes` is "whole", "number", "text", "flag", "numbers" or "sets" (lists of columns); with
-    `choices` it is one of them. With `only_with` it belongs to one word of another key.
+    `takes` is "whole", "number", "text", "flag", "numbers", "sets" (lists of columns) or "ranges"
+    (lists of them by column); with `choices` it is one of them. With `only_with` it belongs to one
+    word of another key.
     """
 
     key: str

@@ -11,21 +11,32 @@ const parts = (text, by) => text.split(by).map((part) => part.trim());
 const SPELL = {
   sets: (value) => value.map((set) => set.join(", ") || "total").join("; "),
   numbers: (value) => value.join(", "),
+  ranges: (value) =>
+    Object.entries(value).map(([name, each]) => `${name}: ${each.map((ends) => [ends].flat().join("..")).join(", ")}`).join("; "),
   flag: (value) => value === true,
 };
 const READ = {
   sets: (text) => parts(text, ";").filter(Boolean).map((set) => (set === "total" ? [] : parts(set, ","))),
   numbers: (text) => parts(text, ",").filter(Boolean).map(numeric),
+  ranges: (text) =>
+    Object.fromEntries(
+      parts(text, ";").filter(Boolean).map((each) => {
+        const [name, ...listed] = parts(each, ":");
+        return [name, parts(listed.join(":"), ",").filter(Boolean)];
+      }),
+    ),
   flag: (value) => value,
 };
-const EXAMPLES = { sets: "sex, ward; age; total", numbers: "1, 2" };
+const EXAMPLES = { sets: "sex, ward; age; total", numbers: "1, 2", ranges: "age: 18..29, 30..64" };
+
+const isRanges = (value) => typeof value === "object" && Object.values(value).every(Array.isArray);
 
 // What a loaded scenario says, by key; `given` is kept as it was until somebody changes the text.
 export function loadFields(fields, kept) {
   const typed = {};
   for (const { key, takes } of fields) {
     if (kept[key] === undefined) continue;
-    const fits = takes === "sets" || takes === "numbers" ? Array.isArray(kept[key]) : true;
+    const fits = { sets: Array.isArray, numbers: Array.isArray, ranges: isRanges }[takes]?.(kept[key]) ?? true;
     if (!fits) continue;
     const text = (SPELL[takes] ?? String)(kept[key]);
     typed[key] = { text, given: { text, value: kept[key] } };

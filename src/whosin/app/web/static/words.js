@@ -35,6 +35,7 @@ const OF_QUESTION = {
   weights: "How much each table counts",
   goal: "What to make small",
   magnitudes: "How large cells are thought to be",
+  ranges: "Ranges of each column",
   method: "How it is made",
   prior: "What is believed of a row",
   choose: "Choose pairs of columns privately",
