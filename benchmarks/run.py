@@ -27,12 +27,14 @@ import ledger
 import noise
 import planning
 import release
+import rules
 import tables
 from measuring import HOME, Row
 
 GROUPS = {
     "engine": engine.rows,
     "planning": planning.rows,
+    "rules": rules.rows,
     "chains": chains.rows,
     "distortion": distortion.rows,
     "noise": noise.rows,

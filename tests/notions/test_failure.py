@@ -28,6 +28,7 @@ from whosin.calibration.failure import (
 )
 from whosin.errors import InvalidInput, Unsupported, WhosinError
 from whosin.families import AtMostKnown, Cliques, FixedSize, Independent, OneOf
+from whosin.spaces.binomials import binomial
 
 ZERO, ONE, HALF = Fraction(0), Fraction(1), Fraction(1, 2)
 
@@ -498,11 +499,11 @@ def test_what_is_cut_off_is_less_than_the_slack():
 
     for count, belief in product((1, 50, 2000, 10_000, 10**6), (0.001, 0.1, 0.5, 0.99)):
         middle, spread = count * belief, math.sqrt(count * belief * (1 - belief))
-        first = max(0, math.floor(middle - counts.WIDTH * spread - 60))
-        last = min(count, math.ceil(middle + counts.WIDTH * spread + 60))
+        first = max(0, math.floor(middle - 9 * spread - 60))
+        last = min(count, math.ceil(middle + 9 * spread + 60))
         gone = binom.cdf(first - 1, count, belief) + binom.sf(last, count, belief)
         assert gone < 1e-17
-        weights = counts._binomial(count, belief)
+        weights = binomial(count, belief)[1]
         assert len(weights) == last - first + 1 and weights.sum() == pytest.approx(1, abs=1e-12)
         middle_weight = binom.pmf(round(middle), count, belief)
         assert weights[round(middle) - first] == pytest.approx(middle_weight, rel=1e-8)

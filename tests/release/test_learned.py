@@ -67,7 +67,7 @@ def quick(monkeypatch):
     """Rows drawn from the noisy margins of each column, as if they had nothing in common."""
     given = []
 
-    def run(task, sizes, noisy, total, length, seed, *, limits):
+    def run(task, sizes, noisy, total, length, start, seed, *, limits):
         assert task is models.drawn
         given.append((sizes, noisy, total, length, seed))
         rng = np.random.default_rng(list(seed))
@@ -91,11 +91,11 @@ def quick(monkeypatch):
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
 @pytest.mark.parametrize("rho", [0, Fraction(1, 50)])
 @pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize("choose", [True, False])
+@pytest.mark.parametrize("choose", ["tree", "adaptive", False])
 def test_all_parts_together_cost_the_share(relation, rho, rows, choose) -> None:
     """By the definitions: r rows move a table of counts by r in L1 and r² in squared L2, twice that
     for another person; a choice costs 2Δ/scale, or ρ = (Δ/scale)²/2; a sum of S distances moves by
-    S·Δ."""
+    S·Δ, and a weighted score by 64·Δ."""
     keys = {} if choose else {"sets": [["sex", "ward"], ["ill", "age"]]}
     query = asking(choose=choose, rows=rows, **keys)
     data = oracle.table(people(3), DOMAINS)
@@ -107,16 +107,20 @@ def test_all_parts_together_cost_the_share(relation, rho, rows, choose) -> None:
     def table(width):
         return both * rows**2 / (2 * width) if rho else both * rows / width
 
-    pairs = [] if learned.pairs is None else [learned.pairs] * 3
-    if choose:
-        spent = sum(table(each.width) for each in (*learned.tables, *pairs))
-        scale = learned.choices.scale
-        spent += 3 * ((far / scale) ** 2 / 2 if rho else 2 * far / scale)
-        sets = 10
+    def choice(far, scale):
+        return (far / scale) ** 2 / 2 if rho else 2 * far / scale
+
+    sets = 10 if choose else 2
+    if choose == "tree":
+        spent = sum(table(each.width) for each in learned.tables)
+        spent += 3 * table(learned.way.pair.width) + 3 * choice(far, learned.way.choices.scale)
+    elif choose:
+        units = learned.way.units
+        spent = sum(table(each.width) for each in learned.tables)
+        spent += units * table(learned.way.unit) + units * choice(64 * far, learned.way.scale(1))
     else:
         sizes = tuple(map(len, LABELS.values()))
         spent = sum(each.cost(sizes, relation, rows) for each in learned.tables)
-        sets = 2
     width = learned.quality.width
     spent += (sets * far) ** 2 / (2 * width) if rho else sets * far / width
     allowed = rho or 1
@@ -124,14 +128,14 @@ def test_all_parts_together_cost_the_share(relation, rho, rows, choose) -> None:
     cost = offer.charge.cost(relation)
     paid = Fraction(cost.rho if rho else cost.epsilon, EPSILON_UNITS)
     assert spent <= paid <= allowed
-    assert paid - spent < Fraction(1, 10**10)
+    assert paid - spent < Fraction(1, 10**6 if choose == "adaptive" else 10**10)
     assert set(offer.charge.costs) == {"add-remove", "replace"}
 
 
 def test_two_columns_leave_nothing_to_choose() -> None:
     data = oracle.table(people(3), DOMAINS)
-    offer = asking(columns=["sex", "ill"], choose=True).offer(data, oracle.share(1))
-    assert offer.details.choices is None
+    offer = asking(columns=["sex", "ill"], choose="tree").offer(data, oracle.share(1))
+    assert offer.details.way.choices is None
     assert "2 columns and 1 pair" in offer.noise
     assert offer.charge.cost("add-remove").epsilon <= EPSILON_UNITS
 
@@ -220,7 +224,7 @@ def test_the_size_of_a_model() -> None:
 # ---- what leaves the rows
 
 
-@pytest.mark.parametrize("choose", [True, False])
+@pytest.mark.parametrize("choose", ["tree", "adaptive", False])
 def test_the_model_is_given_noisy_numbers_and_nothing_else(tmp_path, quick, choose) -> None:
     keys = {} if choose else {"order": 1}
     query = asking(tmp_path / "x.parquet", choose=choose, length=70, **keys)
@@ -230,7 +234,7 @@ def test_the_model_is_given_noisy_numbers_and_nothing_else(tmp_path, quick, choo
     assert sizes == tuple(map(len, LABELS.values())) and length == 70 and len(seed) == 32
     details = json.loads(json.dumps(found["details"]))
     assert round(total, 3) == details["total"]
-    assert len(noisy) == len(details["measured"]) and (len(noisy) == 7 or not choose)
+    assert len(noisy) == len(details["measured"]) and (len(noisy) == 7 or choose != "tree")
     for each, (attributes, differences, values, deviation) in zip(
         details["measured"], noisy, strict=True
     ):
@@ -239,17 +243,32 @@ def test_the_model_is_given_noisy_numbers_and_nothing_else(tmp_path, quick, choo
         assert np.frombuffer(values).tolist() == np.ravel(each["values"]).tolist()
         scale = float(Fraction(each["scale"]))
         assert deviation == pytest.approx(2**0.5 * scale, rel=0.1)
-    assert ("chosen" in details) == choose
+    assert ("chosen" in details) == bool(choose)
     if choose:
-        assert len({tuple(pair) for pair in details["chosen"]["pairs"]}) == 3
+        assert details["chosen"]["way"] == choose
+        chosen = [each["columns"] for each in details["measured"][4:]]
+        assert details["chosen"]["tables"] == chosen
+    if choose == "tree":
+        assert len({tuple(pair) for pair in chosen}) == 3
 
 
 @pytest.mark.parametrize(
-    "relation", ["add-remove", pytest.param("replace", marks=pytest.mark.soak)]
+    ("relation", "choose"),
+    [
+        ("add-remove", "tree"),
+        pytest.param("replace", "tree", marks=pytest.mark.soak),
+        pytest.param("add-remove", "adaptive", marks=pytest.mark.soak),
+        pytest.param("replace", "adaptive", marks=pytest.mark.soak),
+    ],
 )
-def test_attacking_the_whole_answer_shows_no_more_than_the_plan(tmp_path, quick, relation) -> None:
+def test_attacking_the_whole_answer_shows_no_more_than_the_plan(
+    tmp_path, quick, relation, choose, monkeypatch
+) -> None:
     """One person more, or another in their place; the same attack refutes the plan where the noise
     is made for many times its ε."""
+    monkeypatch.setattr("whosin.release.learned.adaptive.UNITS", 2)
+    iterations = 20 if choose == "adaptive" else 1  # a tree is chosen before any model
+    monkeypatch.setattr("whosin.release.learned.estimates.ITERATIONS", iterations)
     few: dict[str, list] = {
         "who": list("abcd"),
         "sex": list("ffmm"),
@@ -259,7 +278,7 @@ def test_attacking_the_whole_answer_shows_no_more_than_the_plan(tmp_path, quick,
     other = {name: column[:3] for name, column in few.items()}
     if relation == "replace":
         other = few | {"sex": list("ffmf"), "ward": list("ABBB")}
-    query = asking(tmp_path / "x.parquet", columns=COLUMNS[:3], choose=True, length=4)
+    query = asking(tmp_path / "x.parquet", columns=COLUMNS[:3], choose=choose, length=4)
     domains = {name: DOMAINS[name] for name in COLUMNS[:3]}
 
     def attacked(epsilon: int, confidence: float, times: int):
@@ -277,7 +296,7 @@ def test_attacking_the_whole_answer_shows_no_more_than_the_plan(tmp_path, quick,
 
         def draw(world: int) -> tuple[float, ...]:
             """How much likelier the counts are in one world than in the other, all tables
-            together, by the definition of the noise; the pairs and the distance as they are."""
+            together, by the definition of the noise; the choices and the distance as they are."""
             learned, counts, share = worlds[world]
             drawn = learned.draw(counts, 4)
             details = learned.details(drawn, share)
@@ -285,8 +304,9 @@ def test_attacking_the_whole_answer_shows_no_more_than_the_plan(tmp_path, quick,
             for each, found in zip(drawn.noisy, drawn.values, strict=True):
                 one, two = (known[each.measurement.attributes] for _, known, _ in worlds)
                 ratio += (np.abs(found - one) - np.abs(found - two)).sum() / float(each.width)
-            pairs = [COLUMNS.index(each) for each in details["chosen"]["pairs"][0]]
-            return (ratio, details["quality"]["distance"], *pairs)
+            chosen = details["chosen"]["tables"]
+            places = [*map(COLUMNS.index, chosen[0]), -1][:2]
+            return (ratio, details["quality"]["distance"], len(chosen), *places)
 
         return wi.audit.two_worlds(draw, 0, 1, times, confidence)
 
@@ -343,11 +363,19 @@ def whole_way(tmp_path, query: Synthetic, noise: str) -> None:
     assert "would have to move" in answer.statement
 
 
-def test_a_table_is_learned_from_chosen_pairs(tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("choose", "noise"),
+    [
+        pytest.param("tree", "laplace", marks=pytest.mark.soak),
+        ("adaptive", "gaussian"),
+        pytest.param("adaptive", "laplace", marks=pytest.mark.soak),
+    ],
+)
+def test_a_table_is_learned_from_chosen_tables(tmp_path, choose, noise) -> None:
     query = asking(
-        tmp_path / "x.parquet", columns=["age", "sex", "ill", "ward"], choose=True, length=5000
+        tmp_path / "x.parquet", columns=["age", "sex", "ill", "ward"], choose=choose, length=5000
     )
-    whole_way(tmp_path, query, "laplace")
+    whole_way(tmp_path, query, noise)
     assert not list(tmp_path.glob(".*"))
 
 
@@ -360,13 +388,14 @@ def test_a_table_is_learned_from_differences(tmp_path) -> None:
     whole_way(tmp_path, query, "gaussian")
 
 
-def test_strong_pairs_are_chosen(tmp_path, quick) -> None:
-    """With a large budget the two true dependences are among the three pairs."""
-    query = asking(tmp_path / "x.parquet", choose=True)
+@pytest.mark.parametrize("choose", ["tree", "adaptive"])
+def test_strong_pairs_are_chosen(tmp_path, quick, choose) -> None:
+    """With a large budget the two true dependences are among what is chosen."""
+    query = asking(tmp_path / "x.parquet", choose=choose)
     data = oracle.table(people(1000), DOMAINS)
     for rho in (0, 50):
         found = query.answer(data, query.offer(data, oracle.share(60, rho=rho)))
-        pairs = [set(each) for each in found["details"]["chosen"]["pairs"]]
+        pairs = [set(each) for each in found["details"]["chosen"]["tables"]]
         assert {"sex", "ward"} in pairs and {"ill", "age"} in pairs
         assert abs(found["rows"][0][1] - 1000) < 20, "as many rows as there are, by the noisy count"
 
@@ -386,12 +415,15 @@ def test_gumbel_noise_chooses_by_the_exponential_mechanism() -> None:
     ("keys", "words"),
     [
         ({"method": "magic"}, "method"),
-        ({"choose": "yes"}, "choose must be true or false"),
+        ({"choose": "yes"}, 'choose must be true, false or one of "adaptive", "tree"; got \'yes\''),
+        ({"choose": 1}, "choose must be true, false or one of"),
+        ({"choose": ["tree"]}, "choose must be true, false or one of"),
         ({"choose": True, "choosing": 1}, "choosing must be below 1: the rest of the budget"),
         ({"choose": True, "choosing": 0}, "choosing must be above 0"),
         ({"choosing": "1/3"}, "choosing must be left out without choose"),
         ({"choose": True, "columns": ["sex"]}, "choose must be false for a table of one column"),
-        ({"choose": True, "sets": [["sex", "ward"]]}, "sets must be left out with choose"),
+        ({"choose": "tree", "sets": [["sex", "ward"]]}, "sets must be left out with choose"),
+        ({"choose": True, "sets": [["sex", "ward"]]}, "every column in one of them"),
         ({"choose": True, "order": 1}, "order must be"),
         ({"length": 0}, "length must be a whole number"),
         ({"length": 2.5}, "length must be a whole number"),
@@ -431,10 +463,13 @@ def test_what_cannot_be_learned_is_refused_in_a_sentence(tmp_path, keys, words) 
         assert not session.standing.debits
 
 
-def test_a_budget_too_small_to_measure_with_is_refused() -> None:
+@pytest.mark.parametrize("choose", ["tree", "adaptive"])
+@pytest.mark.parametrize("keys", [{}, {"choosing": 1 - Fraction(1, 10**18)}])
+def test_a_budget_too_small_to_measure_with_is_refused(choose, keys) -> None:
     data = oracle.table(people(3), DOMAINS)
+    epsilon = 1 if keys else Fraction(1, 10**12) / 10**6
     with pytest.raises(InvalidInput, match="more budget, or fewer tables"):
-        asking(choose=True).offer(data, oracle.share(Fraction(1, 10**12) / 10**6))
+        asking(choose=choose, **keys).offer(data, oracle.share(epsilon))
 
 
 def test_without_its_extra_nothing_is_spent(tmp_path, monkeypatch) -> None:

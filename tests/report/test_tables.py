@@ -17,7 +17,7 @@ from rich.console import Console
 
 from whosin.ledger.charge import Cost
 from whosin.release.answer import Answer
-from whosin.report import answers, printed_tables, table_pages
+from whosin.report import answers, notebook, printed_tables, table_pages
 from whosin.report.table_views import agreement, decimals, page_data, views
 
 EVIL = "<b>&amp;'\""
@@ -139,7 +139,7 @@ def test_files_keep_marks_and_keys() -> None:
     assert [row["value"] for row in rows] == [row[2] for row in answer.rows]
 
 
-def test_a_report_has_every_table_and_its_files() -> None:
+def test_a_report_has_every_table_and_its_files(monkeypatch) -> None:
     answer = made()
     page = table_pages.tables_html(answer, 3)
     assert page.count("<details open>") == 6 and "<script" not in page and "<b>&amp;'" not in page
@@ -156,6 +156,15 @@ def test_a_report_has_every_table_and_its_files() -> None:
     assert page.count("<table class=heat>") == 2 and "--a:100%;--b:100%" in page
     assert ">*120<" in page and ">600<" in page and ">*600<" not in page
     assert "0 or below<span class=bar>" in page
+    monkeypatch.setattr(table_pages, "MOST_BYTES", 300)
+    short = table_pages.tables_html(answer, 3)
+    assert "people.parquet is too large for this report" in short and ".parquet;base64" not in short
+    assert 'download="sex.csv"' in short
+
+
+def test_a_notebook_has_every_table() -> None:
+    page = notebook.html(made())
+    assert page.count("<details>") == 6 and agreement(made()) in page and ">*120.04<" in page
 
 
 def test_many_tables_are_opened_one_at_a_time(monkeypatch) -> None:

@@ -631,7 +631,7 @@ def test_levels_and_sums_of_cells(hospital, opened, serving, tmp_path):
     for name in ("canton", "cumulative(age)", "ranges(age)"):
         card.get_by_label(name, exact=True).check()
     card.get_by_text("More about this question").click()
-    card.get_by_label("Ranges of each column").fill("age: 0..65, 18..120")
+    card.get_by_label("Ranges, for ranges").fill("age: 0..65, 18..120")
     expect(page.locator("#columns")).to_contain_text("a parent for every value; got none for")
     page.get_by_label("parents of town").fill("canton: BE = Bern, Biel; GE = Genf")
     expect(page.locator("#total")).to_contain_text("In all ε")
@@ -640,7 +640,7 @@ def test_levels_and_sums_of_cells(hospital, opened, serving, tmp_path):
     assert found["domains"]["town"]["parents"] == {"canton": cantons}
     (query,) = found["queries"]
     assert query["columns"] == ["canton", "cumulative(age)", "ranges(age)"]
-    assert query["ranges"] == {"age": ["0..65", "18..120"]}
+    assert query["ranges"] == {"age": [[0, 65], [18, 120]]}
     page.get_by_role("button", name="Release").click()
     expect(page.locator("#answers")).to_contain_text("canton, cumulative(age)")
     page.reload()
@@ -789,6 +789,12 @@ def many_tables(page: Page, album: Path, folder: Path) -> None:
     question.get_by_text("More about this question").click()
     question.get_by_label("Only these tables").fill("ward, years; total")
     expect(page.locator('[data-error="queries.0.sets"]')).to_contain_text("years")
+    question.get_by_label("Ranges, for").fill("age: 0..65, 18..120")
+    question.get_by_label("Only these tables").fill("ward; ward, ranges(age)")
+    expect(page.locator("#offered-0")).to_contain_text("2 tables: the standard error of a cell")
+    asked = cast("list[dict[str, object]]", kept(page, folder)["queries"])
+    assert asked[0]["ranges"] == {"age": [[0, 65], [18, 120]]}
+    question.get_by_label("Ranges, for").fill("")
     question.get_by_label("Only these tables").fill("ward; ward, age; total")
     question.get_by_label("What to make small").select_option("worst")
     expect(page.locator("#offered-0")).to_contain_text("3 tables: the standard error of a cell")
@@ -798,8 +804,8 @@ def many_tables(page: Page, album: Path, folder: Path) -> None:
     expect(offered.nth(1)).to_contain_text("ward, age")
     expect(page.get_by_label("what will be measured")).to_contain_text("ε =")
     shoot(page, album, "tables-before")
-    [asked] = cast("list[dict[str, object]]", kept(page, folder)["queries"])
-    assert asked["sets"] == [["ward"], ["ward", "age"], []] and asked["goal"] == "worst"
+    asked = cast("list[dict[str, object]]", kept(page, folder)["queries"])
+    assert asked[0]["sets"] == [["ward"], ["ward", "age"], []] and asked[0]["goal"] == "worst"
     page.get_by_role("button", name="Release").click()
     answer = page.locator("#answers .answer")
     expect(answer).to_contain_text("The totals agree: each of the 3 tables adds up to")
@@ -810,11 +816,12 @@ def many_tables(page: Page, album: Path, folder: Path) -> None:
     unbiased = heat.locator("tbody td").all_inner_texts()
     expect(answer.locator("details").first).to_contain_text("±")
     shoot(page, album, "tables-after")
+    expect(answer.locator("details").nth(1)).to_contain_text("for each cell")
     answer.get_by_label("for all cells of a table at once").check()
+    expect(answer.locator("details").nth(1)).to_contain_text("for all 20 cells at once")
     answer.get_by_label("whole numbers (biased)").check()
     expect(answer.locator("details").first).to_contain_text("biased, and without margins")
     whole = [int(text.replace(",", "")) for text in heat.locator("tbody td").all_inner_texts()]
-    shoot(page, album, "tables-whole")
     lines = (
         saved(page, "Download ward, age as CSV", folder).read_text(encoding="utf-8").splitlines()
     )
@@ -828,6 +835,33 @@ def many_tables(page: Page, album: Path, folder: Path) -> None:
     )
     every = parquet.read_table(saved(page, "Download marginals as Parquet", folder))
     assert every.num_rows == 5 + 20 + 1
+    page.evaluate(NINETY_ONE)
+    listed = page.locator(".listed details")
+    expect(listed).to_have_count(91)
+    expect(page.locator(".listed table")).to_have_count(0)
+    for number in (0, 90):  # one is open at a time, and no other is drawn
+        listed.nth(number).locator("summary").click()
+        expect(page.locator(".listed details[open]")).to_have_count(1)
+        expect(page.locator(".listed table")).to_have_count(1)
+    expect(page.locator(".listed .heat tbody td")).to_have_count(600)
+    page.get_by_label("Find a table of big").fill("b7, a")
+    expect(page.locator(".listed details:visible")).to_have_count(11)  # b7, b70, …
+
+
+NINETY_ONE = """async () => {
+  const { tables } = await import("/static/tables.js");
+  const labels = [[...Array(40).keys()], [...Array(15).keys()]];
+  const row = ["t", "c", 7, 5, 9, 4, 10, 7];
+  const columns = ["table", "cell", "value", "low", "high", "all_low", "all_high", "whole"];
+  const rows = Array(600).fill(row);
+  const answer = { title: "big", columns, agreement: "", rows, noisy: [], tables: [] };
+  for (let number = 0; number < 91; number += 1) {
+    answer.tables.push({ title: `a, b${number}`, keys: ["a", "b"], labels,
+      start: 0, cells: 600, decimals: 0, margins: ["2", "3"], noisy: 0 });
+  }
+  const shown = tables(answer, 7, () => "").filter(Boolean);
+  document.getElementById("answers").replaceChildren(...shown);
+}"""
 
 
 FILE_WORDS = re.compile(r"\bedges\b|\bdelta\b|\bepsilon\b|domain|entity|\[\[|\bkey\b|under a plan")

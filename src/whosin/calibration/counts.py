@@ -22,12 +22,12 @@ import numpy as np
 from whosin.calibration.failure import Profile, failure_bound, smallest_multiplier
 from whosin.exact import Array
 from whosin.families import AtMostKnown
+from whosin.spaces.binomials import two_binomials
 
 SLACK = 1e-15
 """Added to every δ(ε): more than all the probability that is cut off."""
 ROUNDING = 1e-10
 """More than the relative error of any tail: at most 10^5 roundings of positive terms."""
-WIDTH = 9
 FEW = 33
 
 
@@ -52,7 +52,7 @@ def profile(
     def sup(epsilons: Array) -> Array:
         worst = np.zeros(len(epsilons))
         for at_low in tried:
-            rest = np.convolve(_binomial(at_low, low), _binomial(unsure - at_low, high))
+            _, rest = two_binomials(at_low, low, unsure - at_low, high)
             ratios, above, below = _tails(np.convolve(rest, noise))
             first = np.searchsorted(ratios, epsilons, side="right")
             near = np.searchsorted(ratios, epsilons - ROUNDING, side="right")
@@ -73,25 +73,6 @@ def _tails(weights: Array) -> tuple[Array, Array, Array]:
     ratios = np.maximum.accumulate(ratios)  # log-concave: already so, up to rounding
     above, below = (np.append(np.cumsum(side[::-1])[::-1], 0.0) for side in (with_it, without))
     return ratios, above, below
-
-
-@lru_cache(maxsize=256)
-def _binomial(count: int, belief: float) -> Array:
-    """Bin(count, belief) where it is not negligible (9 deviations and 60 more on either side).
-
-    What is cut off has probability below 10^−17, by Bernstein's inequality. Products of ratios away
-    from the mode, then scaled to a sum of 1: each weight is within 10^−12 of itself, which
-    logarithms of factorials, of size 10^5 for 10^4 people, would not give.
-    """
-    middle, spread = count * belief, math.sqrt(count * belief * (1 - belief))
-    first = max(0, math.floor(middle - WIDTH * spread - 60))
-    last = min(count, math.ceil(middle + WIDTH * spread + 60))
-    mode = min(max(math.floor((count + 1) * belief), first), last)
-    up, down = np.arange(mode, last), np.arange(mode, first, -1)
-    rise = np.cumprod((count - up) * belief / ((up + 1) * (1 - belief)))
-    fall = np.cumprod(down * (1 - belief) / ((count - down + 1) * belief))
-    weights = np.concatenate([fall[::-1], [1.0], rise])
-    return np.asarray(weights / math.fsum(weights))
 
 
 def _geometric(scale: float) -> Array:

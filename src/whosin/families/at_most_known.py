@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -22,12 +23,13 @@ from whosin.families.base import (
     nested,
     spelled_range,
 )
+from whosin.families.crowd import OtherPeople
 from whosin.families.prior_kinds import independent_beliefs
 from whosin.families.underflow import sums_given
 from whosin.families.uninformed import Uninformed
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
-from whosin.spaces.count_lattice import CountLattice, as_grid
+from whosin.spaces.count_lattice import CountLattice, as_grid, counted
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
@@ -112,6 +114,20 @@ class AtMostKnown(Bounded):
         unsure = [p for p in beliefs if 0 < p < 1]
         return len(beliefs) - len(unsure) <= self.k and all(low <= p <= high for p in unsure)
 
+    def crowds(self, people: int) -> Iterator[OtherPeople]:
+        low, high = self.bounds
+        known = min(self.k, people - 1)
+        unsure = people - 1 - known
+        for at_low in range(unsure + 1 if low < high else 1):
+            yield OtherPeople(people, at_low, unsure - at_low, low, high, range(known + 1))
+
+    def extreme_priors(self, lattice: Lattice) -> Iterator[tuple[int, Callable[[Fraction], Prior]]]:
+        grid = counted(lattice)
+        for kind in range(len(grid.kinds)):
+            entity = grid.kinds[kind][0]
+            for beliefs in self._vertices(grid, kind):
+                yield entity, _with_belief(beliefs, entity)
+
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         grid, array = as_grid(lattice, likelihoods)
         largest = array.max(axis=0)
@@ -126,6 +142,8 @@ class AtMostKnown(Bounded):
                 if best is None or exceeds(ratio, best[0]):
                     (output,) = first_at_least(*sides, ratio)
                     best = ratio, beliefs, output
+                if ratio == math.inf:
+                    break
             assert best is not None
             ratio, beliefs, output = best
             yield Worst(ratio, entity, output, *self.bounds, _with_belief(beliefs, entity))

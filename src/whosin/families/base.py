@@ -16,8 +16,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from whosin.beliefs import percent
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, number_range, probability, rational
+from whosin.families.crowd import OtherPeople
 from whosin.priors import Prior, Table
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.subsets import Subsets
@@ -120,6 +121,33 @@ class Family(ABC):
     ) -> tuple[Any, Fraction, Fraction] | None:
         """For families that are not tight: a ratio and beliefs that bound every prior's."""
         return None
+
+    complete: ClassVar[bool] = False
+    """Whether `crowds` and `extreme_priors` are all its priors, and not only those at which
+    profiles are largest."""
+
+    def crowds(self, people: int) -> Iterator[OtherPeople]:
+        """The priors at which the profile of a count is largest, whatever the mechanism (F21).
+
+        Raises:
+            Unsupported: nobody knows which.
+        """
+        raise self._unfailing()
+
+    def extreme_priors(self, lattice: Lattice) -> Iterator[tuple[int, Callable[[Fraction], Prior]]]:
+        """(entity, its prior at a belief) for the priors at which the profile of any mechanism on
+        the lattice is largest.
+
+        Raises:
+            Unsupported: nobody knows which.
+        """
+        raise self._unfailing()
+
+    def _unfailing(self) -> Unsupported:
+        return Unsupported(
+            f"a failure probability is not known for {self.symbol}; it is for at-most-known, "
+            "fixed-probability, uninformed, independent and listed priors"
+        )
 
     def check(self, space: Subsets) -> None:  # noqa: B027
         """Raise `InvalidInput` where the family makes no sense on this space."""

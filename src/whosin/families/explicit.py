@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -107,6 +107,21 @@ class Explicit(Family):
         return any(
             known.probabilities(space) == prior.probabilities(space) for known in self.priors
         )
+
+    complete: ClassVar[bool] = True
+
+    def extreme_priors(self, lattice: Lattice) -> Iterator[tuple[int, Callable[[Fraction], Prior]]]:
+        self.check(lattice.space)
+        for prior in self.priors:
+            seen = set()
+            for entity in range(lattice.space.size):
+                belief = prior.belief(lattice.space, entity)
+                alike = isinstance(prior, Independent | Uniform | Exchangeable)
+                kind = lattice.kind_of[entity] if isinstance(lattice, CountLattice) else entity
+                key = (belief, kind) if alike else entity
+                if 0 < belief < 1 and key not in seen:
+                    seen.add(key)
+                    yield entity, lambda _belief, prior=prior: prior  # type: ignore[misc]
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         self.check(lattice.space)

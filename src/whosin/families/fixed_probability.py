@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -15,12 +15,13 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, probability, rational
 from whosin.families.at_most_known import AtMostKnown
 from whosin.families.base import Family, Range, Worst, columns, spelled_number
+from whosin.families.crowd import OtherPeople
 from whosin.families.explicit import Explicit
 from whosin.families.prior_kinds import independent_beliefs
 from whosin.families.uninformed import Uninformed
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
-from whosin.spaces.count_lattice import CountLattice, as_grid
+from whosin.spaces.count_lattice import CountLattice, as_grid, counted
 from whosin.spaces.lattice import Lattice
 from whosin.spaces.sampling import binomials, sample_axis
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
@@ -91,6 +92,22 @@ class FixedProbability(Family):
         beliefs = independent_beliefs(prior, space)
         beta = probability(self.beta, "beta")
         return beliefs is not None and all(p in (0, beta) for p in beliefs)
+
+    complete: ClassVar[bool] = True
+
+    def crowds(self, people: int) -> Iterator[OtherPeople]:
+        beta = rational(self.beta)
+        for likely in range(people):
+            yield OtherPeople(people, 0, likely, beta, beta, range(1))
+
+    def extreme_priors(self, lattice: Lattice) -> Iterator[tuple[int, Callable[[Fraction], Prior]]]:
+        grid, beta = counted(lattice), rational(self.beta)
+        for world in range(grid.worlds):
+            likely = grid.representative(world)
+            beliefs = [beta if each in likely else Fraction(0) for each in range(grid.space.size)]
+            for kind, count in zip(grid.kinds, grid.counts(world), strict=True):
+                if count:
+                    yield kind[0], lambda _belief, beliefs=beliefs: IndependentPrior(beliefs)  # type: ignore[misc]
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         grid, array = as_grid(lattice, likelihoods)

@@ -8,10 +8,12 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from whosin.exact import Array
-from whosin.families.base import Bounded, Family, Range, Worst, nested
+from whosin.families.base import WHOLE, Bounded, Family, Range, Worst, nested
+from whosin.families.crowd import OtherPeople
 from whosin.families.prior_kinds import independent_beliefs
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
+from whosin.spaces.count_lattice import counted
 from whosin.spaces.lattice import Addition, Lattice, Place
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio, largest_ratios, quiet
 from whosin.spaces.subsets import Subsets
@@ -61,6 +63,17 @@ class Independent(Bounded):
 
     def words(self) -> str:
         return f"someone who may know everything about everyone else, {self.band}"
+
+    def crowds(self, people: int) -> Iterator[OtherPeople]:
+        """Everyone else is known: what someone knows only helps them."""
+        yield OtherPeople(people, 0, 0, *WHOLE, range(people))
+
+    def extreme_priors(self, lattice: Lattice) -> Iterator[tuple[int, Callable[[Fraction], Prior]]]:
+        grid = counted(lattice)
+        for world in range(grid.worlds):
+            for entity, _ in grid.neighbours(world):
+                known = grid.representative(world)
+                yield entity, one_of_two(grid.space, Place(entity, known, 0, 0, 0))
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         worst, _ = largest_addition(likelihoods, lattice, (positive,), self.bounds)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
 from whosin import beliefs
 from whosin.errors import InvalidInput
-from whosin.exact import Number, Rational, is_exact, rational
+from whosin.exact import Number, Rational, is_exact, ranged, rational, round_down
 from whosin.families import Family
 from whosin.families.base import WHOLE, Bounded
 from whosin.mechanisms import Channel, as_channel
 from whosin.notions.base import SLACK, Notion, on_subsets, shown, witness, worst_case
+from whosin.notions.failing import cases_of, level_at
 from whosin.notions.level import Level, Witness
 from whosin.spaces import Space
 
@@ -43,7 +45,17 @@ class PositiveMembership(Notion):
     def canonical(self) -> Notion:
         return replace(self, family=self.family.canonical())
 
-    def measure(self, mechanism: object, space: Space | None = None) -> Level:
+    def measure(self, mechanism: object, space: Space | None = None, delta: object = 0) -> Level:
+        """The smallest γ for which the mechanism satisfies the definition.
+
+        Args:
+            mechanism: a channel, or a mechanism together with its space.
+            delta: the probability, given that the entity is in (out, for negative membership), with
+                which an output may break the promise: then the least γ at this δ, as a bracket.
+        """
+        failing = ranged(delta, "delta", "at least 0 and below 1")
+        if failing:
+            return self._failing(mechanism, space, failing)
         channel = as_channel(mechanism, space)
         result = worst_case(channel, self.family, self.positive)
         if result is None:
@@ -72,6 +84,39 @@ class PositiveMembership(Notion):
         return Level(
             max(bound, value), case, False, ("T11",), lower=value, notion=self, nearer=nearer
         )
+
+    def _failing(self, mechanism: object, space: Space | None, delta: Fraction) -> Level:
+        """The least γ that fails with probability at most δ (T18)."""
+        cases = cases_of(mechanism, space, self.family, self.positive)
+        result = level_at(cases, delta, self.positive)
+        case, exact = result.case, cases.is_small and is_exact(*self.family.parameters)
+        belief = result.lower.prior if self.positive else 1 - result.lower.prior
+        ratio: Fraction | float = result.lower_ratio
+        if not self.positive:
+            ratio = Fraction(0) if ratio == math.inf else 1 / ratio if ratio else math.inf
+        seen = Witness(
+            entity=cases.space.entities[case.entity],
+            output=result.output,
+            prior=shown(belief, exact),
+            posterior=shown(beliefs.posterior(ratio, belief), exact),
+            ratio=shown(ratio, exact),
+            adversary=lambda: case.prior(belief),
+            attained=result.lower.attained,
+        )
+        value = shown(result.upper.gamma, exact and result.exact)
+        lower: Number = result.lower.gamma
+        if lower != math.inf:
+            lower = Rational(lower) if exact else round_down(Fraction(lower))
+        note = f"The promise may fail with probability {float(delta):g}."
+        if case.words:
+            note += f" The case is someone who {case.words}."
+        if result.lower_ratio == math.inf:
+            other = "out" if self.positive else "in"
+            note += f" They see {result.output}, which is impossible if the person is {other}."
+        theorems = () if self.family.complete else ("T18",)
+        if result.exact:
+            return Level(value, seen, True, theorems, notion=self, note=note)
+        return Level(value, seen, False, theorems, lower, notion=self, note=note)
 
     def _bound(self, channel: Channel) -> Number | None:
         """What T11 guarantees where the family's sup is not known exactly."""

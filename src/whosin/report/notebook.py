@@ -17,6 +17,7 @@ from whosin.report.budget import cost_words, standing_card
 from whosin.report.html import drawing, rows_table, sections
 from whosin.report.html import theorems as theorem_list
 from whosin.report.numbers import short
+from whosin.report.table_views import agreement
 
 
 @singledispatch
@@ -73,12 +74,12 @@ def _(standing: Standing) -> str:
 
 @html.register
 def _(answer: Answer) -> str:
-    chart = answer_chart(answer) if installed("charts") else None
+    chart = answer_chart(answer) if installed("charts") and not answer.tables else None
     return _block(
         f"<h3>{escape(answer.title)}</h3>",
         f"<p>{escape(cost_words(answer.cost))}; {escape(answer.noise)}</p>",
         "" if chart is None else drawing(chart),
-        rows_table(answer.columns, answer.rows, answer.noisy),
+        *(_tables(answer) or [rows_table(answer.columns, answer.rows, answer.noisy)]),
         f"<p>{escape(answer.noisy_note)}</p>" if answer.noisy_note else "",
         f"<p>{escape(answer.statement)}</p>" if answer.statement else "",
     )
@@ -87,6 +88,16 @@ def _(answer: Answer) -> str:
 @html.register
 def _(release: Release) -> str:
     return _block(*(html(answer) for answer in release.answers), html(release.standing))
+
+
+def _tables(answer: Answer) -> list[str]:
+    """The tables of an answer that has several, each to be opened."""
+    agree = [f"<p>{escape(agreement(answer))}</p>"] if answer.tables else []
+    return agree + [
+        f"<details><summary>{escape(each.title)}</summary>"
+        f"{rows_table(each.columns, each.rows, each.noisy)}</details>"
+        for each in answer.tables
+    ]
 
 
 def _reasons(theorems: tuple[str, ...]) -> str:

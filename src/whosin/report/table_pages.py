@@ -20,6 +20,8 @@ from whosin.report.table_views import Crosstab, TableView, agreement, rounded, v
 
 MOST_CELLS = 40_000
 """Cells of the tables that are in a report, and in the files inside it."""
+MOST_BYTES = 1_500_000
+"""Of a file inside a report: browsers take addresses of two million letters."""
 MOST_OPEN = 12, 150
 """Tables, and cells, of an answer that is shown whole, side by side."""
 MOST_ROWS = 600
@@ -185,13 +187,17 @@ def _value(view: TableView, place: int) -> str:
 
 
 def _link(table: Answer) -> str:
-    data = base64.b64encode(csv_bytes(table)).decode()
-    name = f"{plain_name(table.title)}.csv"
-    return f'<a download="{name}" href="data:text/csv;base64,{data}">{name}</a>'
+    return _file(f"{plain_name(table.title)}.csv", "text/csv", csv_bytes(table))
 
 
 def _parquet_link(answer: Answer) -> str:
-    data = base64.b64encode(parquet_bytes(answer)).decode()
-    name = f"{plain_name(answer.title)}.parquet"
-    kind = "application/vnd.apache.parquet"
-    return f'All tables: <a download="{name}" href="data:{kind};base64,{data}">{name}</a>'
+    name, kind = f"{plain_name(answer.title)}.parquet", "application/vnd.apache.parquet"
+    return f"All tables: {_file(name, kind, parquet_bytes(answer))}"
+
+
+def _file(name: str, kind: str, data: bytes) -> str:
+    """A link that saves a file which is inside the report."""
+    if len(data) > MOST_BYTES:
+        return f"<span class=soft>{name} is too large for this report; whosin release --save</span>"
+    inside = base64.b64encode(data).decode()
+    return f'<a download="{name}" href="data:{kind};base64,{inside}">{name}</a>'

@@ -169,7 +169,7 @@ def page_data(answer: Answer) -> list[dict[str, Any]]:
                 "start": start,
                 "cells": len(each.cells),
                 "decimals": each.decimals,
-                "margins": each.margin_words,
+                "margins": each.spreads,
                 "noisy": sum(each.noisy),
             }
         )

@@ -124,7 +124,7 @@ def print_plan(plan: Plan) -> None:
     print_sections(card.card(plan))
     console.print()
     print(belief_plot(card.curves(plan), card.band(plan), console.width))
-    _print_reasons(console, plan.theorems)
+    print_reasons(console, plan.theorems)
 
 
 def print_sections(sections: Sequence[card.Section]) -> None:
@@ -185,7 +185,7 @@ def print_process(plan: ProcessPlan, delta: float) -> None:
     console.print(
         f"[dim]certified: {what} at most {plan.bound:.6g} on a grid of {plan.grid:g}[/dim]"
     )
-    _print_reasons(console, plan.theorems)
+    print_reasons(console, plan.theorems)
 
 
 def print_explanation(found: Explanation) -> None:
@@ -206,7 +206,7 @@ def print_explanation(found: Explanation) -> None:
         console.print(f"\nEach line may fail with probability {found.failure:g} (T18).")
     console.print()
     print(belief_plot(found.curves(), most=console.width))
-    _print_reasons(console, tuple(dict.fromkeys(r.theorem for r in found.readings)))
+    print_reasons(console, tuple(dict.fromkeys(r.theorem for r in found.readings)))
 
 
 def print_map() -> None:
@@ -222,7 +222,7 @@ def print_map() -> None:
     print_table(console, table, lead=3)
 
 
-def _print_reasons(console: Console, theorems: Sequence[str]) -> None:
+def print_reasons(console: Console, theorems: Sequence[str]) -> None:
     console.print()
     for number in theorems:
         console.print(f"[dim]{escape(str(THEOREMS[number]))}[/dim]", soft_wrap=True)
@@ -244,4 +244,4 @@ def print_chain_plan(plan: ChainPlan, query: str, rows: int, promise: str) -> No
     for name, scale, leaks in lines:
         table.add_row(name, f"{scale:.4g}", leaks, f"±{scale * log(20):.4g}")
     console.print(table)
-    _print_reasons(console, ("T14",))
+    print_reasons(console, ("T14",))

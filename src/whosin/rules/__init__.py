@@ -11,3 +11,8 @@ from whosin.mechanisms.count_rules import RandomRound as RandomRound
 from whosin.mechanisms.count_rules import Round as Round
 from whosin.mechanisms.count_rules import Rule as Rule
 from whosin.mechanisms.count_rules import Suppress as Suppress
+from whosin.rules.brackets import Failure as Failure
+from whosin.rules.brackets import failure as failure
+from whosin.rules.brackets import profile as profile
+from whosin.rules.planning import RulePlan as RulePlan
+from whosin.rules.planning import plan as plan

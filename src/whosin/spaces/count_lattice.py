@@ -221,6 +221,11 @@ def convolve(weights: Array, belief: Any) -> Array:
     return longer
 
 
+def counted(lattice: Lattice) -> CountLattice:
+    """The same worlds on a grid: as they are, or single entities."""
+    return lattice if isinstance(lattice, CountLattice) else CountLattice.single(lattice.space)
+
+
 def as_grid(lattice: Lattice, array: Array) -> tuple[CountLattice, Array]:
     """The same likelihoods on a grid: as they are, or spread over single entities."""
     if isinstance(lattice, CountLattice):

@@ -41,13 +41,24 @@ def plan(
     chain: Annotated[
         Path | None, typer.Option(help="Rows of one series: a chain file (JSON).")
     ] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of noise a rule: suppress, round, random-round or population; with "
+            "--known, --prior, --delta and --people."
+        ),
+    ] = None,
+    zeros: Annotated[
+        str, typer.Option(help="With --rule suppress: whether a count of 0 is shown or hidden.")
+    ] = "shown",
     save: Draw = None,
     json: Json = False,
 ) -> None:
     """Say who may be looking and how sure they may become; get ε, the noise and the reasons.
 
     With --sample-rate and --steps it plans the noise multiplier of DP-SGD; with --chain the noise
-    of a query over rows that depend on each other.
+    of a query over rows that depend on each other. With --rule it finds the smallest threshold,
+    base or population that keeps the promise, and what noise for the same promise would cost.
     """
     from whosin.calibration import PlannedQuery, read_adversary, read_plan, read_target
     from whosin.exact import rational
@@ -59,6 +70,15 @@ def plan(
     wanted = read_target(target)
     family = read_adversary(adversary, wanted)
     people = adversary.get("people")
+    if zeros != "shown" and rule != "suppress":
+        raise InvalidInput("--zeros", "given with --rule suppress", zeros)
+    if rule is not None:
+        unused = {"--query": query, "--chain": chain, "--steps": steps, "--save": save}
+        for option, value in (unused | {"--sample-rate": sample_rate}).items():
+            if value is not None:
+                raise InvalidInput(option, "left out with --rule", value)
+        _plan_rule(rule, wanted, family, target.get("delta"), people, zeros, json=json)
+        return
     if chain is not None:
         unused = {"--delta": target.get("delta"), "--people": people, "--steps": steps}
         for option, value in (unused | {"--sample-rate": sample_rate}).items():
@@ -94,6 +114,36 @@ def plan(
     if save is not None:
         title = f"Whoever is looking {planned.target.words()}"
         charts.save(charts.belief_chart(curves(planned), band(planned), title), save)
+
+
+def _plan_rule(
+    rule: str,
+    target: Target,
+    family: Family,
+    delta: object,
+    people: int | None,
+    zeros: str,
+    *,
+    json: bool,
+) -> None:
+    """The smallest threshold, base or population (F21, F22)."""
+    from rich.console import Console
+
+    from whosin import rules
+    from whosin.report.rules import print_rule_plan
+
+    if delta is None:
+        accepted = "given with --rule: how likely the promise may fail"
+        raise InvalidInput("--delta", accepted, "nothing")
+    try:
+        with Console(stderr=True).status("looking for the smallest that keeps the promise …"):
+            planned = rules.plan(rule, target, family, delta, people, zeros)
+    except InvalidInput as error:
+        places = {"known": "adversary.known", "people": "adversary.people", "delta": "target.delta"}
+        places["rule"] = "--rule"
+        error.path = places.get(error.field, error.path)
+        raise
+    print_result(json, planned.to_dict(), print_rule_plan, planned)
 
 
 def _process(noise: str, sample_rate: str | None, steps: int | None) -> Process:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,8 @@ from whosin.documents import read_object
 from whosin.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from whosin.mechanisms import Mechanism
+    from whosin.notions import Level, Notion
     from whosin.spaces import Space
 
 REFUTED, UNDECIDED = 1, 4
@@ -42,6 +45,10 @@ def verify(
         str | None,
         typer.Option(help="A claim to check: exit 0 holds, 1 refuted, 4 undecided."),
     ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(help="The promise may fail with this probability: γ as a bracket."),
+    ] = None,
     entities: Annotated[
         int | None, typer.Option(help="How many people there are, for a built-in mechanism.")
     ] = None,
@@ -58,9 +65,12 @@ def verify(
 
     A claim (--at-most) holds, is refuted by a case that is above it, or is undecided: under
     some adversaries the level is known between two numbers only, and the claim is between them.
+
+    With --delta the promise may fail with that probability, given that the person is in.
     """
     from whosin.exact import rational
     from whosin.mechanisms import Channel, read_mechanism
+    from whosin.notions import PositiveMembership
     from whosin.notions.files import measurement
     from whosin.notions.reading import read_notion
     from whosin.report import text
@@ -77,22 +87,37 @@ def verify(
     else:
         measured = read_notion(notion or "membership", notion_words)
     claim = None if at_most is None else rational(at_most, "--at-most")
+    failing = rational(delta, "--delta") if delta is not None else Fraction(0)
+    if failing and not isinstance(measured, PositiveMembership):
+        raise InvalidInput("--delta", "left out unless membership or nmp is measured", delta)
     if (file is None) == (mechanism is None):
         raise InvalidInput("input", "a channel file or --mechanism, one of the two", "both or none")
     if structured is not None:
         level = measured.measure(subject, space)
     elif document is not None:
-        level = measured.measure(Channel.from_dict(document))
+        level = _measured(measured, Channel.from_dict(document), None, failing)
     else:
         assert mechanism is not None
         built = read_mechanism(mechanism, mechanism_words)
-        level = measured.measure(built, _space(entities, rows, values))
+        level = _measured(measured, built, _space(entities, rows, values), failing)
     data = level_data(level, measured, claim)
+    if failing:
+        data["delta"] = failing
     print_result(json, data, text.print_level, level, measured, claim)
     if claim is not None:
         code = {True: 0, False: REFUTED, None: UNDECIDED}[level.holds(claim)]
         if code:
             raise typer.Exit(code)
+
+
+def _measured(notion: Notion, mechanism: Mechanism, space: Space | None, delta: Fraction) -> Level:
+    """The level, with a failure probability if there is one."""
+    from whosin.notions import PositiveMembership
+
+    if delta:
+        assert isinstance(notion, PositiveMembership)
+        return notion.measure(mechanism, space, delta=delta)
+    return notion.measure(mechanism, space)
 
 
 def _space(entities: int | None, rows: int | None, values: int | None) -> Space:

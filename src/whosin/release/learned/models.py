@@ -2,14 +2,15 @@
 
 Contract: a new process is given noisy numbers, the sizes of domains and a seed, and nothing else;
 it answers with the places of values in the domains of each drawn row. JAX, with its threads, is
-never imported in the process that holds rows, nor in one that forks. Rows are drawn by NumPy from
-a seed of 256 secure bits: what is drawn from noisy numbers needs no exact noise of its own.
+never imported in the process that holds rows, nor in one that forks. Rows are drawn (`drawing`) by
+NumPy from a seed of 256 secure bits: what is drawn from noisy numbers needs no exact noise of its
+own.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -22,6 +23,8 @@ from whosin.exact import Array
 from whosin.isolation import Limits
 from whosin.marginals.measurements import Measurement
 from whosin.marginals.workload import Attributes
+from whosin.release.learned.drawing import rows_of
+from whosin.release.learned.trees import elimination, with_potentials
 
 LIMITS = Limits(3600.0, 8 << 30, "fewer tables, or smaller ones, make a smaller model")
 ITERATIONS = 1500
@@ -63,43 +66,41 @@ def require_small(sizes: Sequence[int], sets: Sequence[Attributes], field: str) 
 
 
 def model_cells(sizes: Sequence[int], sets: Sequence[Attributes]) -> int:
-    """How many cells the tables have that a model of these sets works with.
-
-    Columns are removed one by one, always that which makes the smallest table with all those that
-    it shares a set with; these then share a set.
-    """
-    near: dict[int, set[int]] = {each: set() for each in range(len(sizes))}
-    for attributes in sets:
-        for each in attributes:
-            near[each] |= set(attributes) - {each}
-    cells = 0
-    while near:
-        tables = {each: sizes[each] * prod(sizes[other] for other in near[each]) for each in near}
-        gone = min(tables, key=tables.__getitem__)
-        cells += tables[gone]
-        around = near.pop(gone)
-        for each in around:
-            near[each] = (near[each] | around) - {each, gone}
-    return cells
+    """How many cells the tables have that a model of these sets works with."""
+    return sum(
+        sizes[gone] * prod(sizes[each] for each in around)
+        for gone, around in elimination(sizes, sets)
+    )
 
 
 def draw(
-    sizes: Sequence[int], noisy: Sequence[Noisy], total: float, length: int
+    sizes: Sequence[int],
+    noisy: Sequence[Noisy],
+    total: float,
+    length: int,
+    start: Mapping[Attributes, Array],
 ) -> tuple[Array, ...]:
     """Rows of the model, for each column the places of values in its domain.
 
     Args:
         total: the noisy number of all rows.
         length: how many rows to draw.
+        start: potentials of an estimate from the same numbers, where the fit begins.
     """
     seed = os.urandom(32)
     given = [each.to_plain() for each in noisy]
-    result = isolation.run(drawn, tuple(sizes), given, total, length, seed, limits=LIMITS)
+    begin = [(each, np.ascontiguousarray(table).tobytes()) for each, table in start.items()]
+    result = isolation.run(drawn, tuple(sizes), given, total, length, begin, seed, limits=LIMITS)
     return tuple(np.frombuffer(column, np.int32) for column in result)
 
 
 def drawn(
-    sizes: tuple[int, ...], noisy: list[tuple[Any, ...]], total: float, length: int, seed: bytes
+    sizes: tuple[int, ...],
+    noisy: list[tuple[Any, ...]],
+    total: float,
+    length: int,
+    start: list[tuple[Attributes, bytes]],
+    seed: bytes,
 ) -> list[bytes]:
     """Fit and draw; a task for a process of its own."""
     os.environ["JAX_PLATFORMS"] = "cpu"
@@ -107,10 +108,9 @@ def drawn(
 
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_enable_compilation_cache", False)
-    from mbi import Domain, LinearMeasurement
+    from mbi import CliqueVector, Domain, Factor, LinearMeasurement
     from mbi.estimation import MirrorDescent
 
-    names = tuple(range(len(sizes)))
     measured = []
     for attributes, inner, values, deviation in noisy:
         shape = tuple(sizes[each] for each in attributes)
@@ -118,12 +118,24 @@ def drawn(
         query = _Differences(shape, axes)
         result = np.frombuffer(values, np.float64)
         measured.append(LinearMeasurement(result, tuple(attributes), deviation, query))
-    domain = Domain(names, tuple(sizes))
-    model = MirrorDescent().estimate(domain, measured, total, iters=ITERATIONS, tol=1e-7)
-    np.random.seed(np.frombuffer(seed, np.uint32))
-    rows = model.synthetic_data(length).data
-    order = np.random.permutation(length)
-    return [np.asarray(rows[name], np.int32)[order].tobytes() for name in names]
+    domain = Domain(tuple(range(len(sizes))), tuple(sizes))
+    begin = None
+    if start:
+        factors = {}
+        for attributes, numbers in start:
+            part = domain.project(attributes)
+            factors[attributes] = Factor(part, np.frombuffer(numbers).reshape(part.shape))
+        begin = CliqueVector(domain, tuple(factors), factors)
+    model = MirrorDescent().estimate(
+        domain, measured, total, iters=ITERATIONS, tol=1e-7, warm_start=begin
+    )
+    tables = {
+        tuple(factor.domain.attributes): np.asarray(factor.values, np.float64)
+        for factor in model.potentials.tables.values()
+    }
+    tree, conditionals = with_potentials(sizes, tables)
+    rng = np.random.default_rng(np.frombuffer(seed, np.uint32))
+    return [each.tobytes() for each in rows_of(tree, conditionals, length, rng)]
 
 
 @dataclass(frozen=True)

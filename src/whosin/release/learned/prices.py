@@ -8,6 +8,7 @@ costs the same whichever columns it has.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -20,12 +21,8 @@ from whosin.release.learned.distances import sensitivity
 from whosin.release.pricing import LARGEST_SCALE, SLIGHTLY_MORE, Share
 from whosin.release.table_noise import NoisyTable
 
-QUALITY = Fraction(1, 20)
+QUALITY = Fraction(1, 50)
 """The part of the budget that measures how good the finished table is."""
-CHOOSING = Fraction(1, 6)
-"""The part for choosing, where nothing else is said."""
-FIRST = Fraction(1, 4)
-"""The part of what measures tables that goes to those of one column, before a choice."""
 
 
 @dataclass(frozen=True)
@@ -89,46 +86,29 @@ class Choices:
         return self.rounds * rational(price(sensitivity(relation, self.rows), self.scale))
 
 
-@dataclass(frozen=True)
-class LearningBudget:
-    """A share of the budget, split."""
-
-    choosing: Share | None
-    first: Share
-    later: Share
-    quality: Share
-
-    @classmethod
-    def split(cls, share: Share, choosing: Fraction) -> LearningBudget:
-        """Split a share; `choosing` is the part for choices."""
-        rest = 1 - choosing
-        tables = rest - QUALITY * rest
-        chosen = part(share, choosing) if choosing else None
-        first, later = part(share, tables * FIRST), part(share, tables * (1 - FIRST))
-        return cls(chosen, first, later, part(share, QUALITY * rest))
-
-
 def part(share: Share, size: Fraction) -> Share:
     """A part of a share."""
     return replace(share, epsilon=share.epsilon * size, rho=share.rho * size)
 
 
-def equal_noise(share: Share, count: int, columns: int, rows: int) -> tuple[str, Fraction]:
+def equal_noise(share: Share, count: int, rows: int) -> tuple[str, Fraction]:
     """The kind and width of noise for a number of tables of counts, which costs a share."""
-    one = Measurement(tuple(range(columns)))
+    one = Measurement((0,))
     if share.rho:
         return "gaussian", count * one.squared((), share.relation, rows) / (2 * share.rho)
     return "laplace", count * one.sensitivity((), share.relation, rows) / share.epsilon
 
 
 def total_costs(
-    tables: list[NoisyTable], sizes: tuple[int, ...], rows: int, *others: Choices | WholeNumber
+    tables: Sequence[NoisyTable],
+    sizes: tuple[int, ...],
+    rows: int,
+    others: Callable[[str], Fraction],
 ) -> dict[str, Cost]:
-    """What everything together costs under each relation."""
+    """What tables and everything else together cost under each relation."""
     result = {}
     for relation in RELATIONS:
-        spent = sum((each.cost(sizes, relation, rows) for each in tables), Fraction(0))
-        spent += sum((each.cost(relation) for each in others), Fraction(0))
+        spent = sum((each.cost(sizes, relation, rows) for each in tables), others(relation))
         gaussian = tables[0].kind == "gaussian"
         result[relation] = Cost.gaussian(spent) if gaussian else Cost.pure(spent)
     return result

@@ -1,16 +1,14 @@
 """A learned synthetic table: what is measured for it, and how it is made.
 
-The budget has up to four parts: the tables of single columns, which pairs to count, the tables of
-those pairs, and how far the finished table is from the rows. Without choosing, the first three are
-one part, spent on the asked tables as `marginals` does.
+The budget has up to four parts: the tables of single columns, which others to count (`ways`), the
+tables that were chosen, and how far the finished table is from the rows. Without choosing, the
+first three are one part, spent on the asked tables as `marginals` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -19,14 +17,15 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, ranged
 from whosin.ledger.charge import Cost, promise_of
 from whosin.marginals import Measurement, Workload
-from whosin.marginals.workload import Attributes
-from whosin.noise import noisy_max
 from whosin.release.cells import Cells
 from whosin.release.learned import prices
-from whosin.release.learned.choosing import rounds, spanning_tree
-from whosin.release.learned.distances import STEPS, distance, independent
+from whosin.release.learned.adaptive import Adaptive, too_many
+from whosin.release.learned.distances import STEPS, distance
+from whosin.release.learned.estimates import Potentials, with_new
 from whosin.release.learned.models import Noisy, draw, require_small
-from whosin.release.learned.prices import Choices, LearningBudget, WholeNumber
+from whosin.release.learned.prices import WholeNumber
+from whosin.release.learned.spanning import SpanningTree
+from whosin.release.learned.ways import Counts, Way, measured
 from whosin.release.pricing import Share
 from whosin.release.queries.marginals import Marginals
 from whosin.release.table import Table
@@ -34,8 +33,11 @@ from whosin.release.table_noise import NoisyTable
 from whosin.release.table_scan import TableScan
 
 MOST_VALUES = 10**8
-"""LearnedRows rows times columns."""
-Counts = Mapping[Attributes, Array]
+"""Drawn rows times columns."""
+WAYS: dict[str, type[Adaptive] | type[SpanningTree]] = {
+    each.name: each for each in (Adaptive, SpanningTree)
+}
+"""How tables can be chosen."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +66,14 @@ class Learning:
     Attributes:
         workload: the tables that it should be good at.
         tables: what is measured; with a choice, the tables of single columns.
-        pairs: the noise of a pair that is chosen.
-        choices: the noise of the choices, where there are any.
+        way: how others are chosen, if any.
         quality: the noise of the distance.
     """
 
     cells: Cells
     workload: Workload
     tables: tuple[NoisyTable, ...]
-    pairs: NoisyTable | None
-    choices: Choices | None
+    way: Way | None
     quality: WholeNumber
     rows: int
 
@@ -81,51 +81,55 @@ class Learning:
     def scan(self) -> TableScan:
         """Everything that is counted."""
         sets = {*self.workload.sets, *(each.measurement.attributes for each in self.tables)}
-        if self.pairs is not None:
-            sets |= set(combinations(range(len(self.cells.columns)), 2))
+        if self.way is not None:
+            sets |= set(self.way.counted)
         return TableScan(self.cells, tuple(sorted(sets)))
 
     @property
     def costs(self) -> dict[str, Cost]:
         """The price of everything."""
-        tables = list(self.tables)
-        if self.pairs is not None:
-            tables += [self.pairs] * (len(self.cells.columns) - 1)
-        others = [each for each in (self.choices, self.quality) if each is not None]
-        return prices.total_costs(tables, self.workload.sizes, self.rows, *others)
+
+        def others(relation: str) -> Fraction:
+            rounds = Fraction(0) if self.way is None else self.way.cost(relation, self.rows)
+            return rounds + self.quality.cost(relation)
+
+        return prices.total_costs(self.tables, self.workload.sizes, self.rows, others)
 
     def words(self) -> str:
         """The noise, in words."""
         gaussian = self.tables[0].kind == "gaussian"
         kind = "Gaussian, σ" if gaussian else "Laplace, scale"
-        measured = [*self.tables, *([self.pairs] if self.pairs else [])]
-        widths = sorted({float(each.width) ** (0.5 if gaussian else 1) for each in measured})
-        about = " to ".join(f"{width:.4g}" for width in dict.fromkeys((widths[0], widths[-1])))
+        all_widths = [each.width for each in self.tables]
         tables = f"{len(self.tables)} tables" if len(self.tables) > 1 else "1 table"
-        if self.pairs is not None:
-            count = len(self.cells.columns) - 1
-            chosen = f"{count} chosen pairs" if count > 1 else "1 pair"
-            tables = f"{len(self.tables)} columns and {chosen}"
+        if self.way is not None:
+            all_widths += self.way.widths
+            tables = f"{len(self.tables)} columns and {self.way.words()}"
+        widths = sorted({float(each) ** (0.5 if gaussian else 1) for each in all_widths})
+        about = " to ".join(f"{width:.4g}" for width in dict.fromkeys((widths[0], widths[-1])))
         return f"{tables}, {kind} {about}"
 
     def draw(self, counts: Counts, length: int | None) -> LearnedRows:
         """Measure, fit and draw. `counts` are exact, and used for nothing but noisy numbers."""
-        noisy = list(self.tables)
-        values = [_measured(each, counts) for each in noisy]
-        if self.pairs is not None:
-            pairs = self._pairs(counts, values)
-            noisy += pairs
-            values += [_measured(each, counts) for each in pairs]
+        found = [measured(each, counts) for each in self.tables]
+        start: Potentials = {}
+        if self.way is not None:
+            first = {
+                each.measurement.attributes: with_new(None, values, each.variance)
+                for each, values in found
+            }
+            chosen, start = self.way.measure(counts, first)
+            found += chosen
+        noisy, values = [each for each, _ in found], [each for _, each in found]
         sizes = self.workload.sizes
         total = _total(noisy, values)
         most = MOST_VALUES // len(sizes)
         size = min(max(1, round(total)), most) if length is None else length
         given = [
             Noisy.of(each.measurement, result, each.variance)
-            for each, result in zip(noisy, values, strict=True)
+            for each, result in found
             if each.measurement.attributes
         ]
-        places = draw(sizes, given, total, size)
+        places = draw(sizes, given, total, size, start)
         far, within = self._quality(counts, places, total)
         return LearnedRows(places, tuple(noisy), tuple(values), total, far, within)
 
@@ -155,31 +159,13 @@ class Learning:
             },
             "promise": {**promise_of(share.plan), "words": share.plan.target.words()},
         }
-        if self.pairs is not None:
-            pairs = [[names[each] for each in one.measurement.attributes] for one in chosen]
-            cost = 0 if self.choices is None else self.choices.cost(share.relation)
-            data["chosen"] = {"pairs": pairs, word: float(cost)}
+        if self.way is not None:
+            data["chosen"] = {
+                "way": self.way.name,
+                "tables": [[names[at] for at in each.measurement.attributes] for each in chosen],
+                word: float(self.way.choosing_cost(share.relation)),
+            }
         return data
-
-    def _pairs(self, counts: Counts, margins: list[Array]) -> list[NoisyTable]:
-        """The chosen pairs."""
-        assert self.pairs is not None
-        total = _total(self.tables, margins)
-        scores = {
-            (one, other): distance(
-                counts[one, other], independent([margins[one], margins[other]], total)
-            )
-            for one, other in combinations(range(len(margins)), 2)
-        }
-        chosen = spanning_tree(len(margins), scores, self._choose())
-        pairs = self.pairs
-        return [NoisyTable(Measurement(each), pairs.kind, pairs.width) for each in chosen]
-
-    def _choose(self) -> Callable[[Array], int]:
-        choices = self.choices
-        if choices is None:
-            return lambda scores: 0  # there is but one pair
-        return lambda scores: noisy_max(scores, choices.scale, gumbel=choices.gaussian)
 
     def _quality(
         self, counts: Counts, places: tuple[Array, ...], total: float
@@ -199,7 +185,7 @@ def learning(
     share: Share,
     asked: Marginals,
     columns: tuple[str, ...],
-    choosing: Fraction | None,
+    choice: Choice | None,
     length: int | None,
 ) -> Learning:
     """How to learn a table from a share of the budget.
@@ -207,7 +193,7 @@ def learning(
     Args:
         asked: the tables that it should be good at.
         columns: of the table, in this order.
-        choosing: the part of the budget for choosing pairs; None to measure what was asked.
+        choice: how tables are chosen; None to measure what was asked.
     """
     cells, workload = asked.workload(table)
     if missing := [name for name in columns if name not in cells.columns]:
@@ -218,56 +204,72 @@ def learning(
         accepted = f"at most {MOST_VALUES // len(columns):,} rows of {len(columns)} columns"
         raise InvalidInput("length", accepted, f"{length:,}")
     rows = asked.rows_counted(table)
-    if choosing is None:
-        return _as_asked(table, share, asked, cells, workload, rows)
-    count = len(columns)
-    if count < 2:
-        raise InvalidInput("choose", "false for a table of one column", "true")
-    budget = LearningBudget.split(share, choosing if rounds(count) else Fraction(0))
-    kind, first = prices.equal_noise(budget.first, count, 1, rows)
-    kind, later = prices.equal_noise(budget.later, count - 1, 2, rows)
-    choices = budget.choosing and Choices.within(budget.choosing, rounds(count), rows)
-    quality = WholeNumber.within(budget.quality, len(workload.sets), rows)
-    prices.require_drawable(kind, first, later, quality.width)
-    ones = tuple(NoisyTable(Measurement((each,)), kind, first) for each in range(count))
-    pair = NoisyTable(Measurement((0, 1)), kind, later)
-    return Learning(cells, workload, ones, pair, choices or None, quality, rows)
+    rest = prices.part(share, 1 - prices.QUALITY)
+    own = prices.part(share, prices.QUALITY)
+    quality = WholeNumber.within(own, len(workload.sets), rows)
+    way: Way | None = None
+    if choice is None:
+        tables = _as_asked(table, rest, asked, workload)
+    else:
+        if len(columns) < 2:
+            raise InvalidInput("choose", "false for a table of one column", "given")
+        way = choice.way(rest, workload, rows)
+        first = way.first
+        ones = [Measurement((each,)) for each in range(len(columns))]
+        tables = tuple(NoisyTable(each, first.kind, first.width) for each in ones)
+    prices.require_drawable(tables[0].kind, quality.width)
+    return Learning(cells, workload, tables, way, quality, rows)
 
 
 def _as_asked(
-    table: Table, share: Share, asked: Marginals, cells: Cells, workload: Workload, rows: int
-) -> Learning:
-    offered = asked.offer(table, prices.part(share, 1 - prices.QUALITY))
+    table: Table, share: Share, asked: Marginals, workload: Workload
+) -> tuple[NoisyTable, ...]:
+    offered = asked.offer(table, share)
     assert offered.details is not None
     tables: tuple[NoisyTable, ...] = offered.details["noisy"]
     sets = [each.measurement.attributes for each in tables]
     require_small(workload.sizes, sets, "columns" if asked.sets is None else "sets")
-    own = prices.part(share, prices.QUALITY)
-    quality = WholeNumber.within(own, len(workload.sets), rows)
-    prices.require_drawable(tables[0].kind, quality.width)
-    return Learning(cells, workload, tables, None, None, quality, rows)
+    return tables
 
 
-def read_choosing(choose: object, choosing: object) -> Fraction | None:
-    """The part of the budget for choosing; None where nothing is chosen."""
-    if not isinstance(choose, bool):
-        raise InvalidInput("choose", "true or false", repr(choose)[:80])
-    if not choose:
-        if choosing is not None:
-            raise InvalidInput("choosing", "left out without choose = true", repr(choosing)[:80])
-        return None
-    if choosing is None:
-        return prices.CHOOSING
-    result = ranged(choosing, "choosing", "above 0")
-    if result >= 1:
-        accepted = "below 1: the rest of the budget measures what was chosen"
-        raise InvalidInput("choosing", accepted, repr(choosing)[:80])
-    return Fraction(result)
+@dataclass(frozen=True)
+class Choice:
+    """What was said about choosing.
 
+    Attributes:
+        name: of the way; None for the best.
+        choosing: the part of the budget for it; None for the way's own.
+    """
 
-def _measured(noisy: NoisyTable, counts: Counts) -> Array:
-    exact = noisy.measurement.of_counts(counts[noisy.measurement.attributes])
-    return np.asarray(exact + noisy.draw(exact.shape))
+    name: str | None
+    choosing: Fraction | None
+
+    @classmethod
+    def read(cls, choose: object, choosing: object) -> Choice | None:
+        """None where nothing is chosen."""
+        if choose is False:
+            if choosing is not None:
+                accepted = "left out without choose = true"
+                raise InvalidInput("choosing", accepted, repr(choosing)[:80])
+            return None
+        if choose is not True and (not isinstance(choose, str) or choose not in WAYS):
+            names = ", ".join(f'"{name}"' for name in WAYS)
+            raise InvalidInput("choose", f"true, false or one of {names}", repr(choose)[:80])
+        name = None if choose is True else str(choose)
+        if choosing is None:
+            return cls(name, None)
+        result = ranged(choosing, "choosing", "above 0")
+        if result >= 1:
+            accepted = "below 1: the rest of the budget measures what was chosen"
+            raise InvalidInput("choosing", accepted, repr(choosing)[:80])
+        return cls(name, Fraction(result))
+
+    def way(self, share: Share, workload: Workload, rows: int) -> Way:
+        """The way that was named; by default rounds, unless there are too many tables for them."""
+        default = SpanningTree if too_many(workload) else Adaptive
+        kind = default if self.name is None else WAYS[self.name]
+        choosing = kind.choosing if self.choosing is None else self.choosing
+        return kind.within(share, workload, rows, choosing)
 
 
 def _total(noisy: list[NoisyTable] | tuple[NoisyTable, ...], values: list[Array]) -> float:

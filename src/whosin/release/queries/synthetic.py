@@ -27,7 +27,8 @@ from whosin.release import bounding
 from whosin.release.bounding import eligible
 from whosin.release.cells import Cells, check_one_level
 from whosin.release.engines.base import Progress, Redrawn
-from whosin.release.learned.tables import Learning, learning, read_choosing
+from whosin.release.learned.spanning import SpanningTree
+from whosin.release.learned.tables import Choice, Learning, learning
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.marginals import Marginals, column_names
@@ -59,9 +60,12 @@ class Synthetic(Query):
             all.
         order: for "marginals", as the keys below: it learns all tables of up to this many columns.
         sets: the tables to learn instead, each a list of columns.
-        choose: learn from pairs of columns that are chosen privately, rather than from all tables
-            of up to `order` columns; those are then what its quality is measured by.
-        choosing: the part of the budget for choosing, 1/6 by default.
+        choose: learn from tables that are chosen privately, rather than from all those of up to
+            `order` columns or of `sets`, which are then what it should be good at: "adaptive" in
+            rounds, each where the last model was most wrong; "tree" for pairs that join all
+            columns, which is quicker; true for the first, or the second where there are many
+            tables.
+        choosing: the part of the budget for choosing; 1/10 by default, 1/6 with "tree".
         length: how many rows to draw; the noisy number of rows that count by default.
         rows: how many rows of an entity count, in all; the table's own bound by default.
     """
@@ -81,7 +85,7 @@ class Synthetic(Query):
     prior: Sequence[object] | None = None
     order: int | None = None
     sets: Sequence[Sequence[str]] | None = None
-    choose: bool = False
+    choose: bool | str = False
     choosing: object = None
     length: int | None = None
     rows: int | None = None
@@ -158,8 +162,8 @@ class Synthetic(Query):
     def _asked(self) -> Marginals:
         """The tables that a learned table should be good at."""
         sets = None if self.sets is None else list(self.sets)
-        if self.choose and sets is not None:
-            raise InvalidInput("sets", "left out with choose = true: pairs are chosen", "given")
+        if self.choose == SpanningTree.name and sets is not None:
+            raise InvalidInput("sets", 'left out with choose = "tree": pairs are chosen', "given")
         columns = () if sets is not None else self.columns
         order = self.order
         if self.choose and order is not None:
@@ -171,8 +175,8 @@ class Synthetic(Query):
         path, names = self._path(), column_names(self.columns)
         self._require_columns(table, names)
         length = None if self.length is None else whole(self.length, "length", 1)
-        choosing = read_choosing(self.choose, self.choosing)
-        learned = learning(table, share, self._asked(), names, choosing, length)
+        choice = Choice.read(self.choose, self.choosing)
+        learned = learning(table, share, self._asked(), names, choice, length)
         expression = learned.scan.expression(table, self.where, learned.rows)
         table.check(expression)
         _require_writable(path)

@@ -43,7 +43,7 @@ class QueryField(BaseModel):
     """A key of a kind of question that a page asks for as it is.
 
     `takes` is "whole", "number", "text", "flag", "numbers", "sets" (lists of columns) or "ranges"
-    (lists of them by column); with `choices` it is one of them. With `only_with` it belongs to one
+    (pairs of ends by column); with `choices` it is one of them. With `only_with` it belongs to one
     word of another key.
     """
 

@@ -11,33 +11,31 @@ const parts = (text, by) => text.split(by).map((part) => part.trim());
 const SPELL = {
   sets: (value) => value.map((set) => set.join(", ") || "total").join("; "),
   numbers: (value) => value.join(", "),
-  ranges: (value) =>
-    Object.entries(value).map(([name, each]) => `${name}: ${each.map((ends) => [ends].flat().join("..")).join(", ")}`).join("; "),
+  ranges: (value) => Object.entries(value).map(([column, ends]) => `${column}: ${ends.map((pair) => pair.join("..")).join(", ")}`).join("; "),
   flag: (value) => value === true,
 };
 const READ = {
   sets: (text) => parts(text, ";").filter(Boolean).map((set) => (set === "total" ? [] : parts(set, ","))),
   numbers: (text) => parts(text, ",").filter(Boolean).map(numeric),
-  ranges: (text) =>
-    Object.fromEntries(
-      parts(text, ";").filter(Boolean).map((each) => {
-        const [name, ...listed] = parts(each, ":");
-        return [name, parts(listed.join(":"), ",").filter(Boolean)];
-      }),
-    ),
+  ranges: (text) => Object.fromEntries(parts(text, ";").filter(Boolean).map((part) => {
+    const [column, ends = ""] = parts(part, ":");
+    return [column, parts(ends, ",").filter(Boolean).map((pair) => parts(pair, "..").map(numeric))];
+  })),
   flag: (value) => value,
 };
-const EXAMPLES = { sets: "sex, ward; age; total", numbers: "1, 2", ranges: "age: 18..29, 30..64" };
-
-const isRanges = (value) => typeof value === "object" && Object.values(value).every(Array.isArray);
+const EXAMPLES = { sets: "sex, ward; age; total", numbers: "1, 2", ranges: "age: 18..30, 25..65" };
+const SHAPES = {
+  sets: (value) => Array.isArray(value) && value.every(Array.isArray),
+  numbers: Array.isArray,
+  ranges: (value) => Object.values(value).every((ends) => Array.isArray(ends) && ends.every(Array.isArray)),
+};
 
 // What a loaded scenario says, by key; `given` is kept as it was until somebody changes the text.
 export function loadFields(fields, kept) {
   const typed = {};
   for (const { key, takes } of fields) {
     if (kept[key] === undefined) continue;
-    const fits = { sets: Array.isArray, numbers: Array.isArray, ranges: isRanges }[takes]?.(kept[key]) ?? true;
-    if (!fits) continue;
+    if (SHAPES[takes] && !SHAPES[takes](kept[key])) continue;
     const text = (SPELL[takes] ?? String)(kept[key]);
     typed[key] = { text, given: { text, value: kept[key] } };
     delete kept[key];

@@ -7,6 +7,8 @@ import { h } from "./dom.js";
 const OPEN = { tables: 12, cells: 150 }; // an answer that is shown whole, side by side
 const MOST = 600; // cells of a list; the rest is in the file
 
+const wordsOf = (text) => text.toLowerCase().split(/[\s,]+/).filter(Boolean);
+
 // The labels of a cell: the combinations of all labels, in order.
 function labelsOf(table, place) {
   const found = [];
@@ -89,7 +91,9 @@ function crosstab(table, read) {
 function body(answer, table, chosen) {
   const read = reader(answer, table, chosen);
   const two = table.keys.length === 2 && table.labels;
-  const margin = read.whole ? "Whole numbers from 0 up: biased, and without margins of error." : `95% margins of error: ${table.margins}.`;
+  const [one, all] = table.margins;
+  const said = chosen.margin === "all" ? `± ${all} for all ${table.cells} cells at once` : `± ${one} for each cell`;
+  const margin = read.whole ? "Whole numbers from 0 up: biased, and without margins of error." : `95% margin of error: ${said}.`;
   return [
     h("p", { class: "note" }, margin),
     h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": `${table.title}, table` }, two ? crosstab(table, read) : list(table, read)),
@@ -132,7 +136,7 @@ export function tables(answer, place, csv) {
     const draw = () => inside.replaceChildren(...(made.open ? [...body(answer, table, chosen), csv(table, number)] : []).flat());
     made.addEventListener("toggle", draw);
     draw();
-    return { made, draw, title: table.title.toLowerCase() };
+    return { made, draw, names: wordsOf(table.title) };
   });
   const redraw = () => drawn.forEach((each) => each.draw());
   const find = small ? null : h("input", {
@@ -140,8 +144,8 @@ export function tables(answer, place, csv) {
     "aria-label": `Find a table of ${answer.title}`,
     autocomplete: "off",
     oninput: (event) => {
-      const words = event.target.value.toLowerCase().split(/[\s,]+/).filter(Boolean);
-      for (const each of drawn) each.made.hidden = !words.every((word) => each.title.includes(word));
+      const words = wordsOf(event.target.value);
+      for (const { made, names } of drawn) made.hidden = !words.every((word) => names.some((name) => name.startsWith(word)));
     },
   });
   return [

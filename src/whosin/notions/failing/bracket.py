@@ -1,0 +1,266 @@
+"""Profiles, failure probabilities and levels at a failure probability, from cases.
+
+Where a family is nothing but the cases, tails are what they are. Otherwise a tail may be larger at
+priors in between, and F9 bounds it from the profile, whose sup the cases have (F21): any ε gives a
+bound, so a first look at few cases picks some, and these are computed on all cases.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from whosin import beliefs
+from whosin.errors import InvalidInput
+from whosin.exact import (
+    Array,
+    Rational,
+    exp_down,
+    flint_rational,
+    rational,
+    round_down,
+    round_up,
+)
+from whosin.notions.failing.cases import FEW, Case, Cases, Likelihoods
+from whosin.spaces.binomials import CUT
+
+POINTS, NEAR = 48, 13
+"""How many ε a first look takes, and how many a second one around the best of them."""
+MANY = 400
+"""How many crowds are searched for the largest tail, which is a lower end wherever it is."""
+TOGETHER = 1 << 17
+"""Up to this many numbers are computed at once."""
+LARGEST = 700
+"""Larger ε do not fit into floats."""
+SMALLEST = 1e-12
+"""FailureBracket probabilities below this drown in what is cut off."""
+
+
+@dataclass(frozen=True)
+class FailureBracket:
+    """How likely it is, given that the person is in, that the likelihood ratio exceeds a number.
+
+    Attributes:
+        lower: so likely is it for the case.
+        upper: it is at most this likely for every prior of the family.
+        exact: whether the two are one number, without rounding.
+        case: who sees it: the prior, and in words.
+        outputs: the outputs that say so much.
+    """
+
+    ratio: Fraction
+    lower: float | Fraction
+    upper: float | Fraction
+    exact: bool
+    case: Case
+    outputs: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class LevelAt:
+    """The least ratio that is exceeded with probability at most δ: a bracket, and the case of its
+    lower end."""
+
+    lower: beliefs.WorstBelief
+    upper: beliefs.WorstBelief
+    lower_ratio: Fraction | float
+    upper_ratio: Fraction | float
+    exact: bool
+    case: Case
+    output: Any
+
+
+def profile(cases: Cases, epsilon: object) -> float:
+    """δ(ε): the sup over the family of Σ_o max(0, Pr[o|t] − e^ε Pr[o|¬t]), rounded up (F21)."""
+    power = rational(epsilon, "epsilon")
+    if not abs(power) <= LARGEST:
+        raise InvalidInput("epsilon", f"between -{LARGEST} and {LARGEST}", epsilon)
+    if cases.is_small:
+        factor = flint_rational(exp_down(power) if power else 1)
+        zero = flint_rational(0)
+        most = max(
+            np.maximum(pair.top - pair.bottom * factor, zero).sum(axis=1).max()
+            for pair in cases.pairs(exact=True)
+        )
+        return min(1.0, round_up(rational(most)))
+    return float(_profiles(cases, np.array([float(power)]))[0])
+
+
+def _profiles(cases: Cases, epsilons: Array, few: int | None = None) -> Array:
+    """At least δ(ε) for each ε, in floats; with `few` for a first look only."""
+    worst = np.zeros(len(epsilons))
+    factors = np.exp(epsilons)
+    more, less = 1 + cases.rounding, 1 - cases.rounding
+    for pair in cases.pairs(few=few):
+        top, bottom = pair.top * more, pair.bottom * less
+        if top.size * len(factors) <= TOGETHER:
+            shares = np.maximum(top - factors[:, None, None] * bottom, 0).sum(axis=2).max(axis=1)
+            np.maximum(worst, shares, out=worst)
+            continue
+        for place, factor in enumerate(factors):
+            shares = top - factor * bottom
+            np.maximum(shares, 0, out=shares)
+            worst[place] = max(worst[place], float(shares.sum(axis=1).max()))
+    return np.minimum(worst * more + CUT, 1.0)
+
+
+def failure(cases: Cases, ratio: object) -> FailureBracket:
+    """A bracket for Pr[r > ratio | t] over the family."""
+    most = rational(ratio, "ratio")
+    if not 1 < most <= 10**300:
+        raise InvalidInput("ratio", "above 1 and at most 1e300", ratio)
+    exact, complete = cases.is_small, cases.family.complete
+    lower, upper = Fraction(-1), Fraction(-1)
+    best: tuple[Likelihoods, int, Array] | None = None
+    for pair in cases.pairs(exact=exact, few=None if complete else MANY):
+        for row in range(len(pair.top)):
+            at_least, at_most, above = _tail(pair.top[row], pair.bottom[row], most, cases.rounding)
+            upper = max(upper, at_most)
+            if at_least > lower:
+                lower, best = at_least, (pair, row, np.flatnonzero(above))
+    assert best is not None
+    outputs = tuple(cases.outputs[best[0].first + int(place)] for place in best[2])
+    case = best[0].case(best[1])
+    if complete and exact:
+        return FailureBracket(most, Rational(lower), Rational(upper), True, case, outputs)
+    low = Rational(lower) if exact else round_down(lower)
+    bound = round_up(upper) if complete else max(_bound(cases, float(most)), round_up(lower))
+    return FailureBracket(most, low, min(bound, 1.0), False, case, outputs)
+
+
+def is_above(cases: Cases, ratio: Fraction, delta: Fraction, few: int) -> bool:
+    """Whether a first look at a few cases shows that `failure` will be above δ."""
+    near, most = float(ratio), float(delta)
+    for pair in cases.pairs(few=few):
+        for row in range(len(pair.top)):
+            if _tail(pair.top[row], pair.bottom[row], ratio, cases.rounding)[0] > delta:
+                return True
+    if cases.family.complete:
+        return False
+    epsilons, bound = _bounds(near)
+    return bool(bound(_profiles(cases, epsilons, few), epsilons).min() > most)
+
+
+def _tail(
+    top: Array, bottom: Array, ratio: Fraction, rounding: float
+) -> tuple[Fraction, Fraction, Array]:
+    """(at least, at most, where): Σ of the probabilities of outputs whose ratio exceeds this."""
+    if top.dtype == object:
+        above = np.asarray(top > bottom * flint_rational(ratio), dtype=bool)
+        total = rational(top[above].sum()) if above.any() else Fraction(0)
+        return total, total, above
+    near, less, more = float(ratio), 1 - 4 * rounding, 1 + 4 * rounding
+    above = top * less > bottom * near * more
+    maybe = top * more > bottom * near * less
+    low = Fraction(max(0.0, float(top[above].sum()) * less - CUT))
+    return low, Fraction(float(top[maybe].sum()) * more + CUT), above
+
+
+def _bound(cases: Cases, ratio: float) -> float:
+    """F9: a bound on Pr[r > ratio | t]."""
+    epsilons, bound = _bounds(ratio)
+    epsilons = _promising(cases, bound, epsilons)
+    return float(bound(_profiles(cases, epsilons), epsilons).min()) * (1 + 1e-12)
+
+
+def _bounds(ratio: float) -> tuple[Array, Callable[[Array, Array], Array]]:
+    """Some ε below ln ratio, and what δ(ε) at ε makes of them: δ(ε)/(1 − e^ε/ratio)."""
+    top = math.log(ratio) * (1 - 1e-15)
+
+    def bound(deltas: Array, at: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.where(at < top, deltas / -np.expm1(at - top), 1.0)
+
+    return top - np.geomspace(top, top * 1e-4, POINTS), bound
+
+
+def _promising(cases: Cases, bound: Callable[[Array, Array], Array], epsilons: Array) -> Array:
+    """The ε whose bounds looked least on a few cases, and its neighbours."""
+    for _ in range(2):
+        best = int(np.argmin(bound(_profiles(cases, epsilons, FEW), epsilons)))
+        around = epsilons[max(best - 1, 0) : best + 2]
+        epsilons = np.unique(np.append(np.linspace(around[0], around[-1], NEAR), around))
+    best = int(np.argmin(bound(_profiles(cases, epsilons, FEW), epsilons)))
+    return np.asarray(epsilons[max(best - 1, 0) : best + 2])
+
+
+def level_at(cases: Cases, delta: Fraction, positive: bool) -> LevelAt:
+    """The least γ that fails with probability at most δ, as a bracket."""
+    if delta < Fraction(SMALLEST) and not (cases.is_small and cases.family.complete):
+        raise InvalidInput("delta", f"0, or at least {SMALLEST:g} here", float(delta))
+    complete, exact = cases.family.complete, cases.is_small
+    under, over, best = None, None, None
+    for pair in cases.pairs(exact=exact, few=None if complete else MANY):
+        for row in range(len(pair.top)):
+            at_least, at_most, place = _quantile(
+                pair.top[row], pair.bottom[row], delta, cases.rounding
+            )
+            case = pair.case(row)
+            ends = beliefs.sides(case.low, case.high, positive)
+            here, there = (beliefs.worst_belief(ratio, *ends) for ratio in (at_least, at_most))
+            if under is None or here.gamma > under.gamma:
+                under, best = here, (at_least, case, cases.outputs[pair.first + place])
+            if over is None or there.gamma > over.gamma:
+                over, upper_ratio = there, at_most
+    assert under is not None and over is not None and best is not None
+    ratio, case, output = best
+    if complete:
+        return LevelAt(under, over, ratio, upper_ratio, exact, case, output)
+    bound = _least_ratio(cases, float(delta))
+    bound = max(ratio, bound if bound == math.inf else Fraction(bound))
+    upper = beliefs.worst_belief(bound, *beliefs.sides(*cases.family.beliefs, positive))
+    return LevelAt(under, upper, ratio, bound, under.gamma == math.inf, case, output)
+
+
+def _least_ratio(cases: Cases, delta: float) -> float:
+    """F9, solved for the ratio: at most δ of the outputs have one above e^ε/(1 − δ(ε)/δ)."""
+    epsilons = np.concatenate([[0.0], np.geomspace(1e-3, 60, POINTS)])
+
+    def ratios(deltas: Array, at: Array) -> Array:
+        left = 1 - deltas / (delta * (1 - 1e-12))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(left > 0, np.exp(at) / left, math.inf)
+
+    if np.isinf(ratios(_profiles(cases, epsilons[-1:], FEW), epsilons[-1:])[0]):
+        return math.inf
+    epsilons = _promising(cases, ratios, epsilons)
+    return float(ratios(_profiles(cases, epsilons), epsilons).min()) * (1 + 1e-12)
+
+
+def _quantile(top: Array, bottom: Array, delta: Fraction, rounding: float) -> tuple[Any, Any, int]:
+    """(at least, at most, where): the least ratio that is exceeded with probability at most δ."""
+    if top.dtype == object:
+        return _exact_quantile(top, bottom, delta)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = top / bottom
+    ratios[np.isnan(ratios)] = 0.0  # impossible either way
+    order = np.argsort(-ratios, kind="stable")
+    totals, ranked = np.cumsum(top[order]), ratios[order]
+    ends = []
+    for sums, more in (
+        (totals * (1 - rounding) - CUT, 1 - 4 * rounding),
+        (totals * (1 + rounding) + CUT, 1 + 4 * rounding),
+    ):
+        place = min(int(np.searchsorted(sums, float(delta), side="right")), len(order) - 1)
+        ratio = float(ranked[place])
+        ends.append((ratio if math.isinf(ratio) else Fraction(ratio * more), int(order[place])))
+    return ends[0][0], ends[1][0], ends[0][1]
+
+
+def _exact_quantile(top: Array, bottom: Array, delta: Fraction) -> tuple[Any, Any, int]:
+    seen = [place for place in range(len(top)) if top[place] != 0]
+    ratios = {
+        place: math.inf if bottom[place] == 0 else rational(top[place] / bottom[place])
+        for place in seen
+    }
+    total = Fraction(0)
+    for place in sorted(seen, key=lambda place: -ratios[place]):
+        total += rational(top[place])
+        if total > delta:
+            return ratios[place], ratios[place], place
+    raise AssertionError("the probabilities of all outputs add up to more than δ")

@@ -1,0 +1,92 @@
+"""Rules on the command line: `verify --delta` and `plan --rule`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def test_verify_says_a_bracket_at_a_delta(run):
+    """`--delta` turns γ into a bracket: it holds above, is refuted below and undecided between."""
+    base = "verify --mechanism suppress --below 5 --entities 100 --delta 1e-3 "
+    base += "--family at-most-known=5:0.05..0.5 "
+    code, out, _ = run(base + "--json")
+    data = json.loads(out)
+    assert code == 0 and data["delta"] == 1e-3 and not data["exact"]
+    assert 1 < data["lower"] < data["value"] < 10
+    middle = (data["lower"] + data["value"]) / 2
+    for claim, expected in ((data["value"] + 0.01, 0), (data["lower"] - 0.01, 1), (middle, 4)):
+        assert run(base + f"--at-most {claim}")[0] == expected
+    words = run(base)[1]
+    assert "at most" in words and "The promise may fail with probability 0.001" in words
+
+
+def test_verify_against_informed_people_is_infinite_in_words(run):
+    call = "verify --mechanism round --base 5 --entities 40 --delta 0.01 --family independent"
+    code, out, _ = run(call)
+    assert code == 0 and "∞" in out
+    assert "which is impossible if the person is out" in out
+
+
+def test_a_cell_key_from_a_file(run, tmp_path):
+    path = tmp_path / "keys.csv"
+    path.write_text("i,j,p\n0,0,1\n1,0,0.5\n1,2,0.5\n2,1,.25\n2,2,.5\n2,3,.25\n", "utf-8")
+    call = f"verify --mechanism cell-key --table {path} --entities 30 --family uninformed --json"
+    code, out, _ = run(call + " --delta 0.01")
+    assert code == 0 and json.loads(out)["value"] < 3
+    path.write_text("i,j,p\n0,0,0.7\n", "utf-8")
+    code, _, err = run(call)
+    assert code == 2 and "sum of the probabilities of count 0 must be 1; got 0.7" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--mechanism suppress --below 0 --entities 9", "--below must be a whole number"),
+        ("--mechanism suppress --entities 9", "--below must be given"),
+        ("--mechanism suppress --below 5 --zeros no --entities 9", "--zeros must be shown or"),
+        ("--mechanism round --base 1 --entities 9", "--base must be a whole number of at least 2"),
+        ("--mechanism exact --entities 9 --delta 2", "delta must be at least 0 and below 1"),
+        ("--mechanism exact --entities 9 --delta 0.1 --notion dp", "--delta must be left out"),
+        (
+            "--mechanism exact --entities 9 --delta 0.1 --family at-most-known=10:0.1..0.9",
+            "k must be at most the number of people, 9; got 10",
+        ),
+    ],
+)
+def test_wrong_calls_say_which_option(run, options, message):
+    code, out, err = run(f"verify {options}")
+    assert code == 2 and not out and message in err.replace("\n", " ")
+
+
+def test_plan_finds_the_smallest_threshold(run):
+    call = (
+        "plan --rule suppress --posterior 0.6 --prior 0.1..0.5 --known 2 --delta 0.02 --people 40"
+    )
+    code, out, _ = run(call + " --json")
+    data = json.loads(out)
+    assert code == 0 and data["keeps"] and data["failure"]["upper"] <= data["delta"] == 0.02
+    assert [each["kind"] for each in data["beside"]] == ["geometric", "laplace"]
+    code, words, _ = run(call)
+    words = " ".join(words.split())
+    assert code == 0 and f"Suppress counts below {data['parameter']}" in words
+    assert "It is for someone who knows at most 2 people" in words
+    assert "It does not hold for someone who may know everyone else" in words
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--rule round --delta 0.1 --people 9", "--known must be given with a rule: no rule keeps"),
+        ("--rule round --known 2 --people 9", "--delta must be given with --rule"),
+        ("--rule round --known 2 --delta 0.1", "--people must be given with a rule"),
+        ("--rule round --known 10 --delta 0.1 --people 9", "--known must be at most the number"),
+        ("--rule hide --known 1 --delta 0.1 --people 9", "rule must be one of"),
+        ("--rule round --zeros hidden --known 1 --delta 0.1 --people 9", "--zeros must be given"),
+        ("--rule round --query sum --known 1 --delta 0.1 --people 9", "--query must be left out"),
+    ],
+)
+def test_wrong_plans_of_rules_say_which_option(run, options, message):
+    code, out, err = run(f"plan --posterior 0.6 --prior 0.1..0.5 {options}")
+    assert code == 2 and not out and message in err.replace("\n", " ")

@@ -1,0 +1,106 @@
+"""The smallest threshold, base or population that keeps a promise."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import whosin as wi
+from whosin import families, rules
+from whosin.errors import InvalidInput, Unsupported
+
+FAMILY = families.AtMostKnown(2, "0.1", "0.5")
+TARGET = wi.Posterior("0.6")
+
+
+def keeps(rule, people, delta, family=FAMILY):
+    return rules.failure(rule, people, family, "3/2").upper <= delta
+
+
+@pytest.mark.parametrize("zeros", ["shown", "hidden"])
+def test_the_threshold_is_the_smallest_that_is_known_to_hold(zeros):
+    found = rules.plan("suppress", TARGET, FAMILY, "0.02", 40, zeros)
+    below = found.parameter
+    assert below is not None and found.ratio == 1.5 and found.failure[1] <= 0.02
+    for t in (1, below - 1, below, below + 1, 41):
+        assert keeps(rules.Suppress(t, zeros), 40, 0.02) == (t >= below)
+
+
+@pytest.mark.parametrize(
+    ("kind", "make"), [("round", rules.Round), ("random-round", rules.RandomRound)]
+)
+def test_the_base_is_the_first_that_is_known_to_hold(kind, make):
+    for people, delta in ((20, 0.1), (30, 0.2)):
+        found = rules.plan(kind, TARGET, FAMILY, delta, people)
+        first = next((b for b in range(2, people + 1) if keeps(make(b), people, delta)), None)
+        assert found.parameter == first
+
+
+def test_the_population_is_the_smallest_whose_exact_count_holds():
+    found = rules.plan("population", TARGET, FAMILY, "0.1", 30)
+    size = found.parameter
+    assert size is not None and keeps(rules.Exact(), size, 0.1)
+    assert not any(keeps(rules.Exact(), n, 0.1) for n in (4, size // 2, size - 1))
+    assert found.without is not None and found.without[1] > 0.1  # 30 people are too few
+    assert rules.plan("population", TARGET, FAMILY, "0.1").parameter == size
+
+
+def test_costs_noise_and_what_remains():
+    found = rules.plan("random-round", TARGET, FAMILY, "0.1", 40)
+    base = found.parameter
+    assert base is not None
+    for cost, share in zip(found.costs, (0.1, 0.5), strict=True):
+        truth = 0.0
+        for count in range(41):
+            weight = math.comb(40, count) * share**count * (1 - share) ** (40 - count)
+            over = count % base
+            truth += weight * 2 * over * (base - over) / base
+        assert cost.error == pytest.approx(truth, rel=1e-9) and cost.suppressed == 0
+    geometric, laplace = found.beside
+    assert geometric.kind == "geometric" and geometric.error < laplace.error
+    assert (
+        laplace.error
+        == wi.calibrate(TARGET, families.Independent("0.1", "0.5"), query="count").noise.scale
+    )
+    assert [each.known for each in found.remains] == [4, 20, 39]
+    assert [each.lower for each in found.remains] == sorted(each.lower for each in found.remains)
+    assert found.remains[-1].lower > 0.1
+    hidden = rules.plan("suppress", TARGET, FAMILY, "0.02", 40)
+    low = sum(math.comb(40, c) * 0.1**c * 0.9 ** (40 - c) for c in range(1, hidden.parameter))
+    assert hidden.costs[0].suppressed == pytest.approx(low, rel=1e-9)
+    assert hidden.costs[0].error == 0
+
+
+def test_no_rule_may_be_enough():
+    found = rules.plan("round", wi.Posterior("0.501"), FAMILY, "1e-6", 12)
+    assert found.parameter is None and found.costs == () and found.failure == found.without
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rules.plan("hide", TARGET, FAMILY, 0.1, 9), "rule must be one of"),
+        (lambda: rules.plan("round", TARGET, FAMILY, 0, 9), "delta must be strictly between 0 and"),
+        (lambda: rules.plan("round", TARGET, FAMILY, 0.1), "people must be given with a rule"),
+        (lambda: rules.plan("round", TARGET, FAMILY, 0.1, 1), "people must be a whole number"),
+        (
+            lambda: rules.plan("round", TARGET, families.AtMostKnown(9, "0.1", "0.5"), 0.1, 8),
+            "known must be at most the number of people, 8; got 9",
+        ),
+        (
+            lambda: rules.plan("round", TARGET, families.Independent("0.1", "0.5"), 0.1, 8),
+            "no rule keeps a promise against someone who may know everyone else",
+        ),
+        (lambda: rules.plan("round", wi.Epsilon(1), FAMILY, 0.1, 9), "target must be a posterior"),
+        (lambda: rules.plan("suppress", TARGET, FAMILY, 0.1, 9, "no"), "zeros must be shown or"),
+    ],
+)
+def test_plans_that_make_no_sense_are_refused(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call()
+
+
+def test_other_families_are_refused():
+    with pytest.raises(Unsupported, match="a rule is planned against"):
+        rules.plan("round", wi.Gamma(2), families.OneOf(3), 0.1, 9)
