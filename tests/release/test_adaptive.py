@@ -19,7 +19,7 @@ from whosin.release.learned.adaptive import WEIGHTS, Adaptive, candidates
 from whosin.release.learned.distances import sensitivity
 from whosin.release.learned.estimates import Averaged, Estimate, Known
 from whosin.release.learned.spanning import SpanningTree
-from whosin.release.learned.tables import Choice
+from whosin.release.learned.tables import TableChoice
 from whosin.release.learned.trees import JunctionTree
 
 RELATIONS = ("add-remove", "replace")
@@ -152,11 +152,11 @@ def test_a_model_stays_small(monkeypatch) -> None:
 def test_many_tables_are_chosen_as_a_tree() -> None:
     many = Workload.up_to((2,) * 70, 2)
     share = oracle.share(1)
-    assert isinstance(Choice.read(True, None).way(share, many, 1), SpanningTree)  # type: ignore[union-attr]
+    assert isinstance(TableChoice.read(True, None).way(share, many, 1), SpanningTree)  # type: ignore[union-attr]
     few = Workload.up_to((2,) * 5, 2)
-    assert isinstance(Choice.read(True, None).way(share, few, 1), Adaptive)  # type: ignore[union-attr]
+    assert isinstance(TableChoice.read(True, None).way(share, few, 1), Adaptive)  # type: ignore[union-attr]
     with pytest.raises(InvalidInput, match=r'choose must be "tree", or at most 2,000 tables'):
-        Choice.read("adaptive", None).way(share, many, 1)  # type: ignore[union-attr]
+        TableChoice.read("adaptive", None).way(share, many, 1)  # type: ignore[union-attr]
     assert adaptive.too_many(Workload((2,) * 20, (tuple(range(20)),)))
 
 

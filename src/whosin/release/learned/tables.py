@@ -185,7 +185,7 @@ def learning(
     share: Share,
     asked: Marginals,
     columns: tuple[str, ...],
-    choice: Choice | None,
+    choice: TableChoice | None,
     length: int | None,
 ) -> Learning:
     """How to learn a table from a share of the budget.
@@ -233,7 +233,7 @@ def _as_asked(
 
 
 @dataclass(frozen=True)
-class Choice:
+class TableChoice:
     """What was said about choosing.
 
     Attributes:
@@ -245,7 +245,7 @@ class Choice:
     choosing: Fraction | None
 
     @classmethod
-    def read(cls, choose: object, choosing: object) -> Choice | None:
+    def read(cls, choose: object, choosing: object) -> TableChoice | None:
         """None where nothing is chosen."""
         if choose is False:
             if choosing is not None:

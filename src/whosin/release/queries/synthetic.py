@@ -28,7 +28,7 @@ from whosin.release.bounding import eligible
 from whosin.release.cells import Cells, check_one_level
 from whosin.release.engines.base import Progress, Redrawn
 from whosin.release.learned.spanning import SpanningTree
-from whosin.release.learned.tables import Choice, Learning, learning
+from whosin.release.learned.tables import TableChoice, Learning, learning
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.marginals import Marginals, column_names
@@ -175,7 +175,7 @@ class Synthetic(Query):
         path, names = self._path(), column_names(self.columns)
         self._require_columns(table, names)
         length = None if self.length is None else whole(self.length, "length", 1)
-        choice = Choice.read(self.choose, self.choosing)
+        choice = TableChoice.read(self.choose, self.choosing)
         learned = learning(table, share, self._asked(), names, choice, length)
         expression = learned.scan.expression(table, self.where, learned.rows)
         table.check(expression)
