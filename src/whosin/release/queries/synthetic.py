@@ -28,7 +28,7 @@ from whosin.release.bounding import eligible
 from whosin.release.cells import Cells, check_one_level
 from whosin.release.engines.base import Progress, Redrawn
 from whosin.release.learned.spanning import SpanningTree
-from whosin.release.learned.tables import TableChoice, Learning, learning
+from whosin.release.learned.tables import Learning, TableChoice, learning
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.marginals import Marginals, column_names
