@@ -12,8 +12,8 @@ def check_where(engine: Engine, drawn: where_oracle.Drawn, count: int) -> None:
     rows = where_oracle.rows()
     data = engine.open(where_oracle.table(rows))
     kept = 0
-    for _ in range(0, count, 100):
-        cases = [drawn.condition() for _ in range(100)]
+    for start in range(0, count, 100):
+        cases = [drawn.condition() for _ in range(start, min(count, start + 100))]
         marks = {f"c{place}": condition(text, data) for place, (text, _) in enumerate(cases)}
         result = engine.run(data.select("who", **marks)).sort_by("who")
         for place, (text, meaning) in enumerate(cases):

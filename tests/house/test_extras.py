@@ -32,6 +32,7 @@ CORE = [
     "explain --epsilon 1",
     "verify --mechanism k-max-published --entities 8 -k 3 --family uninformed",
     "notions",
+    "check table published.csv --population frame.csv --prior 0.1",
     "cite",
     "ledger create books.db hospital --posterior 0.6 --prior 0.05..0.5",
     "ledger show books.db hospital --entries",
@@ -112,6 +113,8 @@ def alone(wheel, tmp_path_factory):
     """What the core alone says to all of this."""
     home, folder = tmp_path_factory.mktemp("core"), tmp_path_factory.mktemp("work")
     environment(wheel, home)
+    (folder / "published.csv").write_text("ward,a,total\nA,<5,3\n")
+    (folder / "frame.csv").write_text("ward,a\nA,9\n")
     asked = json.dumps([[*CORE, REFUSED, *EXTRA], [*LIBRARY, NOISE, NOTEBOOK]])
     done, said, modules = python(home, RUN, asked, folder=folder)
     return dict(zip([*CORE, REFUSED, *EXTRA], done, strict=True)), said, set(modules)

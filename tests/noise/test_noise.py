@@ -4,6 +4,8 @@ statistics that also notice a scale that is 1% off."""
 from __future__ import annotations
 
 import ast
+import math
+import random
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -529,7 +531,7 @@ def test_selection_noise_is_exponential_and_costs_what_it_says():
 )
 @settings(max_examples=200, deadline=None)
 def test_units_are_the_exact_rounding(values, step):
-    grid = noise.Grid(step)
+    grid = wi.noise.Grid(step)
     for value, unit in zip(values, grid.units(values), strict=True):
         true = (Fraction(value) / grid.step + Fraction(1, 2)).__floor__()
         assert int(unit) == min(max(true, -(2**62)), 2**62)
@@ -540,14 +542,14 @@ def test_units_are_the_exact_rounding(values, step):
 )
 @settings(max_examples=300, deadline=None)
 def test_the_grid_accounts_for_its_rounding(value, change, step):
-    grid = noise.Grid(step)
+    grid = wi.noise.Grid(step)
     exact = np.array([Fraction(value), Fraction(value) + change], dtype=object)
     low, high = grid.units(exact)
     assert change == 0 or 0 <= high - low <= grid.sensitivity(change)
 
 
 def test_the_grid_s_sensitivity_is_attained():
-    grid = noise.Grid("0.5")
+    grid = wi.noise.Grid("0.5")
     assert grid.sensitivity("0.6") == 2
     low, high = grid.units(np.array([Fraction("0.2"), Fraction("0.8")], dtype=object))
     assert high - low == 2
@@ -556,7 +558,7 @@ def test_the_grid_s_sensitivity_is_attained():
 
 
 def test_noise_on_a_grid():
-    grid = noise.Grid("0.01")
+    grid = wi.noise.Grid("0.01")
     units = grid.add_laplace(np.zeros(10**5, dtype=np.int64), grid.sensitivity(1), "1/2")
     assert units.dtype == np.int64
     assert abs(np.abs(units).mean() - 200) < 5
@@ -692,20 +694,55 @@ def test_bad_sizes(size):
         (lambda: noise.top_k(["a"], 1, 1), "scores"),
         (lambda: noise.noisy_max([1, 2], 0), "scale"),
         (lambda: noise.selection_epsilon(-1, 1), "sensitivity"),
-        (lambda: noise.Grid(0), "step"),
-        (lambda: noise.Grid(-1), "step"),
-        (lambda: noise.Grid("nan"), "step"),
-        (lambda: noise.Grid(1).units([float("nan")]), "values"),
-        (lambda: noise.Grid(1).units(["a"]), "values"),
-        (lambda: noise.Grid(1).sensitivity(0), "sensitivity"),
-        (lambda: noise.Grid(1).add_laplace([1.5], 1, 1), "units"),
-        (lambda: noise.Grid(1).add_laplace([1], 0.5, 1), "sensitivity"),  # type: ignore[arg-type]
-        (lambda: noise.Grid(1).add_laplace([1], 1, 0), "epsilon"),
-        (lambda: noise.Grid(1).add_laplace([1], 1, 1e-30), "epsilon"),
-        (lambda: noise.Grid(1).add_gaussian([1], 1, 1e-40), "rho"),
+        (lambda: wi.noise.Grid(0), "step"),
+        (lambda: wi.noise.Grid(-1), "step"),
+        (lambda: wi.noise.Grid("nan"), "step"),
+        (lambda: wi.noise.Grid(1).units([float("nan")]), "values"),
+        (lambda: wi.noise.Grid(1).units(["a"]), "values"),
+        (lambda: wi.noise.Grid(1).sensitivity(0), "sensitivity"),
+        (lambda: wi.noise.Grid(1).add_laplace([1.5], 1, 1), "units"),
+        (lambda: wi.noise.Grid(1).add_laplace([1], 0.5, 1), "sensitivity"),  # type: ignore[arg-type]
+        (lambda: wi.noise.Grid(1).add_laplace([1], 1, 0), "epsilon"),
+        (lambda: wi.noise.Grid(1).add_laplace([1], 1, 1e-30), "epsilon"),
+        (lambda: wi.noise.Grid(1).add_gaussian([1], 1, 1e-40), "rho"),
     ],
 )
 def test_bad_input(call, field):
     with pytest.raises(InvalidInput, match="must be") as caught:
         call()
     assert caught.value.field.startswith(field)
+
+
+def test_units_of_values_near_a_boundary_are_exact():
+    """Half-way between two grid points a rounding of a float could go either way."""
+    rng = random.Random(8)
+    for step in (Fraction(1, 10), Fraction(3), Fraction(1, 7), Fraction(10**6, 3)):
+        values = []
+        for _ in range(200):
+            border = float((rng.randrange(-(10**6), 10**6) + Fraction(1, 2)) * step)
+            values += [border, math.nextafter(border, math.inf), math.nextafter(border, -math.inf)]
+        truth = [math.floor(Fraction(value) / step + Fraction(1, 2)) for value in values]
+        assert wi.noise.Grid(step).units(values).tolist() == truth
+
+
+def test_one_value_that_is_no_number_is_refused():
+    for wrong in ([1.0, math.nan], [math.inf, 1.0]):
+        with pytest.raises(InvalidInput, match="values must be finite numbers"):
+            wi.noise.Grid(1).units(wrong)
+
+
+def test_exact_exponents_are_those_that_floats_stand_for(monkeypatch):
+    """Coins ask for the exact exponent where floats cannot decide, next to never."""
+    compared = []
+
+    def compare(exponents, exact, source):
+        for place in range(0, exponents.size, 97):
+            compared.append((exponents[place], exact(place)))
+        return np.ones(exponents.size, dtype=bool)
+
+    monkeypatch.setattr(gaussian, "bernoulli_exp", compare)
+    for variance in (Fraction(10**9), Fraction(10**13, 7)):
+        gaussian.DiscreteGaussian(variance)._proposals(Seeded(4), 2000)
+    assert len(compared) > 30 and max(exact for _, exact in compared) > 0
+    for rounded, exact in compared:
+        assert rounded == pytest.approx(float(exact), rel=1e-12)

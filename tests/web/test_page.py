@@ -327,7 +327,7 @@ def test_a_synthetic_table(hospital, opened, serving, album, tmp_path, size, the
     expect(question.get_by_label("How it is made")).to_be_focused()
     question.get_by_text("More about this question").click()
     question.get_by_label("How many rows to draw").fill("50")
-    question.get_by_label("Choose pairs of columns privately").check()
+    question.get_by_label("Choose tables privately").select_option("yes")
     expect(question.get_by_label("What is believed of a row")).to_have_count(0)
     shoot(page, album, f"synthetic-learned-{size}-{theme}")
     learned = kept(page, tmp_path)["queries"][0]

@@ -15,6 +15,7 @@ import typer
 
 from whosin.app.cli import (
     audit,
+    check,
     cite,
     demo,
     explain,
@@ -61,6 +62,7 @@ app.command("verify")(verify.verify)
 app.command("notions")(notions.notions)
 app.command("tradeoff")(tradeoff.tradeoff)
 app.command("release")(release.release)
+app.add_typer(check.app, name="check")
 app.add_typer(table.app, name="table")
 app.add_typer(ledger.app, name="ledger")
 app.command("audit")(audit.audit)

@@ -28,7 +28,7 @@ from whosin.release.bounding import eligible
 from whosin.release.cells import Cells, check_one_level
 from whosin.release.engines.base import Progress, Redrawn
 from whosin.release.learned.spanning import SpanningTree
-from whosin.release.learned.tables import Learning, TableChoice, learning
+from whosin.release.learned.tables import WAYS, Learning, TableChoice, learning
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.marginals import Marginals, column_names
@@ -73,7 +73,7 @@ class Synthetic(Query):
     kind: ClassVar[str] = "synthetic"
     label: ClassVar[str] = "a synthetic table"
     example: ClassVar[tuple[str, str, str]] = ("path", "name of the file", "synthetic.parquet")
-    choices: ClassVar[Mapping[str, Sequence[str]]] = {"method": METHODS}
+    choices: ClassVar[Mapping[str, Sequence[str]]] = {"method": METHODS, "choose": tuple(WAYS)}
     only_with: ClassVar[Mapping[str, tuple[str, str]]] = {
         "prior": ("method", METHODS[0]),
         **dict.fromkeys(LEARNED_KEYS, ("method", LEARNED)),

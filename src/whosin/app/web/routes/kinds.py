@@ -29,6 +29,7 @@ IN_PLACE = (
 TAKES = {
     "int | None": "whole",
     "bool": "flag",
+    "bool | str": "flag",
     "str": "text",
     "object": "number",
     "Sequence[object] | None": "numbers",
@@ -43,8 +44,8 @@ class QueryField(BaseModel):
     """A key of a kind of question that a page asks for as it is.
 
     `takes` is "whole", "number", "text", "flag", "numbers", "sets" (lists of columns) or "ranges"
-    (pairs of ends by column); with `choices` it is one of them. With `only_with` it belongs to one
-    word of another key.
+    (pairs of ends by column); with `choices` it is one of them, or for a flag true as well. With
+    `only_with` it belongs to one word of another key.
     """
 
     key: str
@@ -132,7 +133,7 @@ def _fields(kind: type[Query]) -> Iterator[QueryField]:
     said = _argument_words(kind)
     for each in fields(kind):
         choices = kind.choices.get(each.name, ())
-        takes = "text" if choices else TAKES.get(str(each.type))
+        takes = TAKES.get(str(each.type))
         if each.name in IN_PLACE or each.name == kind.example[0] or takes is None:
             continue
         default = "" if each.default in (None, MISSING, False) else str(each.default)

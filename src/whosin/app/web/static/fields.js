@@ -13,6 +13,7 @@ const SPELL = {
   numbers: (value) => value.join(", "),
   ranges: (value) => Object.entries(value).map(([column, ends]) => `${column}: ${ends.map((pair) => pair.join("..")).join(", ")}`).join("; "),
   flag: (value) => value === true,
+  word: (value) => (value === false ? "" : String(value)),
 };
 const READ = {
   sets: (text) => parts(text, ";").filter(Boolean).map((set) => (set === "total" ? [] : parts(set, ","))),
@@ -22,7 +23,10 @@ const READ = {
     return [column, parts(ends, ",").filter(Boolean).map((pair) => parts(pair, "..").map(numeric))];
   })),
   flag: (value) => value,
+  word: (text) => (text === "true" ? true : text),
 };
+// A flag that takes words as well is a word.
+const kindOf = ({ takes, choices }) => (takes === "flag" && choices.length ? "word" : takes);
 const EXAMPLES = { sets: "sex, ward; age; total", numbers: "1, 2", ranges: "age: 18..30, 25..65" };
 const SHAPES = {
   sets: (value) => Array.isArray(value) && value.every(Array.isArray),
@@ -33,7 +37,9 @@ const SHAPES = {
 // What a loaded scenario says, by key; `given` is kept as it was until somebody changes the text.
 export function loadFields(fields, kept) {
   const typed = {};
-  for (const { key, takes } of fields) {
+  for (const field of fields) {
+    const { key } = field;
+    const takes = kindOf(field);
     if (kept[key] === undefined) continue;
     if (SHAPES[takes] && !SHAPES[takes](kept[key])) continue;
     const text = (SPELL[takes] ?? String)(kept[key]);
@@ -55,8 +61,9 @@ export function fieldKeys(fields, typed) {
   for (const field of fields) {
     const { text, given } = typed[field.key] ?? {};
     if (text === undefined || text === false || text === field.default || !belongs(fields, typed, field)) continue;
-    if (field.takes !== "flag" && !text.trim()) continue;
-    found[field.key] = given?.text === text ? given.value : (READ[field.takes] ?? numeric)(field.takes === "flag" ? text : text.trim());
+    const takes = kindOf(field);
+    if (takes !== "flag" && !text.trim()) continue;
+    found[field.key] = given?.text === text ? given.value : (READ[takes] ?? numeric)(takes === "flag" ? text : text.trim());
   }
   return found;
 }
@@ -74,7 +81,8 @@ function control(field, id, path, typed, changed, redraw) {
   const text = textOf(typed, field);
   if (field.choices.length) {
     return h("select", { ...named, onchange: (event) => keep(event.target.value, true) },
-      field.choices.map((word) => h("option", { value: word, selected: word === text }, word)));
+      [...(field.takes === "flag" ? [["", "no"], ["true", "yes"]] : []), ...field.choices.map((word) => [word, word])].map(([word, words]) =>
+        h("option", { value: word, selected: word === text }, words)));
   }
   if (field.takes === "flag") {
     return h("input", { ...named, type: "checkbox", checked: Boolean(text), onchange: (event) => keep(event.target.checked) });
@@ -93,8 +101,8 @@ export function fieldControls(fields, typed, place, changed, redraw) {
     const label = h("label", { for: id }, labelOf(field.key));
     return h(
       "div",
-      { class: field.takes === "flag" ? "flag" : null },
-      field.takes === "flag" ? [input, label] : [label, input],
+      { class: kindOf(field) === "flag" ? "flag" : null },
+      kindOf(field) === "flag" ? [input, label] : [label, input],
       field.help ? h("p", { class: "note", id: `${id}-help` }, capital(inPersons(field.help))) : null,
       h("p", { class: "error", "data-error": path }),
     );

@@ -38,7 +38,7 @@ const OF_QUESTION = {
   magnitudes: "How large cells are thought to be",
   method: "How it is made",
   prior: "What is believed of a row",
-  choose: "Choose pairs of columns privately",
+  choose: "Choose tables privately",
   choosing: "Part of the budget for choosing",
   length: "How many rows to draw",
   points: "How many points",

@@ -1,0 +1,96 @@
+"""`whosin check table`: how sure anyone could become from a table, before it is published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from whosin.app.cli.options import Json
+from whosin.app.cli.output import print_result
+
+if TYPE_CHECKING:
+    from whosin.rules import Publication
+    from whosin.rules.published_file import TableFile
+
+app = typer.Typer(help="Look at what is about to be published.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Look at what is about to be published."""
+
+
+@app.command()
+def table(
+    published: Annotated[Path, typer.Argument(help="The table as it would be shown (CSV).")],
+    population: Annotated[
+        Path, typer.Option(help="How many people could be in each cell (CSV with the same labels).")
+    ],
+    prior: Annotated[str, typer.Option(help="How sure someone is of each of them before: 0.1.")],
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            help="The rule behind it: suppress=5, suppress=5:hidden (zeros too), round=5, "
+            "random-round=3, cell-key=FILE. Marks such as <5 say it themselves."
+        ),
+    ] = None,
+    secondary: Annotated[
+        bool, typer.Option("--secondary", help="Further cells were suppressed to protect others.")
+    ] = False,
+    totals: Annotated[
+        str, typer.Option(help="counted: the rule was applied to them; added: sums of what shows.")
+    ] = "counted",
+    before: Annotated[
+        Path | None, typer.Option(help="An earlier table of the same cells, published already.")
+    ] = None,
+    population_before: Annotated[
+        Path | None, typer.Option(help="How many people could be in its cells.")
+    ] = None,
+    secret: Annotated[
+        str,
+        typer.Option(help="membership: who is in; attribute: who of the people has the value."),
+    ] = "membership",
+    json: Json = False,
+) -> None:
+    """Say how sure anyone could become of each person, cell by cell. Not for publication.
+
+    Everyone behind a cell is taken to be alike, and as likely in as --prior says. Which suppressed
+    cells can be worked out from the totals, and which nearly so, is said too.
+    """
+    from whosin.errors import InvalidInput
+    from whosin.report.published_tables import SECRETS, findings_data, print_findings
+    from whosin.rules import check_published
+    from whosin.rules.published_file import read_table
+
+    if secret not in SECRETS:
+        raise InvalidInput("--secret", " or ".join(SECRETS), repr(secret))
+    if (before is None) != (population_before is None):
+        raise InvalidInput("--before", "given with --population-before", "one without the other")
+    shown = read_table(published, "published")
+    frame = read_table(population, "population", totals=False)
+    now = _publication(shown, frame, rule, totals, secondary)
+    then = None
+    if before is not None and population_before is not None:
+        earlier = read_table(before, "before")
+        if (earlier.rows, earlier.columns) != (shown.rows, shown.columns):
+            raise InvalidInput("--before", "a table with the same labels", "others")
+        frame = read_table(population_before, "population", totals=False)
+        then = _publication(earlier, frame, rule, totals, secondary)
+    findings = check_published(now, prior, then)
+    labels = shown.rows, shown.columns
+    data = findings_data(findings, labels)
+    print_result(json, data, print_findings, findings, labels, secret)
+
+
+def _publication(
+    table: TableFile, frame: TableFile, rule: str | None, totals: str, secondary: bool
+) -> Publication:
+    from whosin.rules import Publication, Suppress
+    from whosin.rules.published_file import like, read_rule
+
+    chosen = read_rule(rule) if rule is not None else None
+    if chosen is None and table.below is not None:
+        chosen = Suppress(table.below)
+    return Publication(table.cells, like(table, frame), chosen, totals, secondary)

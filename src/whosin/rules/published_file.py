@@ -1,0 +1,142 @@
+"""Tables as offices publish them: a CSV file with labels in its first row and column.
+
+A last column or row that is called total (or all, sum) has the totals. What is suppressed is empty,
+or one of `MARKS`, or "<5", which also names the threshold.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+
+from whosin.documents import read_text
+from whosin.errors import InvalidInput, at
+from whosin.mechanisms.count_rules import CellKey, RandomRound, Round, Rule, Suppress
+from whosin.validation import path_of, spelled_whole
+
+MOST = 16 << 20
+MARKS = ("", "x", "*", "..", "…", "c", "[c]", "s", "suppressed")
+TOTALS = ("total", "totals", "all", "sum", "gesamt", "insgesamt")
+_BELOW = re.compile(r"<\s*(\d{1,9})")
+_WHOLE = re.compile(r"\d{1,3}(?:[ ,'\u00a0\u202f]\d{3})+|\d{1,12}")
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table from a file.
+
+    Attributes:
+        rows, columns: labels, without those of the totals.
+        cells: as in `Publication`.
+        below: the threshold that marks such as "<5" name; None without one.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[int | None, ...], ...]
+    below: int | None
+
+
+def read_table(path: object, field: str, totals: bool = True) -> TableFile:
+    """Read a table from a CSV file.
+
+    Args:
+        totals: whether it may have totals and suppressed cells; a population has neither.
+    """
+    file = path_of(path, field)
+    with at(file.name):
+        lines = [line for line in read_text(file, field, MOST).splitlines() if line.strip()]
+        if not lines:
+            raise InvalidInput(field, "a header and a row for each label", "an empty file")
+        mark = max(",;\t", key=lines[0].count)
+        try:
+            header, *body = csv.reader(lines, delimiter=mark, strict=True)
+        except csv.Error:
+            raise InvalidInput(field, "a CSV file", "something else") from None
+        if not body or len(header) < 2:
+            raise InvalidInput(field, "a header and a row for each label", f"{len(lines)} lines")
+        for number, row in enumerate(body, start=2):
+            if len(row) != len(header):
+                raise InvalidInput(f"line {number}", f"{len(header)} cells as the header", len(row))
+        return _table([name.strip() for name in header[1:]], body, totals)
+
+
+def _table(names: list[str], body: list[list[str]], totals: bool) -> TableFile:
+    labels = [row[0].strip() for row in body]
+    below: set[int] = set()
+    cells = tuple(
+        tuple(
+            _cell(text.strip(), f"line {number} column {name}", below, totals)
+            for name, text in zip(names, row[1:], strict=True)
+        )
+        for number, row in enumerate(body, start=2)
+    )
+    has = [totals and each[-1].lower() in TOTALS for each in (labels, names)]
+    rows = labels[:-1] if has[0] else labels
+    columns = names[:-1] if has[1] else names
+    for each, what in ((rows, "labels of rows"), (columns, "labels of columns")):
+        twice = next((label for label in each if each.count(label) > 1), None)
+        if twice is not None or not each:
+            raise InvalidInput(what, "given once each", "none" if twice is None else repr(twice))
+    if len(below) > 1:
+        raise InvalidInput("marks of suppressed cells", "of one threshold", sorted(below))
+    return TableFile(tuple(rows), tuple(columns), cells, next(iter(below), None))
+
+
+def _cell(text: str, where: str, below: set[int], may_be_hidden: bool) -> int | None:
+    if _WHOLE.fullmatch(text):
+        return int(re.sub(r"\D", "", text))
+    threshold = _BELOW.fullmatch(text)
+    if threshold and may_be_hidden:
+        below.add(int(threshold[1]))
+        return None
+    if text.lower() in MARKS and may_be_hidden:
+        return None
+    accepted = "a whole number" + (", empty, x, *, c or <5" if may_be_hidden else "")
+    raise InvalidInput(where, accepted, repr(text[:40]))
+
+
+def like(table: TableFile, frame: TableFile) -> tuple[tuple[int, ...], ...]:
+    """The population of each cell, in the order of the table's labels.
+
+    Raises:
+        InvalidInput: a cell of the table that the population does not have.
+    """
+    rows = {label: place for place, label in enumerate(frame.rows)}
+    columns = {label: place for place, label in enumerate(frame.columns)}
+    for label in table.rows:
+        if label not in rows:
+            raise InvalidInput("population", "a row for each of the table", f"none for {label!r}")
+    for label in table.columns:
+        if label not in columns:
+            raise InvalidInput(
+                "population", "a column for each of the table", f"none for {label!r}"
+            )
+    return tuple(
+        tuple(frame.cells[rows[row]][columns[column]] or 0 for column in table.columns)
+        for row in table.rows
+    )
+
+
+RULES = "suppress=5, suppress=5:hidden, round=5, random-round=3 or cell-key=FILE"
+
+
+def read_rule(text: str) -> Rule:
+    """A rule as it is spelled on the command line: suppress=5."""
+    name, _, argument = text.partition("=")
+    if name == "cell-key" and argument:
+        return CellKey(argument)
+    kinds: dict[str, type[Suppress] | type[Round] | type[RandomRound]] = {
+        "suppress": Suppress, "round": Round, "random-round": RandomRound,
+    }  # fmt: skip
+    if name not in kinds or not argument:
+        raise InvalidInput("rule", RULES, repr(text[:80]))
+    number, colon, zeros = argument.partition(":")
+    threshold = spelled_whole(number, "rule")
+    with at("rule"):
+        if name == "suppress" and colon:
+            return Suppress(threshold, zeros)
+        if colon:
+            raise InvalidInput("rule", RULES, repr(text[:80]))
+        return kinds[name](threshold)

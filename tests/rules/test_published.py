@@ -1,0 +1,386 @@
+"""What a published table says of people: against sums over all integer tables (F23)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import whosin as wi
+from command import Result, refused
+from whosin.errors import InvalidInput
+from whosin.rules import Publication, Rule, check_published, posteriors, sums
+from whosin.rules.published_file import read_rule, read_table
+
+F = Fraction
+RULES: list[Rule | None] = [
+    None, wi.rules.Exact(), wi.rules.Suppress(3), wi.rules.Suppress(2, "hidden"),
+    wi.rules.Round(3), wi.rules.RandomRound(3),
+    wi.rules.CellKey({0: {0: 1}, 1: {-1: "1/4", 0: "1/2", 1: "1/4"}}),
+]  # fmt: skip
+HIDDEN = "suppressed"
+
+
+def likelihood(rule: Rule | None, secondary: bool, shown: int | None, count: int) -> Fraction:
+    if rule is None:
+        return F(shown is None or shown == count)
+    if shown is None and secondary:
+        return F(1)
+    wanted = HIDDEN if shown is None else shown
+    return sum((F(p) for output, p in rule.spread(count) if output == wanted), F(0))
+
+
+def lines(rows: int, columns: int, shape: tuple[int, int]) -> Iterator[tuple[int, int, list[int]]]:
+    """Where each number stands, and the cells that it counts, from the definition."""
+    for row in range(rows + shape[0]):
+        for column in range(columns + shape[1]):
+            over = range(rows) if row == rows else [row]
+            across = range(columns) if column == columns else [column]
+            yield row, column, [r * columns + c for r in over for c in across]
+
+
+def brute(
+    sizes: Sequence[int], known: Sequence[int], prior: Fraction, fits: Callable[[Any], Fraction]
+) -> list[Fraction]:
+    """The expectation of each count over all tables, as a posterior."""
+    tops, bottom = [F(0)] * len(sizes), F(0)
+    for counts in itertools.product(*(range(k, n + 1) for n, k in zip(sizes, known, strict=True))):
+        weight = fits(counts)
+        if not weight:
+            continue
+        for x, n, k in zip(counts, sizes, known, strict=True):
+            weight *= math.comb(n - k, x - k) * prior ** (x - k) * (1 - prior) ** (n - x)
+        bottom += weight
+        tops = [top + weight * x for top, x in zip(tops, counts, strict=True)]
+    return [
+        (top / bottom - k) / (n - k) if n > k else prior
+        for top, n, k in zip(tops, sizes, known, strict=True)
+    ]
+
+
+class Case:
+    """A random publication of a small table."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rows, self.columns = rng.choice([(1, 3), (2, 2), (2, 3), (1, 4), (3, 2)])
+        many = self.rows * self.columns
+        self.sizes = [rng.randrange(0, 4) for _ in range(many)]
+        self.known = [rng.randrange(n + 1) if rng.random() < 0.2 else 0 for n in self.sizes]
+        self.prior = rng.choice([F(1, 10), F(1, 2), F(3, 4), F(1, 3)])
+        self.rule = rng.choice(RULES)
+        self.secondary = isinstance(self.rule, wi.rules.Suppress) and rng.random() < 0.4
+        self.shape = rng.randrange(2), rng.randrange(2)
+        counts = [
+            k + sum(rng.random() < self.prior for _ in range(n - k))
+            for n, k in zip(self.sizes, self.known, strict=True)
+        ]
+        width = self.columns + self.shape[1]
+        self.cells: list[list[int | None]] = [[] for _ in range(self.rows + self.shape[0])]
+        self.places = list(lines(self.rows, self.columns, self.shape))
+        for row, _, members in self.places:
+            single = len(members) == 1
+            count = sum(counts[cell] for cell in members)
+            self.cells[row].append(self.show(count, single, rng))
+        assert all(len(row) == width for row in self.cells)
+
+    def show(self, count: int, single: bool, rng: random.Random) -> int | None:
+        if self.rule is None:
+            return None if single and rng.random() < 0.5 else count
+        outputs, weights = zip(*self.rule.spread(count), strict=True)
+        shown = rng.choices(outputs, [float(weight) for weight in weights])[0]
+        if shown == HIDDEN or (self.secondary and rng.random() < 0.3):
+            return None
+        return int(shown)
+
+    def nested(self, flat: Sequence[Any]) -> list[list[Any]]:
+        width = self.columns
+        return [list(flat[start : start + width]) for start in range(0, len(flat), width)]
+
+    def fits(self, counts: Sequence[int]) -> Fraction:
+        weight = F(1)
+        for row, column, members in self.places:
+            count = sum(counts[cell] for cell in members)
+            weight *= likelihood(self.rule, self.secondary, self.cells[row][column], count)
+        return weight
+
+    def answer(self) -> list[Any]:
+        found = posteriors(
+            self.cells, self.nested(self.sizes), self.prior, rule=self.rule,
+            secondary=self.secondary, known_in=self.nested(self.known),
+        )  # fmt: skip
+        return [value for row in found for value in row]
+
+
+def test_posteriors_equal_a_sum_over_all_tables():
+    rng, moved = random.Random(1), 0
+    for _ in range(500):
+        case = Case(rng)
+        truth = brute(case.sizes, case.known, case.prior, case.fits)
+        assert case.answer() == truth, vars(case)
+        moved += any(value != case.prior for value in truth)
+    assert moved > 400
+
+
+def test_floats_agree_with_whole_numbers(monkeypatch):
+    rng = random.Random(2)
+    for _ in range(60):
+        case = Case(rng)
+        exact = case.answer()
+        with monkeypatch.context() as patch:
+            patch.setattr(sums, "EXACT_LINES", -1)
+            patch.setattr(sums, "WIDEST", rng.choice([0, 3000]))
+            assert case.answer() == pytest.approx([float(value) for value in exact], abs=1e-9)
+
+
+def test_bounds_hold_where_the_sum_does_not_fit(monkeypatch):
+    rng, bounded = random.Random(3), 0
+    for _ in range(120):
+        case = Case(rng)
+        exact = case.answer()
+        with monkeypatch.context() as patch:
+            patch.setattr(sums, "MOST_LINES", 2)
+            patch.setattr(sums, "MOST_COUNTS", rng.choice([1, 200_000]))
+            made = Publication(
+                case.cells, case.nested(case.sizes), case.rule, secondary=case.secondary
+            )
+            known = case.nested(case.known)
+            for finding, truth in zip(
+                check_published(made, case.prior, known_in=known), exact, strict=True
+            ):
+                bounded += finding.bound
+                assert finding.posterior >= truth if finding.bound else finding.posterior == truth
+    assert bounded > 50
+
+
+def test_two_tables_are_one_publication_of_both():
+    """Those who left or joined are cells of their own."""
+    rng = random.Random(4)
+    for _ in range(120):
+        rule = rng.choice(RULES)
+        prior = rng.choice([F(1, 4), F(1, 2)])
+        sizes = [(rng.randrange(4), rng.randrange(3), rng.randrange(3)) for _ in range(2)]
+        sizes = [(s, 0, j) if rng.random() < 0.5 else (s, left, 0) for s, left, j in sizes]
+        flat = [size for parts in sizes for size in parts]
+        counts = [sum(rng.random() < prior for _ in range(size)) for size in flat]
+
+        def shown(values: Sequence[int], rule: Rule | None = rule) -> list[Any]:
+            values = [*values, sum(values)]
+            if rule is None:
+                return [None if rng.random() < 0.3 else value for value in values[:2]] + values[2:]
+            drawn = []
+            for value in values:
+                outputs, weights = zip(*rule.spread(value), strict=True)
+                drawn.append(rng.choices(outputs, [float(weight) for weight in weights])[0])
+            return [None if value == HIDDEN else value for value in drawn]
+
+        def both(c: Sequence[int]) -> tuple[list[int], list[int]]:
+            return [c[0] + c[1], c[3] + c[4]], [c[0] + c[2], c[3] + c[5]]
+
+        then, now = map(shown, both(counts))
+
+        def fits(
+            c: Sequence[int], then: Any = then, now: Any = now, rule: Rule | None = rule
+        ) -> Fraction:
+            weight = F(1)
+            for values, seen in zip(both(c), (then, now), strict=True):
+                for value, output in zip([*values, sum(values)], seen, strict=True):
+                    weight *= likelihood(rule, False, output, value)
+            return weight
+
+        truth = brute(flat, [0] * 6, prior, fits)
+        found = check_published(
+            Publication(now, [s + j for s, _, j in sizes], rule), prior,
+            Publication(then, [s + left for s, left, _ in sizes], rule),
+        )  # fmt: skip
+        names = ("stayed", "left", "joined")
+        for each in found:
+            assert each.posterior == truth[3 * each.column + names.index(each.people)]
+
+
+def test_one_person_between_two_tables_is_found():
+    """Counts above the threshold, published twice, say everything about whoever left between."""
+    rng = random.Random(5)
+    for _ in range(100):
+        rows, columns = rng.choice([(2, 2), (3, 4), (1, 5)])
+        table = [[rng.randrange(6, 40) for _ in range(columns)] for _ in range(rows)]
+        people = [[3 * count for count in row] for row in table]
+        row, column, inside = rng.randrange(rows), rng.randrange(columns), rng.random() < 0.5
+        later = [list(each) for each in table]
+        later[row][column] -= inside
+        fewer = [list(each) for each in people]
+        fewer[row][column] -= 1
+        rule = wi.rules.Suppress(5)
+        found = check_published(
+            Publication(later, fewer, rule), "0.1", Publication(table, people, rule)
+        )
+        (person,) = [each for each in found if each.people == "left"]
+        assert (person.row, person.column) == (row, column)
+        assert person.posterior == inside and person.low == person.high == inside
+
+
+def large(rng: random.Random, size: int, hidden: int, below: int) -> Publication:
+    table = [[rng.randrange(below, 300) for _ in range(size)] for _ in range(size)]
+    for cell in rng.sample(range(size * size), hidden):
+        table[cell // size][cell % size] = rng.randrange(1, below)
+    people = [[rng.randrange(3 * n, 20 * n + 5) for n in row] for row in table]
+    shown = [[None if n < below else n for n in row] + [sum(row)] for row in table]
+    shown.append([sum(each) for each in zip(*table, strict=True)] + [sum(map(sum, table))])
+    return Publication(shown, people, wi.rules.Suppress(below))
+
+
+def test_a_large_table_is_exact():
+    found = check_published(large(random.Random(6), 20, 40, 5), "0.1")
+    hidden = [each for each in found if each.shown is None]
+    assert len(hidden) == 40 and all(each.exact for each in found)
+    assert any(each.worked_out for each in hidden) and any(each.within_one for each in hidden)
+    assert all(1 <= each.low <= each.high <= 4 for each in hidden)
+    for each in found:
+        assert each.low <= each.posterior * each.population <= each.high
+
+
+def test_what_totals_give_away():
+    """Without totals a suppressed count is one of 1 to 4; with both it is known."""
+    cells, people = [[None, 12], [7, 20]], [[40, 60], [30, 30]]
+    rule = wi.rules.Suppress(5)
+    alone = check_published(Publication(cells, people, rule), "0.1")[0]
+    assert (alone.low, alone.high) == (1, 4) and not alone.worked_out
+    totals = [[None, 12, 15], [7, 20, 27], [10, 32, 42]]
+    known = check_published(Publication(totals, people, rule), "0.1")[0]
+    assert known.worked_out and known.posterior == F(3, 40)
+    added = check_published(Publication(totals, people, rule, "added"), "0.1")[0]
+    assert added == alone
+
+
+@pytest.mark.parametrize(
+    ("published", "population", "options", "words"),
+    [
+        ([[3, 9, 11]], [[5, 10]], {}, r"published\[0\]\[2\] .*contradiction"),
+        ([[3, 9]], [[5, 8]], {}, r"published\[0\]\[1\] must be at most 8"),
+        ([[3]], [[5, 8]], {}, "1 × 2 cells as in population"),
+        ([[3, 1, 2, 3]], [[5, 8]], {}, "at most one more for totals"),
+        ([[3, 1], [2]], [[5, 8], [1, 1]], {}, "rows, all of the same length"),
+        ([[3, -1]], [[5, 8]], {}, r"published\[0\]\[1\] must be a whole number of at least 0"),
+        ([[3, 1]], [[5, 8.5]], {}, r"population\[0\]\[1\] must be a whole number"),
+        ([[3, 1]], [[5, 8]], {"prior": 2}, "prior must be between 0 and 1"),
+        ([[3, 1]], [[5, 8]], {"prior": [[0.1]]}, "prior must be 1 × 2 cells"),
+        ([[3, 1]], [[5, 8]], {"rule": 5}, r"rule must be a rule such as Suppress"),
+        ([[3, 8]], [[5, 8]], {"rule": wi.rules.Suppress(5)}, "what the rule shows"),
+        ([[4, 8]], [[5, 9]], {"rule": wi.rules.Round(5)}, "what the rule shows"),
+        ([[None, 8]], [[5, 9]], {"rule": wi.rules.Round(5)}, "what the rule shows"),
+        ([[3, 1]], [[5, 8]], {"totals": "some"}, "totals must be counted or added"),
+        ([[3, 1]], [[5, 8]], {"known_in": [[6, 0]]}, r"known_in\[0\]\[0\] must be at most 5"),
+        ([[3, 1]], [[5, 8]], {"known_in": [[4, 0]]}, "contradiction"),
+        ([], [], {}, "a list of rows"),
+        (7, [[5]], {}, "a list of rows"),
+    ],
+)  # fmt: skip
+def test_wrong_tables_are_refused_in_one_sentence(published, population, options, words):
+    prior = options.pop("prior", "0.1")
+    with pytest.raises(InvalidInput, match=words):
+        posteriors(published, population, prior, **options)
+
+
+def test_priors_may_differ_between_cells_and_one_list_is_a_table():
+    assert posteriors([None, 3], [4, 6], "1/4") == [F(1, 4), F(1, 2)]
+    found = posteriors([[None, None, 3]], [[2, 3]], [["1/2", "1/5"]])
+    assert found == [brute_pair(F(1, 2), F(1, 5))]
+    assert posteriors([None, 0], [0, 6], "1/4") == [F(1, 4), 0]
+
+
+def brute_pair(one: Fraction, two: Fraction) -> list[Fraction]:
+    """2 and 3 people with beliefs of their own, 3 in all are in."""
+    top, bottom = [F(0), F(0)], F(0)
+    for x in range(3):
+        y = 3 - x
+        weight = math.comb(2, x) * one**x * (1 - one) ** (2 - x)
+        weight *= math.comb(3, y) * two**y * (1 - two) ** (3 - y)
+        top, bottom = [top[0] + x * weight, top[1] + y * weight], bottom + weight
+    return [top[0] / bottom / 2, top[1] / bottom / 3]
+
+
+# Files and the command
+
+TABLE = "ward,young,old,total\nA,<5,12,15\nB,7,<5,9\nC,<5,<5,6\ntotal,12,18,30\n"
+FRAME = "ward,old,young\nC,12,10\nA,60,40\nB,30,30\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "published.csv").write_text(TABLE)
+    (tmp_path / "frame.csv").write_text(FRAME)
+    return tmp_path
+
+
+def check(run: Callable[..., Result], folder: Path, *words: object) -> Result:
+    line = f"check table {folder}/published.csv --population {folder}/frame.csv"
+    return run(line, *words)
+
+
+def test_the_command_says_what_can_be_worked_out(run, files):
+    code, out, err = check(run, files, "--prior", "0.1")
+    assert (code, err) == (0, "")
+    assert "4 cells are suppressed: 4 can be worked out exactly" in out
+    assert "10.0% sure that this person is in the data; they become 33.3% sure (in C, old)" in out
+    assert "must not be published" in " ".join(out.split())
+    code, out, err = check(run, files, "--prior", "0.1", "--secret", "attribute")
+    assert "10.0% sure that this person has the value" in out
+
+
+def test_the_command_finds_whoever_left(run, files):
+    (files / "earlier.csv").write_text(TABLE.replace("B,7,<5,9", "B,8,<5,10").replace(
+        "total,12,18,30", "total,13,18,31"))  # fmt: skip
+    (files / "more.csv").write_text(FRAME.replace("B,30,30", "B,30,31"))
+    more = ("--before", files / "earlier.csv", "--population-before", files / "more.csv")
+    code, out, err = check(run, files, "--prior", "0.1", *more)
+    assert (code, err) == (0, "") and "they become 100% sure (in B, young, who left)" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--prior", "1.5"), "prior must be between 0 and 1; got 1.5"),
+        (("--prior", "0.1", "--rule", "suppress=0"), "below must be a whole number of at least 1"),
+        (("--prior", "0.1", "--rule", "round=1"), "base must be a whole number of at least 2"),
+        (("--prior", "0.1", "--rule", "blur=3"), "rule must be suppress=5"),
+        (("--prior", "0.1", "--rule", "suppress=5:seen"), "zeros must be shown or hidden"),
+        (("--prior", "0.1", "--secret", "x"), "--secret must be membership or attribute"),
+        (("--prior", "0.1", "--before", "x.csv"), "given with --population-before"),
+    ],
+)
+def test_wrong_options_are_one_sentence(run, files, words, message):
+    refused(check(run, files, *words), message)
+
+
+@pytest.mark.parametrize(
+    ("table", "frame", "message"),
+    [
+        (TABLE.replace("15", "55"), FRAME, "published[0][2] must be what some counts fit"),
+        (TABLE, FRAME.replace("C,12,10\n", ""), "none for 'C'"),
+        (TABLE, FRAME.replace("old", "aged"), "none for 'old'"),
+        (TABLE.replace("12,15", "twelve,15"), FRAME, "line 2 column old must be a whole number"),
+        (TABLE, FRAME.replace("60", "<5"), "line 3 column old must be a whole number; got '<5'"),
+        (TABLE.replace("B,7,<5", "B,7,<7"), FRAME, "of one threshold"),
+        (TABLE.replace("B,7,<5,9", "B,7,9"), FRAME, "line 3 must be 4 cells as the header"),
+        (TABLE.replace("B,", "A,"), FRAME, "labels of rows must be given once each; got 'A'"),
+        ("", FRAME, "an empty file"),
+        (TABLE, FRAME.replace("60", "6"), "published[0][1] must be"),
+    ],
+)
+def test_wrong_files_are_one_sentence(run, files, table, frame, message):
+    (files / "published.csv").write_text(table)
+    (files / "frame.csv").write_text(frame)
+    refused(check(run, files, "--prior", "0.1"), message)
+
+
+def test_numbers_are_read_as_offices_write_them(tmp_path):
+    (tmp_path / "t.csv").write_text('x;a;b;Total\nr;1 234;*;"1\'300"\n', encoding="utf-8")
+    table = read_table(tmp_path / "t.csv", "published")
+    assert table.cells == ((1234, None, 1300),) and table.columns == ("a", "b")
+    assert read_rule("suppress=5:hidden") == wi.rules.Suppress(5, "hidden")
+    assert read_rule("random-round=3") == wi.rules.RandomRound(3)
