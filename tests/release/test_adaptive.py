@@ -17,11 +17,13 @@ from whosin.release import Synthetic
 from whosin.release.learned import adaptive, tables
 from whosin.release.learned.adaptive import WEIGHTS, Adaptive, candidates
 from whosin.release.learned.distances import sensitivity
+from whosin.release.learned.drawing import rows_of
 from whosin.release.learned.estimates import Averaged, Estimate, Known
 from whosin.release.learned.spanning import SpanningTree
 from whosin.release.learned.tables import TableChoice
-from whosin.release.learned.trees import JunctionTree
+from whosin.release.learned.trees import JunctionTree, with_potentials
 
+SETS = [each for size in range(1, 5) for each in combinations(range(4), size)]
 RELATIONS = ("add-remove", "replace")
 
 
@@ -223,6 +225,33 @@ def test_an_estimate_of_noise_alone_is_a_number() -> None:
         rounds = way(sizes=(3, 3, 3), order=3)
         score = rounds.score(np.zeros((3, 3, 3), int), found[0, 1, 2], (0, 1, 2), 1)
         assert abs(score) < 2**62
+
+
+def test_drawn_rows_are_near_to_their_model() -> None:
+    """Within one row in every cell, given the separator; tables across the tree are nearer than
+    those of as many independent rows."""
+    rng = np.random.default_rng(7)
+    sizes, length = (3, 4, 3, 2), 6_000
+    potentials: dict[tuple[int, ...], np.ndarray] = {
+        each: rng.normal(size=[sizes[at] for at in each]) for each in ((0, 1), (1, 2), (2, 3))
+    }
+    tree, conditionals = with_potentials(sizes, potentials)
+    drawn = rows_of(tree, conditionals, length, rng)
+    assert {len(each) for each in drawn} == {length}
+    counts = counted([list(zip(*(each.tolist() for each in drawn), strict=True))], sizes, SETS)
+    for at, given in enumerate(conditionals):
+        found = counts[tree.tables[at]]
+        common = found.sum(axis=tree.others(tree.separators[at], at), keepdims=True)
+        assert np.abs(found - given * common).max() <= 1 + 1e-6
+    across = [each for each in SETS if tree.smallest(each) is None]
+    shares = tree.margins(conditionals, across)
+    joint = tree.margins(conditionals, [(0, 1, 2, 3)])[0, 1, 2, 3]
+    for each in across:
+        ours = np.abs(counts[each] - length * shares[each]).sum()
+        sample = rng.multinomial(length, joint.ravel(), 50).reshape(50, *sizes)
+        others = tuple(1 + at for at in range(4) if at not in each)
+        far = np.abs(sample.sum(axis=others) - length * shares[each])
+        assert ours < far.reshape(50, -1).sum(axis=1).mean()
 
 
 # ---- asking

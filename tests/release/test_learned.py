@@ -361,6 +361,11 @@ def whole_way(tmp_path, query: Synthetic, noise: str) -> None:
     near = 6 * quality["within"] + 1e-3
     assert abs(quality["distance"] - far / 2 / details["total"]) < near < 0.2
     assert "would have to move" in answer.statement
+    chosen = details.get("chosen", {}).get("tables", [])
+    assert all(" × ".join(each) in answer.statement for each in chosen if len(each) > 1)
+    about = json.loads(parquet.read_schema(query.path).metadata[b"whosin"])
+    assert about["quality"] == quality and about["promise"] == details["promise"]
+    assert about.get("chosen") == details.get("chosen")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ LEARNED = (
     "a table to be the true one, give or take {within:.1%} with 95% probability."
 )
 """What an answer with a learned table says about it."""
+MOST_NAMED = 12
+"""Tables that the statement names; the details have all."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ class Answer(Displayed):
         if "all_low" in self.columns:
             return f"{said} {SEVERAL}"
         if self.details and "quality" in self.details:
-            return f"{said} {LEARNED.format(**self.details['quality'])}"
+            return f"{said} {LEARNED.format(**self.details['quality'])}{_chosen(self.details)}"
         return said
 
     def to_dict(self) -> dict[str, Any]:
@@ -224,3 +226,14 @@ def _alike(values: Sequence[Any]) -> Sequence[Any]:
     if kinds <= {int, float}:
         return [float(value) for value in values] if float in kinds else values
     return values if len(kinds) == 1 else [str(value) for value in values]
+
+
+def _chosen(details: Mapping[str, Any]) -> str:
+    """Which tables a learned one was made from, besides those of single columns."""
+    chosen = details.get("chosen", {}).get("tables", ())
+    named = list(dict.fromkeys(" × ".join(each) for each in chosen if len(each) > 1))
+    if not named:
+        return ""
+    more = len(named) - MOST_NAMED
+    listed = ", ".join(named[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f" Besides single columns it knows these tables, in the order of their choice: {listed}."

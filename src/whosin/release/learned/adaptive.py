@@ -47,7 +47,7 @@ from whosin.release.learned.ways import Counts, Measured, measured
 from whosin.release.pricing import SLIGHTLY_MORE, Share
 from whosin.release.table_noise import NoisyTable
 
-UNITS = 5
+UNITS = 15
 """For each column, besides one for its own table."""
 WEIGHTS = 64
 MOST_CELLS = 2**17

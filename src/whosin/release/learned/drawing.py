@@ -2,7 +2,7 @@
 
 Independent rows would add the error of a sample. Instead, table by table of the junction tree,
 parents first: rows with the same values in the separator are a group, and their new cells are at
-evenly spaced places of the conditional shares, one place for each row, a little at random. So each
+evenly spaced places of the conditional shares, one place for each row, shifted at random. So each
 group has every cell as often as the model says, to within one row. The places go to the rows of the
 group in the order of multiples of the golden ratio, the rows being sorted by their other columns:
 any part of the group that is similar in these has nearly the shares of the whole, as rows should
@@ -63,7 +63,7 @@ def _spread(group: Array, others: list[Array], shares: Array, rng: np.random.Gen
     turn = np.mod(within * GOLDEN + rng.random(len(shares))[sorted_group], 1.0)
     ranks = np.empty(length, np.int64)
     ranks[np.lexsort((turn, sorted_group))] = within
-    place = (ranks + rng.random(length)) / counts[sorted_group]
+    place = (ranks + rng.random(len(shares))[sorted_group]) / counts[sorted_group]
     ends = np.cumsum(shares, axis=1)
     cells = np.empty(length, np.int64)
     for each in np.flatnonzero(counts):

@@ -17,7 +17,7 @@ from whosin.exact import Array
 from whosin.marginals.workload import Attributes
 from whosin.release.learned.trees import Conditionals, JunctionTree
 
-ITERATIONS = 200
+ITERATIONS = 100
 EVERY, LITTLE = 25, 1e-6
 """It ends where so many steps gain less than this part of the squared error."""
 UP, DOWN = 1.1, 0.5

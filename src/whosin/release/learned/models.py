@@ -27,7 +27,7 @@ from whosin.release.learned.drawing import rows_of
 from whosin.release.learned.trees import elimination, with_potentials
 
 LIMITS = Limits(3600.0, 8 << 30, "fewer tables, or smaller ones, make a smaller model")
-ITERATIONS = 1500
+ITERATIONS, FROM_AN_ESTIMATE = 1500, 300
 MOST_MODEL = 2**22
 """Cells of all tables of a model together."""
 
@@ -119,15 +119,16 @@ def drawn(
         result = np.frombuffer(values, np.float64)
         measured.append(LinearMeasurement(result, tuple(attributes), deviation, query))
     domain = Domain(tuple(range(len(sizes))), tuple(sizes))
-    begin = None
+    begin, iterations = None, ITERATIONS
     if start:
+        iterations = FROM_AN_ESTIMATE
         factors = {}
         for attributes, numbers in start:
             part = domain.project(attributes)
             factors[attributes] = Factor(part, np.frombuffer(numbers).reshape(part.shape))
         begin = CliqueVector(domain, tuple(factors), factors)
     model = MirrorDescent().estimate(
-        domain, measured, total, iters=ITERATIONS, tol=1e-7, warm_start=begin
+        domain, measured, total, iters=iterations, tol=1e-7, warm_start=begin
     )
     tables = {
         tuple(factor.domain.attributes): np.asarray(factor.values, np.float64)

@@ -12,6 +12,7 @@ any plan. What is charged is what the tables, the choices and the figure for its
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ from whosin.validation import whole
 LEARNED = "marginals"
 METHODS = ("responses", LEARNED)
 LEARNED_KEYS = ("order", "sets", "choose", "choosing", "length", "rows")
+FILE_SAYS = ("method", "chosen", "quality", "promise")
+"""Of the answer's details, what a learned file has in its own metadata, under "whosin"."""
 BATCH = 1_000_000
 """Rows that are written at a time."""
 
@@ -199,14 +202,18 @@ class Synthetic(Query):
         order = [learned.cells.columns.index(name) for name in self.columns]
         cells = Cells(tuple(self.columns), tuple(learned.cells.domains[at] for at in order))
         places = [drawn.places[at] for at in order]
-        schema = cells.labelled([each[:0] for each in places]).schema
+        details = learned.details(drawn, offer.share)
+        about = {key: details[key] for key in FILE_SAYS if key in details}
+        schema = cells.labelled([each[:0] for each in places]).schema.with_metadata(
+            {"whosin": json.dumps(about, ensure_ascii=False)}
+        )
         starts = range(0, len(places[0]), BATCH)
         batches = (cells.labelled([each[at : at + BATCH] for each in places]) for at in starts)
         written = table.engine.write_batches(batches, schema, self.path, progress)
         return {
             "columns": ["file", "rows", "digest"],
             "rows": [[Path(self.path).name, written.rows, written.digest]],
-            "details": learned.details(drawn, offer.share),
+            "details": details,
         }
 
     def _path(self) -> Path:
