@@ -343,7 +343,7 @@ def test_weights_goals_and_magnitudes_move_the_errors() -> None:
         (Marginals(sets=[["sex"]], weights=[0]), "above 0"),
         (Marginals(sets=[["sex"]], magnitudes=[-1]), "above 0"),
         (Marginals(sets=[["sex"]], goal="best"), "goal"),
-        (Marginals(columns=["long", "longer"]), "at most 10000000 cells"),
+        (Marginals(columns=["long", "longer"]), "at most 10,000,000 cells"),
         (Marginals(columns=["sex"], rows=0), "rows must be a whole number"),
         (Marginals(columns=["sex"], where="nothing > 1"), "nothing"),
     ],
@@ -360,6 +360,43 @@ def test_refusals(tmp_path, query, words: str) -> None:
         with pytest.raises(WhosinError, match=words):
             session.ask(query)
         assert not session.standing.debits
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        (
+            Marginals(columns=["sex", "who"]),
+            "queries[0].columns: column must be one with a declared domain; got 'who'",
+        ),
+        (
+            Marginals(sets=[["sex"], ["who"]]),
+            "queries[0].sets: column must be one with a declared domain; got 'who'",
+        ),
+        (
+            Marginals(columns=["long", "longer"]),
+            "queries[0].columns must be tables of at most 10,000,000 cells; got 25,010,001 for "
+            "long, longer",
+        ),
+        (
+            Marginals(sets=[["sex", "ward"], ["ward", "sex"]]),
+            "queries[0].sets must be each named once; got ['ward', 'sex'] twice",
+        ),
+        (
+            Marginals(columns=["sex"], order=2),
+            "queries[0].order must be at most the number of columns, 1; got 2",
+        ),
+    ],
+)
+def test_refusals_are_one_sentence_with_a_path(tmp_path, query, sentence: str) -> None:
+    long = list(range(5000))
+    source = people(3)
+    for name in ("long", "longer"):
+        source = source.append_column(name, pa.array([1, 2, 3]))
+    data = oracle.table(source, DOMAINS | {"long": long, "longer": long})
+    with pytest.raises(WhosinError) as refused:
+        wi.Session(data, oracle.PLANS["add-remove"], tmp_path / "l.db", share=1).ask(query)
+    assert str(refused.value) == sentence
 
 
 def test_gaussian_noise_needs_a_delta(tmp_path) -> None:

@@ -63,8 +63,9 @@ pytestmark = [
 ]
 
 WARDS = [f"w{place}" for place in range(20)]
+SITES = {"north": [*WARDS[::2], ""], "south": [*WARDS[1::2], "näive"]}
 DOMAINS: dict[str, Any] = {
-    "ward": Values((*WARDS, "näive", "")),
+    "ward": Values((*WARDS, "näive", ""), parents={"site": SITES}),
     "age": Range(0, 120, edges=(0, 18, 40, 65.5, 90, 120)),
     "cost": Range(-50, "99.5", "0.25"),
     "written": Range(0, 100, edges=(0, 7, 50, 100), outside="clamp"),
@@ -109,6 +110,11 @@ QUERIES: list[Query] = [
     Top(by="ward", k=3),
     Maximum(universe=[(person, person % 97) for person in range(0, 4000, 3)]),
     Marginals(columns=["ward", "ill", "level", "age"], order=2),
+    Count(by="site", where="site <> 'south' or site is null"),
+    Marginals(
+        sets=[["site", "ranges(age)"], ["ranges(level)"], ["ranges(day)"]],
+        ranges={"age": [[18, 90]], "level": [[0, 9], [5, 20]], "day": [["2020-W10", "2020-W40"]]},
+    ),
 ]
 
 ALL: list[Query] = [

@@ -613,6 +613,43 @@ def test_dates_and_what_is_derived_from_them(hospital, opened, serving, tmp_path
     assert kept(page, tmp_path) == found
 
 
+def test_levels_and_sums_of_cells(hospital, opened, serving, tmp_path):
+    rows = "who,town,age\na,Bern,3\nb,Biel,40\nc,Genf,70\n"
+    (hospital.folder / "towns.csv").write_text(rows, encoding="utf-8")
+    page = opened(serving(hospital), quiet=False)
+    choose(page, "towns.csv", "who")
+    page.get_by_label("What town may hold").select_option("a list of values")
+    page.get_by_label("values of town").fill("Bern, Biel, Genf")
+    page.get_by_label("parents of town").fill("canton: BE = Bern, Biel")
+    page.get_by_label("What age may hold").select_option("numbers in a range")
+    page.get_by_label("lower end of age").fill("0")
+    page.get_by_label("upper end of age").fill("120")
+    page.get_by_label("bins of age").fill("0, 18, 65, 120")
+    page.get_by_label("Ask", exact=True).select_option("marginals")
+    page.get_by_role("button", name="Add").click()
+    card = page.get_by_label("question 1", exact=True)
+    for name in ("canton", "cumulative(age)", "ranges(age)"):
+        card.get_by_label(name, exact=True).check()
+    card.get_by_text("More about this question").click()
+    card.get_by_label("Ranges, for ranges").fill("age: 0..65, 18..120")
+    expect(page.locator("#columns")).to_contain_text("a parent for every value; got none for")
+    page.get_by_label("parents of town").fill("canton: BE = Bern, Biel; GE = Genf")
+    expect(page.locator("#total")).to_contain_text("In all ε")
+    found = kept(page, tmp_path)
+    cantons = {"BE": ["Bern", "Biel"], "GE": ["Genf"]}
+    assert found["domains"]["town"]["parents"] == {"canton": cantons}
+    (query,) = found["queries"]
+    assert query["columns"] == ["canton", "cumulative(age)", "ranges(age)"]
+    assert query["ranges"] == {"age": [[0, 65], [18, 120]]}
+    page.get_by_role("button", name="Release").click()
+    expect(page.locator("#answers")).to_contain_text("canton, cumulative(age)")
+    page.reload()
+    page.get_by_text("Load a scenario").click()
+    page.get_by_label("Or a file of yours").set_input_files(tmp_path / "scenario.toml")
+    expect(page.get_by_label("parents of town")).to_have_value("canton: BE = Bern, Biel; GE = Genf")
+    assert kept(page, tmp_path) == found
+
+
 def test_a_column_called_row_is_a_column(hospital, opened, serving, tmp_path):
     (hospital.folder / "odd.csv").write_text("row,x\na,1\na,2\nb,3\n", encoding="utf-8")
     page = opened(serving(hospital), quiet=False)

@@ -26,6 +26,10 @@ Spread = Sequence[tuple[Hashable, Any]]
 """Outputs with their probabilities: FLINT rationals, other exact numbers, or floats."""
 
 
+PRIME, BASE = 2**127 - 1, 0x1F3D5B79A1C3E5F7092B4D6F81A3C5E7
+"""Of a hash of rows."""
+
+
 class Beyond(str):
     """All noisy counts beyond the last that is told apart, on one side: their likelihoods are in
     proportion, so that nothing is lost by taking them together."""
@@ -116,6 +120,32 @@ class CountTable:
     def starts(self) -> Array:
         """Where the entries of each row begin; one number more, for the end of the last."""
         return np.searchsorted(self.counts, np.arange(self.people + 2))
+
+    def looks(self, row: int, rows: int) -> tuple[int, int]:
+        """A key of some rows that is the same for others with the same entries in columns that are
+        only shifted, and not for more than one in 10^30 others."""
+        alone, totals = self._shapes
+        last = row + rows
+        power = pow(BASE, rows - 1, PRIME)
+        return alone[row], (totals[last] - totals[row + 1] * power) % PRIME
+
+    @cached_property
+    def _shapes(self) -> tuple[list[int], list[int]]:
+        """For each row a number for its entries; and a running hash of these and of how far its
+        columns are from those of the row before."""
+        names: dict[object, int] = {}
+        alone: list[int] = []
+        totals, before = [0], 0
+        for row in range(self.people + 1):
+            start, stop = self.starts[row], self.starts[row + 1]
+            first = int(self.places[start])
+            columns = (self.places[start:stop] - first).tobytes()
+            shape = columns, self.floats[start:stop].tobytes()
+            alone.append(names.setdefault(shape, len(names)))
+            step = names.setdefault((first - before, *shape), len(names))
+            totals.append((totals[-1] * BASE + step + 1) % PRIME)
+            before = first
+        return alone, totals
 
     def then(self, stage: Callable[[Hashable], Spread]) -> CountTable:
         """The same counts, with each output turned into others."""

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
+from math import prod
 
 from whosin.errors import InvalidInput
 from whosin.marginals import Sums, Workload
-from whosin.marginals.workload import Attributes
+from whosin.marginals.workload import MOST_CELLS, Attributes
 from whosin.release.cells import Cells
 from whosin.release.derived import Cellular, Grouped
 from whosin.release.forms import Form
@@ -84,14 +85,20 @@ def asked_tables(
                 raise InvalidInput(field, accepted, " and ".join(map(repr, several)))
         tables.append(tuple(own))
     domains = [_measured(by_root[root], parts[root]) for root in roots]
+    sizes = {root: len(domain.labels) for root, (_, domain) in zip(roots, domains, strict=True)}
+    for wanted in tables:
+        if (cells := prod(sizes[form.root] for form in wanted)) > MOST_CELLS:
+            accepted = f"tables of at most {MOST_CELLS:,} cells"
+            said = f"{cells:,} for {', '.join(form.name for form in wanted)}"
+            raise InvalidInput(field, accepted, said)
     workload = Workload(
-        tuple(len(domain.labels) for _, domain in domains),
+        tuple(sizes.values()),
         tuple(tuple(roots.index(form.root) for form in each) for each in tables),
         weights,
         tuple(tuple(_sums(form, parts[form.root]) for form in each) for each in tables),
     )
-    cells = Cells(tuple(name for name, _ in domains), tuple(domain for _, domain in domains))
-    return AskedTables(cells, workload, tuple(tables))
+    measured = Cells(tuple(name for name, _ in domains), tuple(domain for _, domain in domains))
+    return AskedTables(measured, workload, tuple(tables))
 
 
 @lru_cache(maxsize=64)

@@ -27,6 +27,8 @@ from whosin.validation import of_kind, whole
 
 KINDS = ("suppress", "round", "random-round", "population")
 MOST_PEOPLE = 100_000
+HALF_OF = 1000
+"""Up to this many people the plan also says what happens if half of them are known."""
 FIRST_LOOK, SECOND_LOOK = 3, 17
 """How many crowds a search looks at before everything is looked at."""
 
@@ -309,10 +311,12 @@ def _beside(target: Target, family: Family, delta: Fraction, people: int) -> tup
 
 
 def _remains(rule: Rule, people: int, family: Family, ratio: Number) -> tuple[Remaining, ...]:
-    """How likely the promise fails if they know twice as many, half of all, or all others."""
+    """How likely the promise fails if they know twice as many, half of all (of not too many), or
+    all others."""
     low, high = family.beliefs
     known = family.k if isinstance(family, AtMostKnown) else 0
-    more = sorted({min(max(2 * known, 1), people - 1), people // 2, people - 1})
+    half = {people // 2} if people <= HALF_OF else set()  # which takes long for more
+    more = sorted({min(max(2 * known, 1), people - 1), *half, people - 1})
     result: list[Remaining] = []
     for number in more:
         if number > known:

@@ -56,17 +56,13 @@ def block_of_binomials(
     """(first, weights): `two_binomials` for at_low, at_low + 1, … at low and as many fewer at high,
     one a row.
 
-    All of them share what at_low at low and at_high − count + 1 at high do; the others are few, so
-    that one product of matrices adds them.
+    All of them share what at_low at low and at_high − count + 1 at high do, and the others are few.
     """
     first, shared = two_binomials(at_low, low, at_high - count + 1, high)
-    padded = np.pad(shared, count - 1)
-    windows = np.lib.stride_tricks.sliding_window_view(padded, len(_few(count, low, high)))
-    return first, _few(count, low, high) @ np.ascontiguousarray(windows.T)
+    return first, np.array([np.convolve(shared, few) for few in _few(count, low, high)])
 
 
 @lru_cache(maxsize=4)
-def _few(count: int, low: float, high: float) -> Array:
-    """The weights of r at low and count − 1 − r at high, backwards, one r a row."""
-    rows = [two_binomials(r, low, count - 1 - r, high)[1][::-1] for r in range(count)]
-    return np.array(rows)
+def _few(count: int, low: float, high: float) -> list[Array]:
+    """The weights of r at low and count − 1 − r at high, for each r."""
+    return [two_binomials(r, low, count - 1 - r, high)[1] for r in range(count)]

@@ -253,18 +253,11 @@ def distinct_shifts(table: CountTable, shifts: Iterable[int], first: int, length
     """One of the shifts for each way in which the rows that they lead to look different.
 
     Shifted by s, the rows first + s … first + s + length matter. For two shifts they look alike
-    where the names of the outputs are all that differs: then all probabilities are the same.
+    where a shift of the columns is all that differs: then all probabilities are the same.
     """
-    result: dict[bytes, int] = {}
+    result: dict[tuple[int, int], int] = {}
     for shift in shifts:
-        row = first + shift
-        start, stop = table.starts[row], table.starts[row + length + 1]
-        _, firsts, which = np.unique(
-            table.places[start:stop], return_index=True, return_inverse=True
-        )
-        named = np.argsort(np.argsort(firsts))[which]
-        parts = table.counts[start:stop] - row, named, table.floats[start:stop]
-        result.setdefault(b"".join(np.ascontiguousarray(part).tobytes() for part in parts), shift)
+        result.setdefault(table.looks(first + shift, length + 1), shift)
     return list(result.values())
 
 

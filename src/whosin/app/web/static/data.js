@@ -6,7 +6,7 @@ import { changed } from "./release.js";
 import { renderQueries, reset } from "./questions.js";
 import { inPageWords } from "./words.js";
 
-const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false, outside: "" };
+const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false, outside: "", parents: "" };
 const EACH = ["row", "each row"]; // how a scenario says that each row is one person
 
 let found = []; // columns of the chosen table
@@ -28,8 +28,29 @@ export const entityColumn = () =>
 const complete = ({ kind, values, lower, upper }) =>
   kind === "values" ? values.trim() !== "" : kind !== "none" && lower.trim() !== "" && upper.trim() !== "";
 
-// The column that a name such as month(visit) is about.
-const columnOf = (name) => (declared.has(name) ? name : (name.match(/^[a-z]+\((.*)\)$/s)?.[1] ?? name));
+// The upper levels of a column, as a scenario has them and as they are typed, one after the other:
+// canton: ZH = Zürich, Winterthur; BE = Bern | language: de = ZH, BE
+const readParents = (text, value) =>
+  Object.fromEntries(
+    text.split("|").filter((level) => level.trim()).map((level) => {
+      const [name, ...rest] = level.split(":");
+      const pairs = rest.join(":").split(";").filter((each) => each.trim()).map((each) => each.split("="));
+      return [name.trim(), Object.fromEntries(pairs.map(([parent, ...of]) => [parent.trim(), listed(of.join("=")).map(value)]))];
+    }),
+  );
+const spellParents = (parents) =>
+  Object.entries(parents ?? {})
+    .map(([name, level]) => `${name}: ${Object.entries(level).map(([parent, of]) => `${parent} = ${of.join(", ")}`).join("; ")}`)
+    .join(" | ");
+const levels = (name) => (declared.get(name)?.kind === "values" ? Object.keys(readParents(declared.get(name).parents, String)) : []);
+
+// The column that a name such as month(visit) or cumulative(age) is about, or a level such as canton.
+const columnOf = (name) => {
+  if (declared.has(name)) return name;
+  const inner = name.match(/^[a-z]+\((.*)\)$/s)?.[1];
+  return inner ? columnOf(inner) : ([...declared.keys()].find((each) => levels(each).includes(name)) ?? name);
+};
+export const stillDeclared = (name) => declaredColumns().includes(columnOf(name));
 const FUNCTIONS = { dates: ["year", "quarter", "month", "isoweek"], numbers: ["decade"] };
 
 export const declaredColumns = (kind) =>
@@ -47,9 +68,15 @@ export const hasCells = (name) =>
 // What an answer can be grouped by: columns with cells, and functions of dates and numbers.
 export const groupable = () =>
   declaredColumns().flatMap((name) => [
-    ...(hasCells(name) ? [name] : []),
+    ...(hasCells(name) ? [name, ...levels(name)] : []),
     ...(FUNCTIONS[declared.get(name).kind] ?? []).map((each) => `${each}(${name})`),
   ]);
+
+// What tables can also be asked by: sums of cells that have an order, being bins or whole numbers.
+export const summable = () =>
+  declaredColumns()
+    .filter((name) => hasCells(name) && (declared.get(name).kind !== "values" || found.find((column) => column.name === name).numeric))
+    .flatMap((name) => [`cumulative(${name})`, `ranges(${name})`]);
 
 export function tableKeys() {
   const keys = { source: $("source").value, entity: $("entity").value };
@@ -74,7 +101,8 @@ export function domains() {
       const spelled = whole ? numeric : String;
       const values = listed(domain.values).map(spelled);
       const outside = domain.outside ? { outside: domain.outside === "drop" ? "drop" : spelled(domain.outside) } : {};
-      const more = { ...constant, ...outside };
+      const parents = domain.parents.trim() ? { parents: readParents(domain.parents, spelled) } : {};
+      const more = { ...constant, ...outside, ...parents };
       result[name] = Object.keys(more).length ? { values, ...more } : values;
     } else if (domain.kind === "dates") {
       const dates = { lower: domain.lower.trim(), upper: domain.upper.trim(), ...constant };
@@ -104,8 +132,9 @@ export function loadDomains(given) {
     else if (typeof domain === "string") {
       const [lower, upper] = domain.split("..");
       declared.set(name, { ...EMPTY, kind: kindOf(lower), lower, upper });
-    } else if (domain.values) {
-      declared.set(name, { ...EMPTY, kind: "values", values: domain.values.join(", "), constant, outside });
+    } else if (domain.values || domain.parents) {
+      const values = (domain.values ?? Object.values(Object.values(domain.parents)[0]).flat()).join(", ");
+      declared.set(name, { ...EMPTY, kind: "values", values, constant, outside, parents: spellParents(domain.parents) });
     } else {
       const edges = [domain.edges ?? []].flat();
       const lower = String(domain.lower ?? edges[0] ?? "");
@@ -142,7 +171,7 @@ function field(name, key, label, placeholder, more = {}) {
     oninput: (event) => {
       const before = unfinished(name);
       declared.get(name)[key] = event.target.value;
-      if (key === "edges" || before !== unfinished(name)) renderQueries();
+      if (key === "edges" || key === "parents" || before !== unfinished(name)) renderQueries();
       renderOutside(name);
       changed();
     },
@@ -151,7 +180,12 @@ function field(name, key, label, placeholder, more = {}) {
 }
 
 function bounds(name, domain) {
-  if (domain.kind === "values") return [field(name, "values", "values", "surgery, medicine, …")];
+  if (domain.kind === "values") {
+    return [
+      field(name, "values", "values", "surgery, medicine, …"),
+      field(name, "parents", "parents", "parents: clinic: adults = surgery, medicine; … (optional)"),
+    ];
+  }
   if (domain.kind === "numbers") {
     return [
       field(name, "lower", "lower end", "from", { inputmode: "decimal" }),

@@ -1,6 +1,6 @@
 // Step 4: the questions, each with its cost and expected error before anything runs.
 
-import { columns, declaredColumns, entityChosen, entityColumn, groupable, problemOfTable, unfinished } from "./data.js";
+import { columns, declaredColumns, entityChosen, entityColumn, groupable, problemOfTable, stillDeclared, summable, unfinished } from "./data.js";
 import { get } from "./api.js";
 import { $, h, number } from "./dom.js";
 import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
@@ -153,7 +153,10 @@ function about(query, place) {
 }
 
 function groups(query, place) {
-  const names = groupable();
+  const takesSums = KINDS[query.kind].more?.some((field) => field.takes === "ranges");
+  // A scenario may name what this page does not offer, such as cumulative(canton).
+  const named = [...query.by].filter((name) => takesSums && stillDeclared(name));
+  const names = [...new Set([...groupable(), ...(takesSums ? summable() : []), ...named])];
   const [key, label] = KINDS[query.kind].columns ? ["columns", "Columns"] : ["by", "For each"];
   query.by = new Set([...query.by].filter((name) => names.includes(name)));
   if (!names.length) {
