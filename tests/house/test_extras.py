@@ -113,8 +113,8 @@ def alone(wheel, tmp_path_factory):
     """What the core alone says to all of this."""
     home, folder = tmp_path_factory.mktemp("core"), tmp_path_factory.mktemp("work")
     environment(wheel, home)
-    (folder / "published.csv").write_text("ward,a,total\nA,<5,3\n")
-    (folder / "frame.csv").write_text("ward,a\nA,9\n")
+    (folder / "published.csv").write_text("ward,a,b,total\nA,<5,6,9\n")
+    (folder / "frame.csv").write_text("ward,a,b\nA,9,9\n")
     asked = json.dumps([[*CORE, REFUSED, *EXTRA], [*LIBRARY, NOISE, NOTEBOOK]])
     done, said, modules = python(home, RUN, asked, folder=folder)
     return dict(zip([*CORE, REFUSED, *EXTRA], done, strict=True)), said, set(modules)

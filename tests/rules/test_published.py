@@ -255,6 +255,19 @@ def test_what_totals_give_away():
     assert known.worked_out and known.posterior == F(3, 40)
     added = check_published(Publication(totals, people, rule, "added"), "0.1")[0]
     assert added == alone
+    rounded = Publication(
+        [[10, 15, 21], [5, 0, 8], [15, 14, 29]], people, wi.rules.Round(5), "exact"
+    )
+    found = check_published(rounded, "0.1")
+    truth = brute([40, 60, 30, 30], [0] * 4, F(1, 10), only_these)
+    assert [each.posterior for each in found] == truth
+
+
+def only_these(counts: Sequence[int]) -> Fraction:
+    """Whether these counts fit the rounded cells and the exact totals."""
+    a, b, c, d = counts
+    rounded = 8 <= a <= 12 and 13 <= b <= 17 and 3 <= c <= 7 and d <= 2
+    return F(rounded and (a + b, c + d, a + c, b + d) == (21, 8, 15, 14))
 
 
 @pytest.mark.parametrize(
@@ -273,7 +286,7 @@ def test_what_totals_give_away():
         ([[3, 8]], [[5, 8]], {"rule": wi.rules.Suppress(5)}, "what the rule shows"),
         ([[4, 8]], [[5, 9]], {"rule": wi.rules.Round(5)}, "what the rule shows"),
         ([[None, 8]], [[5, 9]], {"rule": wi.rules.Round(5)}, "what the rule shows"),
-        ([[3, 1]], [[5, 8]], {"totals": "some"}, "totals must be counted or added"),
+        ([[3, 1]], [[5, 8]], {"totals": "some"}, "totals must be counted or exact or added"),
         ([[3, 1]], [[5, 8]], {"known_in": [[6, 0]]}, r"known_in\[0\]\[0\] must be at most 5"),
         ([[3, 1]], [[5, 8]], {"known_in": [[4, 0]]}, "contradiction"),
         ([], [], {}, "a list of rows"),

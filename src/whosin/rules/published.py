@@ -19,7 +19,7 @@ from whosin.mechanisms.count_rules import SUPPRESSED, Rule
 from whosin.rules.sums import AlikePeople, Inferred, ShownSum, infer
 from whosin.validation import MOST_PEOPLE, listed, of_kind, shown, whole
 
-TOTALS = ("counted", "added")
+TOTALS = ("counted", "exact", "added")
 MOST_CELLS = 10_000
 MOST_HIDDEN = 100_000
 """Counts that a rule may hide behind one mark."""
@@ -39,8 +39,8 @@ class Publication:
         population: how many people could be in each cell.
         rule: the rule behind the numbers, known to everyone; None where numbers are counts and
             nothing is known of what is suppressed.
-        totals: "counted" where the rule was applied to the true totals, "added" where totals are
-            the sums of what is shown and say nothing more.
+        totals: "counted" where the rule was applied to the true totals, "exact" where they are
+            shown as they are, "added" where they are sums of what is shown and say nothing more.
         secondary: whether cells were suppressed for the sake of others too, so that a suppressed
             cell may have any count; which ones were chosen is taken to say nothing more.
     """
@@ -182,13 +182,14 @@ def _groups(
 def _seen(layout: _Layout, labels: list[Label], people: tuple[str, ...]) -> list[ShownSum]:
     """What the cells and totals of a publication show, of which groups."""
     members: dict[int, list[int]] = {}
-    for place, (cell, name) in enumerate(labels):
+    for number, (cell, name) in enumerate(labels):
         if name in people:
-            members.setdefault(cell, []).append(place)
+            members.setdefault(cell, []).append(number)
     result = []
-    for cells, value, where in layout.shown():
-        groups = tuple(place for cell in cells for place in members[cell])
-        likely = layout.likely(value, sum(layout.population[cell] for cell in cells), where)
+    for place, (cells, value, where) in enumerate(layout.shown()):
+        groups = tuple(number for cell in cells for number in members[cell])
+        most = sum(layout.population[cell] for cell in cells)
+        likely = layout.likely(value, most, where, total=place >= len(layout.cells))
         if likely is not None:
             result.append(ShownSum(groups, likely, f"{layout.name}{where}"))
     return result
@@ -226,6 +227,7 @@ class _Layout:
     total: tuple[int | None, ...]
     rule: Rule | None
     secondary: bool
+    exact_totals: bool
 
     @classmethod
     def read(cls, given: Publication, name: str) -> _Layout:
@@ -245,7 +247,7 @@ class _Layout:
             raise InvalidInput("rule", "a rule such as Suppress(5)", shown(given.rule))
         sizes = [_whole_at(cell, "population", place) for place, cell in _cells(frame)]
         read = {place: _shown_at(cell, name, place) for place, cell in _cells(table)}
-        counted = given.totals == "counted"
+        counted = given.totals != "added"
         return cls(
             name, nested, rows, columns,
             [read[row, column] for row in range(rows) for column in range(columns)],
@@ -253,7 +255,7 @@ class _Layout:
             [read[row, columns] for row in range(rows)] if extra[1] and counted else [],
             [read[rows, column] for column in range(columns)] if extra[0] and counted else [],
             (read[rows, columns],) if all(extra) and counted else (),
-            given.rule, bool(given.secondary),
+            given.rule, bool(given.secondary), given.totals == "exact",
         )  # fmt: skip
 
     def path(self, cell: int) -> str:
@@ -276,10 +278,12 @@ class _Layout:
             result.append((list(range(len(self.cells))), value, f"[{self.rows}][{width}]"))
         return result
 
-    def likely(self, value: int | None, most: int, where: str) -> dict[int, Fraction] | None:
+    def likely(
+        self, value: int | None, most: int, where: str, total: bool
+    ) -> dict[int, Fraction] | None:
         """How likely what is shown is for each count up to `most`; None where it says nothing."""
         field = f"{self.name}{where}"
-        if self.rule is None:
+        if self.rule is None or (total and self.exact_totals):
             if value is not None and value > most:
                 raise InvalidInput(field, f"at most {most}, the people that could be there", value)
             return None if value is None else {value: Fraction(1)}

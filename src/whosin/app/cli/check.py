@@ -40,7 +40,11 @@ def table(
         bool, typer.Option("--secondary", help="Further cells were suppressed to protect others.")
     ] = False,
     totals: Annotated[
-        str, typer.Option(help="counted: the rule was applied to them; added: sums of what shows.")
+        str,
+        typer.Option(
+            help="counted: the rule was applied to them; exact: they show as they are; added: sums "
+            "of what shows."
+        ),
     ] = "counted",
     before: Annotated[
         Path | None, typer.Option(help="An earlier table of the same cells, published already.")
