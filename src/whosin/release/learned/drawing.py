@@ -3,10 +3,9 @@
 Independent rows would add the error of a sample. Instead, table by table of the junction tree,
 parents first: rows with the same values in the separator are a group, and their new cells are at
 evenly spaced places of the conditional shares, one place for each row, shifted at random. So each
-group has every cell as often as the model says, to within one row. The places go to the rows of the
-group in the order of multiples of the golden ratio, the rows being sorted by their other columns:
-any part of the group that is similar in these has nearly the shares of the whole, as rows should
-that have nothing in common beyond the separator.
+group has every cell as often as the model says, to within one row. Which row of the group gets
+which place is random: any rule by the other columns would tie tables together that have nothing in
+common beyond the separator.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ import numpy as np
 
 from whosin.exact import Array
 from whosin.release.learned.trees import Conditionals, JunctionTree
-
-GOLDEN = 2 / (1 + 5**0.5)
 
 
 def rows_of(
@@ -31,11 +28,7 @@ def rows_of(
         groups = int(np.prod([tree.sizes[each] for each in old], dtype=np.int64))
         shares = given.transpose(axes).reshape(groups, -1)
         group = _codes(drawn, old, tree.sizes, length)
-        parent = tree.parents[at]
-        near = () if parent is None else tree.tables[parent]
-        by = [each for each in near if each in drawn] + list(drawn)
-        others = [each for each in dict.fromkeys(by) if each not in old]
-        cells = _spread(group, [drawn[each] for each in others], shares, rng)
+        cells = _spread(group, shares, rng)
         shape = tuple(tree.sizes[each] for each in new)
         for each, values in zip(new, np.unravel_index(cells, shape), strict=True):
             drawn[each] = np.asarray(values, np.int32)
@@ -52,17 +45,14 @@ def _codes(
     return np.asarray(np.ravel_multi_index(tuple(drawn[each] for each in columns), shape))
 
 
-def _spread(group: Array, others: list[Array], shares: Array, rng: np.random.Generator) -> Array:
+def _spread(group: Array, shares: Array, rng: np.random.Generator) -> Array:
     """A cell for each row, by its group's shares."""
     length = len(group)
-    order = np.lexsort((rng.random(length), *reversed(others), group))
+    order = np.lexsort((rng.random(length), group))
     sorted_group = group[order]
     counts = np.bincount(group, minlength=len(shares))
     starts = np.cumsum(counts) - counts
-    within = np.arange(length) - starts[sorted_group]
-    turn = np.mod(within * GOLDEN + rng.random(len(shares))[sorted_group], 1.0)
-    ranks = np.empty(length, np.int64)
-    ranks[np.lexsort((turn, sorted_group))] = within
+    ranks = np.arange(length) - starts[sorted_group]
     place = (ranks + rng.random(len(shares))[sorted_group]) / counts[sorted_group]
     ends = np.cumsum(shares, axis=1)
     cells = np.empty(length, np.int64)

@@ -16,7 +16,7 @@ from whosin.noise import noisy_max
 from whosin.release.learned import prices
 from whosin.release.learned.choosing import rounds, spanning_tree
 from whosin.release.learned.distances import distance, independent
-from whosin.release.learned.estimates import Estimate, Known, Potentials, rows_known, with_new
+from whosin.release.learned.estimates import Known, Potentials, rows_known
 from whosin.release.learned.prices import Choices
 from whosin.release.learned.ways import Counts, Measured, measured
 from whosin.release.pricing import Share
@@ -94,14 +94,10 @@ class SpanningTree:
             )
             for one, other in self.counted
         }
-        pair, sizes = self.pair, tuple(map(len, margins))
-        known, model, found = dict(first), Estimate(sizes, first), list[Measured]()
-        for each in spanning_tree(self.columns, scores, self._choose()):
-            noisy, values = measured(NoisyTable(Measurement(each), pair.kind, pair.width), counts)
-            found.append((noisy, values))
-            known[each] = with_new(None, values, noisy.variance)
-            model = Estimate(sizes, known, model.potentials)
-        return found, model.potentials
+        pair = self.pair
+        chosen = spanning_tree(self.columns, scores, self._choose())
+        noisy = [NoisyTable(Measurement(each), pair.kind, pair.width) for each in chosen]
+        return [measured(each, counts) for each in noisy], {}  # no estimate: one model at the end
 
     def _choose(self) -> Callable[[Array], int]:
         choices = self.choices

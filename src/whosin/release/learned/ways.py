@@ -51,7 +51,7 @@ class Way(Protocol):
 
     def measure(self, counts: Counts, first: Known) -> tuple[list[Measured], Potentials]:
         """Choose and measure, in the order of the choices; with the potentials of an estimate from
-        all noisy tables, where the last model can begin."""
+        all noisy tables, where the last model can begin, if it made one."""
 
 
 def measured(noisy: NoisyTable, counts: Counts) -> Measured:
