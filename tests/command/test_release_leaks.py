@@ -83,7 +83,8 @@ def outline(value: Any) -> Any:
 
 
 def cell(text: str) -> str:
-    return "N" if re.fullmatch(r"-?\d+(\.\d+)?(e[-+]?\d+)?", text) else text
+    """A cell with its number, or its mark of too much noise, hidden."""
+    return "N" if re.fullmatch(r"-?\d+(\.\d+)?(e[-+]?\d+)?|true|false", text) else text
 
 
 def written(folder: Path) -> dict[str, Any]:
