@@ -252,8 +252,14 @@ def test_the_best_of_many_thresholds_uncorrected_is_no_audit():
     ("mechanism", "inputs", "least", "most"),
     [
         (attacked.laplace, (1.0, 0.0), 0.09, 0.1),
-        (attacked.noisy_max, (np.eye(6)[0], 1 - np.eye(6)[0]), 0.0873, 0.1),
-        (attacked.svt1, attacked.step(7, 1), 0.06, 0.1),
+        pytest.param(
+            attacked.noisy_max,
+            (np.eye(6)[0], 1 - np.eye(6)[0]),
+            0.0873,
+            0.1,
+            marks=pytest.mark.soak,
+        ),
+        pytest.param(attacked.svt1, attacked.step(7, 1), 0.06, 0.1, marks=pytest.mark.soak),
         (attacked.svt4, attacked.step(10, 5), 0.105, 0.175),
         (attacked.svt3, attacked.step(10, 5), 0.105, 1.0),
     ],

@@ -182,8 +182,15 @@ def test_selection_of_snps(score, relation, scored_once):
     assert found.epsilon <= exact <= promised == STUDY_PLAN.epsilon
 
 
-@pytest.mark.parametrize("relation", gwas.RELATIONS)
-@pytest.mark.parametrize("score", SCORES)
+HALVED = [("distance", "label-swap"), ("chi2", "genotype")]
+ALL_HALVED = [
+    pytest.param(score, relation, marks=[] if (score, relation) in HALVED else pytest.mark.soak)
+    for score in SCORES
+    for relation in gwas.RELATIONS
+]
+
+
+@pytest.mark.parametrize(("score", "relation"), ALL_HALVED)
 def test_half_of_the_sensitivity_is_refuted(score, relation, scored_once, monkeypatch):
     true = gwas_offer.score_sensitivity
     monkeypatch.setattr(gwas_offer, "score_sensitivity", lambda *of: Fraction(true(*of), 2))

@@ -8,8 +8,12 @@ import shutil
 
 import pytest
 
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a Java that answers many small queries and ends soon."""
+
 
 def require_spark() -> None:
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK)  # heard by the first session of a process
     missing = [
         name
         for name, found in (

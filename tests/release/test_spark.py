@@ -213,7 +213,6 @@ def spark() -> Iterator[Spark]:
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
     with Spark("local[2]", settings=settings) as engine:
         yield engine
