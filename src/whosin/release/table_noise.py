@@ -70,6 +70,12 @@ class NoisyTable:
         return {**self.measurement.to_dict(names), "noise": self.kind, word: str(self.width)}
 
 
+def measured(noisy: Sequence[NoisyTable], counts: Sequence[Array]) -> list[Array]:
+    """What is measured of the true counts, each with its noise."""
+    exact = [each.measurement.of_counts(one) for each, one in zip(noisy, counts, strict=True)]
+    return [each.draw(one.shape) + one for each, one in zip(noisy, exact, strict=True)]
+
+
 def noisy_tables(
     spending: Spending, sizes: tuple[int, ...], share: Share, rows: int
 ) -> tuple[NoisyTable, ...]:

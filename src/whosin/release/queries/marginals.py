@@ -21,7 +21,13 @@ from whosin.release.forms import RANGES, Form, form_of
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.table import Table
-from whosin.release.table_noise import NoisyTable, noise_words, noisy_tables, table_costs
+from whosin.release.table_noise import (
+    NoisyTable,
+    measured,
+    noise_words,
+    noisy_tables,
+    table_costs,
+)
 from whosin.release.table_scan import TableScan
 from whosin.release.what_counts import Caution, Counted, beyond, may_vary
 from whosin.validation import whole
@@ -96,11 +102,7 @@ class Marginals(Query):
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         noisy: tuple[NoisyTable, ...] = offer.details["noisy"]
         scan: TableScan = offer.details["scan"]
-        exact = scan.count(table, offer.expression, progress)
-        values = []
-        for each, counts in zip(noisy, exact, strict=True):
-            numbers = each.measurement.of_counts(counts)
-            values.append(numbers + each.draw(numbers.shape))
+        values = measured(noisy, scan.count(table, offer.expression, progress))
         errors = [dict(each) for each in offer.tables]
         return tables_answer(offer.details["asked"], noisy, values, errors)
 

@@ -39,7 +39,13 @@ from whosin.release.queries.base import LONGEST_NAME, Query
 from whosin.release.queries.counts import Count, Rows, planned_count
 from whosin.release.queries.linear import plain
 from whosin.release.table import Table
-from whosin.release.table_noise import NoisyTable, noise_words, noisy_tables, table_costs
+from whosin.release.table_noise import (
+    NoisyTable,
+    measured,
+    noise_words,
+    noisy_tables,
+    table_costs,
+)
 from whosin.release.table_scan import TableScan
 from whosin.release.what_counts import Counted, beyond, may_vary
 
@@ -173,11 +179,7 @@ class Together(Query):
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         noisy: tuple[NoisyTable, ...] = offer.details["noisy"]
         scan: TableScan = offer.details["scan"]
-        exact = scan.count(table, offer.expression, progress)
-        values = []
-        for each, counts in zip(noisy, exact, strict=True):
-            numbers = each.measurement.of_counts(counts)
-            values.append(numbers + each.draw(numbers.shape))
+        values = measured(noisy, scan.count(table, offer.expression, progress))
         return self._answers(table, noisy, values, offer.details["errors"])
 
     def _answers(
