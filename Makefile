@@ -16,7 +16,7 @@ test: $(STAMP)
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/mkdocs build --quiet --strict --site-dir .venv/site
-	@$(BIN)/python -m pytest --numprocesses 2 $(PYTEST)
+	@$(BIN)/python -m pytest --numprocesses 3 $(PYTEST)
 
 # How much of the code the quick tests run, in this process: MISSING=1 lists the lines.
 coverage: $(STAMP)

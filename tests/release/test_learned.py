@@ -256,11 +256,12 @@ def test_the_model_is_given_noisy_numbers_and_nothing_else(tmp_path, quick, choo
     ("relation", "choose"),
     [
         ("add-remove", "tree"),
-        pytest.param("replace", "tree", marks=pytest.mark.soak),
-        pytest.param("add-remove", "adaptive", marks=pytest.mark.soak),
-        pytest.param("replace", "adaptive", marks=pytest.mark.soak),
+        ("replace", "tree"),
+        ("add-remove", "adaptive"),
+        ("replace", "adaptive"),
     ],
 )
+@pytest.mark.soak
 def test_attacking_the_whole_answer_shows_no_more_than_the_plan(
     tmp_path, quick, relation, choose, monkeypatch
 ) -> None:

@@ -55,7 +55,7 @@ CELLS = [
 ]
 
 
-@pytest.mark.parametrize("widgets", [False, True])
+@pytest.mark.parametrize("widgets", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_a_table_opens_in_a_real_kernel(tmp_path, widgets):
     """DuckDB wants ipywidgets for a bar that is never shown: nothing may depend on it."""
     import nbclient

@@ -162,7 +162,7 @@ def test_e2_literally_two_candidates_do_not_give_bounded_dp(n):
     assert DifferentialPrivacy("replace").measure(finite).value == math.inf
 
 
-@cases(250, 1000)
+@cases(120, 1000)
 def test_e2_the_other_reading_equals_bounded_dp_and_the_literal_one_falls_short(count):
     """On random channels ρ/(1−ρ) is the BDP ratio; literally it is often less, never more."""
     rng, short = random.Random(2), 0
@@ -244,7 +244,7 @@ def test_e7_the_printed_weights_are_wrong():
     assert found > printed  # so the printed identity would even understate the belief
 
 
-@cases(250, 1000)
+@cases(120, 1000)
 def test_e7_the_right_weights_are_p_times_the_chance_of_the_output(count):
     """On random priors and mechanisms the posterior is the average with weights p Pr[A1∈S] and
     (1−p) Pr[A2∈S]; with p and 1−p it mostly is not. The theorem's conclusion always holds."""

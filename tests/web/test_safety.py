@@ -292,7 +292,7 @@ def test_idle_connections_do_not_stop_a_server(hospital):
             command,
             stdout=subprocess.PIPE,
             text=True,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard)),
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard)),
         ) as process,
         ExitStack() as stack,
     ):
@@ -302,7 +302,7 @@ def test_idle_connections_do_not_stop_a_server(hospital):
             resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
             stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
             address = (httpx.URL(url).host, httpx.URL(url).port)
-            for number in range(1100):
+            for number in range(300):
                 peer = stack.enter_context(closing(socket.create_connection(address, 300)))
                 if number % 2:
                     peer.sendall(b"GET / HTTP/1.1\r\n")
