@@ -5,8 +5,8 @@ parents first: rows with the same values in the separator are a group, and their
 evenly spaced places of the conditional shares, one place for each row, shifted at random. So each
 group has every cell as often as the model says, to within one row. The places go to the rows of the
 group in the order of multiples of the golden ratio, the rows being sorted by their other columns:
-any part of the group that is similar in these has nearly the shares of the whole, as rows should
-that have nothing in common beyond the separator.
+any part of the group that is similar in these has nearly the shares of the whole, as it should be
+for rows that have nothing in common beyond the separator.
 """
 
 from __future__ import annotations
