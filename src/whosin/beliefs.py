@@ -110,7 +110,7 @@ def sides(low: Fraction, high: Fraction, positive: bool) -> tuple[Fraction, Frac
 def ratio_for_gamma(gamma: Number, low: Number, high: Number) -> Number:
     """F6: the largest r that keeps γ at every prior in [low, high].
 
-    g(·, γ) rises and then falls, so the least of it is at an end. For negative membership pass
+    g(·, γ) rises and then falls, so its least value is at an end. For negative membership pass
     `sides(low, high, False)`.
     """
     return min(largest_ratio(low, gamma), largest_ratio(high, gamma))

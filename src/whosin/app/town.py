@@ -16,7 +16,7 @@ HEALTH = ("very good", "good", "fair", "poor")
 
 
 def write_town(path: str | Path, people: int = 20_000) -> Path:
-    """Write a row for each resident as CSV; the same ones every time, of whom nobody exists."""
+    """Write a row for each resident as CSV; the same ones every time, none of them real."""
     import numpy as np
     import pyarrow as pa
     from pyarrow import csv

@@ -57,7 +57,7 @@ class Scores(AuditBounds):
         """The true positive rate of an attack whose false positive rate is surely at most `fpr`.
 
         Raises:
-            InvalidInput: there are too few non-members to be sure of so low a rate.
+            InvalidInput: there are too few non-members to be sure of a rate that low.
         """
         most = ranged(fpr, "fpr", "strictly between 0 and 1")
         error = exact.read_confidence(self.confidence)[1] / 2
@@ -130,7 +130,7 @@ def scores(
         members, non_members: scores of people in the training data and of others like them; lists,
             arrays, or mappings from a person to a score (then nobody may be in both).
         delta: granted to the mechanism.
-        seed: of no effect, because nothing is drawn; for scripts that name it.
+        seed: has no effect, because nothing is drawn; for scripts that name it.
     """
     read_seed(seed)
     (level, error), granted = exact.read_confidence(confidence), read_delta(delta)

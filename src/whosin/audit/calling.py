@@ -1,8 +1,9 @@
 """How a mechanism wants to be called, read from its signature.
 
 Contract: `m(input, size, rng)` returns `size` independent outputs; `m(input, rng)` and `m(input)`
-make one draw a call. A parameter with a default is the mechanism's own affair (`m(x, epsilon=1.0)`
-keeps its ε), unless it is called `size` or `rng`, which are then given by name.
+make one draw per call. A parameter with a default is the mechanism's own affair
+(`m(x, epsilon=1.0)` keeps its ε), unless it is called `size` or `rng`, which are then given by
+name.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def read_call(mechanism: object, *, one_draw: bool = False) -> Call:
     """The way in which a mechanism is to be called.
 
     Args:
-        one_draw: it makes one draw a call, whatever its signature looks like.
+        one_draw: it makes one draw per call, whatever its signature looks like.
     """
     if not callable(mechanism):
         raise InvalidInput("mechanism", "a function m(input, size, rng)", type(mechanism).__name__)

@@ -73,7 +73,7 @@ class OutputColumns:
         return len(self.places) + len(self.partial) + len(self.tokens)
 
     def matrix(self, outputs: Outputs) -> Array:
-        """A row a draw."""
+        """A row per draw."""
         if self.vectors:
             chosen = outputs.values[:, [place[0] for place in self.places]]
             return _finite(chosen)

@@ -1,10 +1,10 @@
 """Which guesses one run allows: whole groups of equal scores, the surest first.
 
 Contract: a guess says "in" of the highest scores or "out" of the lowest. Which canaries are
-guessed, and how many, depends on the scores alone, never on who was in. Canaries of one score are
-guessed all or not at all, so the order of a list never matters and constant scores leave nothing to
-tell. Where numbers of guesses must be fixed beforehand (with δ), ties are broken against the
-finding: of canaries with one score, those whose guess is wrong come first.
+guessed, and how many, depends on the scores alone, never on who was in. Canaries with one score are
+guessed together or not at all, so the order of a list never matters and constant scores leave
+nothing to tell. Where numbers of guesses must be fixed beforehand (with δ), ties are broken against
+the finding: of canaries with one score, those whose guess is wrong come first.
 """
 
 from __future__ import annotations

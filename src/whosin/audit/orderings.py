@@ -42,7 +42,7 @@ class Ordering(ABC):
     width: int
 
     def score(self, outputs: Outputs) -> Array:
-        """A number a draw."""
+        """A number per draw."""
         if outputs.kind == FORMS and len(outputs) > SLICE:
             starts = range(0, len(outputs), SLICE)
             return np.concatenate([self.score(outputs.part(at, at + SLICE)) for at in starts])

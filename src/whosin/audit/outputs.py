@@ -1,6 +1,6 @@
 """What a mechanism returned in many draws, as one of three kinds.
 
-Contract: outputs are `numbers` (one a draw), `vectors` (a row of numbers of one length a draw) or
+Contract: outputs are `numbers` (one per draw), `vectors` (per draw a row, all of one length) or
 `forms`: anything else, frozen (`freezing`). Everything here is a copy. Outputs of several kinds
 together are forms, so that a kind or a length that changes from draw to draw, or between the
 worlds, is a difference like any other.
@@ -36,11 +36,11 @@ class Outputs:
 
     @property
     def width(self) -> int:
-        """Numbers a row, of vectors."""
+        """How many numbers a row of vectors has."""
         return int(self.values.shape[1]) if self.kind == VECTORS else 0
 
     def keys(self) -> Array:
-        """One key a draw, the same for equal outputs.
+        """One key per draw, the same for equal outputs.
 
         Rows are hashed to 64 bits by a fixed map: should two rows ever meet, they count as one
         output, in the search and in the count alike.

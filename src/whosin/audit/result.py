@@ -116,7 +116,7 @@ class Audit(AuditBounds):
 
     @property
     def event(self) -> Event:
-        """The witness: an event whose probability differs so much between the worlds."""
+        """The witness: an event whose probability differs by this much between the worlds."""
         return self.counts[0].event
 
     def samples_to_refute(self, epsilon: object) -> int | None:

@@ -1,7 +1,7 @@
 """Drawing from a mechanism: any callable, read with care.
 
 Contract: each draw is frozen as soon as it is made. An exception that a draw raises is its output:
-an observer would see it. Only these are never outputs, for they tell of a broken program: wrong
+an observer would see it. Only these are never outputs, since they show a broken program: wrong
 calls and names (`TypeError`, `NameError`, `AttributeError`, `ImportError`, `NotImplementedError`),
 exhausted memory or recursion; they are refused by name. `sys.exit` is a failing environment. A call
 for many draws that raises cannot say which draw did: if that happens in the search, every draw is
@@ -41,7 +41,7 @@ BROKEN = (
 
 
 def one_draw(function: Mechanism) -> Mechanism:
-    """A mechanism out of a function that makes one draw a call, `f(input, rng)` or `f(input)`.
+    """A mechanism from a function that makes one draw per call, `f(input, rng)` or `f(input)`.
 
     `two_worlds` sees from the signature which kind a function is; say it where that misleads.
     """

@@ -15,7 +15,7 @@ grows with ε and with the coins, because the statistic depends on neither.
 *The rate.* The coins themselves say which rates are possible: an exact interval for p takes `COINS`
 of the error. A declared rate outside of it is refused; the bounds hold for every rate inside it
 (Berger and Boos 1994), so coins that are not what was declared raise no false alarm. "In" guesses
-take the highest rate; guesses on both sides, of which a higher rate helps one and hurts the other,
+take the highest rate; guesses on both sides, where a higher rate helps one and hurts the other,
 take cells of rates, "in" at the upper end of each and "out" at the lower.
 
 *With δ.* Pr[in | output, others] exceeds q_in by a function of the output and the others whose

@@ -39,7 +39,7 @@ def two_worlds(
     """Bound from below how much the mechanism's output tells the input `with_` from `without`.
 
     Args:
-        mechanism: `m(input, size, rng)` with `size` independent outputs, or one draw a call,
+        mechanism: `m(input, size, rng)` with `size` independent outputs, or one draw per call,
             `m(input, rng)` or `m(input)`. Outputs may be anything; an exception is one, too
             (`sampling` says which are not).
         with_, without: neighbouring inputs, with someone's data and without.

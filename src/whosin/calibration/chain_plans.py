@@ -1,4 +1,4 @@
-"""The noise that a series needs: the least Laplace scale for a leakage, beside what others add."""
+"""The least Laplace noise that a series needs, beside what other methods would add."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def plan(
     """The least Laplace noise on a series whose leakage is at most ε, beside what others would add.
 
     More Laplace noise is post-processing of less (the quotient of the characteristic functions is
-    one), so the leakage falls with the scale; what is returned was measured.
+    a characteristic function), so the leakage falls with the scale; what is returned was measured.
     """
     within(epsilon, "epsilon", "above 0")
     asked = noisy_sum(Laplace(statistic, 1), space)

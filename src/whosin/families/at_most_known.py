@@ -44,7 +44,7 @@ class AtMostKnown(Bounded):
     """Independent, beliefs in [low, high], except for at most k entities known to be in or out.
 
     The ratio is linear-fractional in each other entity's belief, so its sup is where each of them
-    is low, high, or known; and one more known entity never lowers it, so exactly k are. On a count
+    is low, high, or known; and one more known entity never lowers it, so k are known. On a count
     of n entities that leaves (k+1)(n−k) priors to try.
     """
 

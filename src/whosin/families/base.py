@@ -1,7 +1,7 @@
 """What every family of priors can do, and the shape of what it finds.
 
-Contract: a family never sees a mechanism. It gets an array of likelihoods, one row a class of
-worlds, and answers with its worst priors on that array; `notions` turns them into levels.
+Contract: a family never sees a mechanism. It gets an array of likelihoods, with one row per class
+of worlds, and answers with its worst priors on that array; `notions` turns them into levels.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class Worst:
     """The worst case that a family found for one choice of entity.
 
     Attributes:
-        ratio: Pr[o|t]/Pr[o|¬t], or its inverse when searching for negative membership, as found.
+        ratio: Pr[o|t]/Pr[o|¬t], or its inverse for negative membership, as the search found it.
         entity, output: where, by position.
         low, high: the beliefs Pr[t] at which the family has a prior with these conditionals.
         prior: the family's prior at a belief between them.
-        present, absent: (class, weight) given t and given ¬t, where few; otherwise ask the prior.
+        present, absent: (class, weight) given t and given ¬t, if they are few; else ask the prior.
     """
 
     ratio: Any
@@ -114,7 +114,7 @@ class Family(ABC):
 
     @abstractmethod
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
-        """The worst prior for each entity that needs a look; the level is the worst of these."""
+        """The worst prior for each entity that has to be tried; the level is the worst of them."""
 
     def upper(
         self, likelihoods: Array, lattice: Lattice, positive: bool
@@ -130,7 +130,7 @@ class Family(ABC):
         """The priors at which the profile of a count is largest, whatever the mechanism (F21).
 
         Raises:
-            Unsupported: nobody knows which.
+            Unsupported: it is not known which these are.
         """
         raise self._unfailing()
 
@@ -139,7 +139,7 @@ class Family(ABC):
         the lattice is largest.
 
         Raises:
-            Unsupported: nobody knows which.
+            Unsupported: it is not known which these are.
         """
         raise self._unfailing()
 
@@ -166,7 +166,7 @@ class Family(ABC):
         """What ε between neighbouring worlds does against the family.
 
         Raises:
-            Unsupported: no finite ε protects against it, or nobody knows which.
+            Unsupported: no finite ε protects against it, or it is not known which does.
         """
         return Adversary(*self.beliefs, self.relation, tight=False, theorems=("T4", "T11"))
 

@@ -1,7 +1,7 @@
-"""Everyone but one person, of whom some are known and the others are at one of two beliefs.
+"""Everyone but one person: some are known, and the others are at one of two beliefs.
 
-These are the priors at which profiles of counts are largest (F21), and all the priors there are of
-some families. Contract: whoever is known is known to be in or out for certain.
+These are the priors at which profiles of counts are largest (F21), and some families have no other
+priors. Contract: whoever is known is known to be in or out for certain.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class OtherPeople:
         return values
 
     def prior(self, inside: int, belief: Any) -> Prior:
-        """The prior with so much belief in entity 0 and `inside` of the known others in."""
+        """The prior with this belief in entity 0 and `inside` of the known others in."""
         out = self.known - inside
         return Independent(
             [

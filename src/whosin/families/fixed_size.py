@@ -26,7 +26,7 @@ class FixedSize(Bounded):
     """D_B, or D_B^[low, high] when uncertain entities have beliefs in [low, high] only.
 
     The worst ratio is between two worlds that exchange one entity for another (Li13 Theorem 4.8).
-    For each base T the largest of Pr[o|T∪t] over the smallest, by running extremes, never by pairs.
+    For each base T it is the largest Pr[o|T∪t] over the smallest: running extremes, never pairs.
 
     With bounds that ratio is an upper bound only (T11), tight when low + high = 1; the witness is
     then the best prior found among swaps, one-of-m and all-but-one-of-m choices, and its level is

@@ -82,7 +82,7 @@ class Independent(Bounded):
 
 @dataclass(frozen=True)
 class OneOfTwo(Independent):
-    """D_I²: everyone is known to be in or out but one entity. Its level is that of D_I."""
+    """D_I²: everyone but one entity is known to be in or out. Its level is that of D_I."""
 
     name: ClassVar[str] = "one-of-two"
     example: ClassVar[str] = "one-of-two=0.1..0.9"
@@ -103,7 +103,7 @@ class OneOfTwo(Independent):
 
 
 def one_of_two(space: Subsets, place: Place) -> Callable[[Fraction], Prior]:
-    """The independent prior in which only the entity of this place is uncertain."""
+    """The independent prior in which only the entity at this position is uncertain."""
     known = set(place.known)
 
     def prior(belief: Fraction) -> Prior:

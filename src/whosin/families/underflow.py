@@ -1,7 +1,7 @@
 """Whether sums over a prior were lost to the range of floats (see `spaces.width`).
 
 A sum of probabilities times likelihoods that underflows looks like an impossible output, whose
-ratio is 0/0 = 1. So sums that are suspiciously small are compared with what is possible in truth.
+ratio is 0/0 = 1. So sums that are suspiciously small are compared with what is really possible.
 """
 
 from __future__ import annotations

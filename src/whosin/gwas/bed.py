@@ -1,4 +1,4 @@
-"""PLINK's .bed files: two bits a genotype, SNP-major, memory-mapped.
+"""PLINK's .bed files: two bits per genotype, SNP-major, memory-mapped.
 
 Contract: after three bytes of magic, SNP j fills bytes j·stride to (j+1)·stride, where
 stride = ⌈people/4⌉, the first person in the lowest bits: 00 two copies of A1, 01 missing, 10 one

@@ -48,7 +48,8 @@ def count_bed(
     Args:
         path: the study, with or without .bed.
         phenotypes: a file with FID, IID and 1 or 2, instead of the .fam file's sixth column.
-        processes: how many; by default one with two threads for files below 2 GiB, else one a core.
+        processes: how many; by default one with two threads for files below 2 GiB, else one per
+            core.
         leave_out_no_sex: leave out people of unknown sex, as PLINK does without --allow-no-sex.
         progress: called with the numbers of SNPs done and in all.
     """

@@ -27,7 +27,7 @@ def distance_scores(counts: object, threshold: object, relation: str = "genotype
     """For a significant SNP the fewest changes that make it insignificant, otherwise 1 − the fewest
     that make it significant.
 
-    Exact, in O(log N) a SNP. A SNP is significant when its allelic χ² is at least the threshold.
+    Exact, in O(log N) per SNP. A SNP is significant when its allelic χ² is at least the threshold.
     Labels of a SNP's genotypes cannot always be exchanged until it crosses; such SNPs, and with
     them all tables that exchanges lead to, get min(R,S) + 1 beyond significance or −min(R,S) below.
 

@@ -38,7 +38,7 @@ def reversed_alleles(counts: Array) -> Array:
 
 
 def to_gain(counts: Array, c: Fraction) -> Array:
-    """The fewest changes that make each SNP significant, none of which is."""
+    """The fewest changes that make each SNP significant, where no SNP is significant yet."""
     return np.minimum(_gain_above(counts, c), _gain_above(reversed_alleles(counts), c))
 
 
@@ -67,7 +67,7 @@ def _one_side(
 
 
 def to_lose(counts: Array, c: Fraction) -> Array:
-    """The fewest changes that make each SNP insignificant, all of which are significant."""
+    """The fewest changes that make each SNP insignificant, where all SNPs are significant."""
     (r, s), (x, y) = group_sizes(counts), allele_counts(counts)
     table = np.where((x * s > y * r)[:, None], counts, reversed_alleles(counts))
     fewest, jumped = _leave(table, c)

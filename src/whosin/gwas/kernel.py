@@ -2,8 +2,8 @@
 
 Contract: one kernel for files, processes and Spark; counts are exact, whatever the padding bits
 hold. With h and l the high and low bit of a genotype: both set means no copy of A1, h alone one,
-l alone missing, neither two. So three popcounts a group are enough, and the controls' are those of
-everyone who is counted less the cases'.
+l alone missing, neither two. So three popcounts per group are enough, and the controls' are
+those of everyone who is counted less the cases'.
 
 A row is cut in two halves and their bits are merged, so that one word holds the low (or high) bits
 of 64 people: half as many words to mask and to count.

@@ -23,7 +23,7 @@ from whosin.gwas.threshold import first_above_sharing
 
 
 def to_gain(counts: Array, c: Fraction) -> Array:
-    """The fewest exchanges that make each SNP significant, none of which is."""
+    """The fewest exchanges that make each SNP significant, where no SNP is significant yet."""
     return np.minimum(_gain_above(counts, c), _gain_above(reversed_alleles(counts), c))
 
 
@@ -46,7 +46,7 @@ def _raising(counts: Array) -> Moves:
 
 
 def to_lose(counts: Array, c: Fraction) -> Array:
-    """The fewest exchanges that make each SNP insignificant, all of which are significant."""
+    """The fewest exchanges that make each SNP insignificant, where all SNPs are significant."""
     (r, s), (x, y) = group_sizes(counts), allele_counts(counts)
     # Count the allele that is rarer among cases, so that the step is upwards.
     table = np.where((x * s > y * r)[:, None], reversed_alleles(counts), counts)

@@ -40,7 +40,7 @@ class Question:
         score: choose by "distance" to the threshold, or by "chi2".
         numbers: also publish allele "counts" (and what follows from them), "chi2", or "nothing".
         threshold: the χ² from which on a SNP is significant.
-        named: publish numbers about these SNPs instead, all of ε on them. Whoever names them must
+        named: publish numbers about these SNPs instead, with all of ε. Whoever names them must
             not have looked at the data.
     """
 

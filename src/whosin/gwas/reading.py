@@ -1,7 +1,7 @@
 """What a caller hands over, read or refused by name.
 
 Contract: whatever its type, a wrong argument becomes one message that names the parameter, what is
-accepted and what came.
+accepted and what was received.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def _opened(
 
 
 def account(ledger: Ledger, dataset: str, relation: str) -> str:
-    """The study's name in the ledger, one a relation; levels under two relations do not add."""
+    """The study's name in the ledger, one per relation; levels under two relations do not add."""
     for other in RELATIONS:
         if other != relation and f"{dataset}:{other}" in ledger.datasets():
             raise BudgetRefused(

@@ -1,7 +1,7 @@
 """Association statistics of genotype tables, exact values rounded once.
 
 Contract: SNPs on which nothing varies have χ² = 0, never NaN. Everything here looks at the exact
-counts: it is the curator's, and leaves the house only through a release.
+counts: it is the curator's, and is published only through a release.
 """
 
 from __future__ import annotations

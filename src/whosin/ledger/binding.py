@@ -1,6 +1,6 @@
 """What a dataset's budget is about: whose rows, of which table, within which bounds.
 
-Contract: it is fixed when a budget is registered, and every debit records of what it was asked. A
+Contract: it is fixed when a budget is registered, and every debit records what it was asked of. A
 debit about another entity, another table, other domains or wider bounds is refused. What does not
 change the promise may be amended by the curator, as an entry of its own; the entity and the
 universe of a `maximum` never change. Digests of rows are kept under a key that no entry holds, so

@@ -67,14 +67,14 @@ class Charge:
 
     Attributes:
         what: the question, as plain JSON data; a retry must ask the same, except for `COUNTED`.
-        costs: the cost under each relation; one that is missing means: no finite cost.
+        costs: the cost under each relation; where one is missing, there is no finite cost.
         guarantee: what kind of promise the answer has, such as "pure" or "k-max".
         alone: a promise that does not add: nothing else may be asked of the data. Where
             it has no cost under the dataset's relation, whoever asks must have seen that the
             promise itself keeps the dataset's plan: `promise` must be the one that the dataset was
             registered with.
         promise: the adversary and the target of a promise of its own (see `promise_of`).
-        binding: of which table it is asked; a dataset that is bound to one takes no other.
+        binding: the table that it is asked of; a dataset that is bound to one takes no other.
     """
 
     what: Mapping[str, Any]

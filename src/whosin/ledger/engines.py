@@ -1,4 +1,4 @@
-"""Engines for the two databases: how a connection is made, waits and tells that it was lost."""
+"""Engines for the two databases: how a connection is made, waits and reports its loss."""
 
 from __future__ import annotations
 

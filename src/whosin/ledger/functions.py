@@ -3,8 +3,8 @@
 Contract: nobody but the owner of the tables may change them. Each function runs with the owner's
 rights, locks the dataset, computes the new sums itself from the entry's cost, sees that the budget
 holds, that the entry says these sums and these terms, and that its digest continues the chain; only
-then it writes. So whoever may only debit cannot set a sum back, raise a budget or forget an entry,
-whatever program is used. It trusts registrars to have computed a budget from its plan.
+then does it write. So whoever may only debit cannot set a sum back, raise a budget or forget an
+entry, whatever program is used. It trusts registrars to have computed a budget from its plan.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Contract: a dataset is open, complete (it had a release that allows no other) or closed, and on top
 of that it may be halted: an engine failed after a debit, and nothing is drawn until the curator has
-looked. Halting and resuming never change what lies below.
+looked. Halting and resuming never change the state underneath.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ projection of noise enters the price; projecting afterwards is free.
 
 What one person changes (rows of at most `rows` each), in L1 and in L2 squared: an attribute of D
 multiplies a person's unit by a vector of L1 norm 2(n−1) and squared L2 norm n(n−1), or by ±1 with
-two values. A person for another: U − V, U and V being sums of at most `rows` units each, so that
-the worst are `rows` equal ones. In L1 at most both together. In squared L2 it is |u|² + |v|² −
+two values. Replacing a person changes it by U − V, where U and V are sums of at most `rows` units
+each, so that `rows` equal ones are the worst. In L1 that is at most both together. In squared L2 it
+is |u|² + |v|² −
 2⟨u, v⟩; ⟨u, v⟩ is the product over D of |·|² where they agree and of −n (−1 with two values) where
 not, and is least where they disagree in one attribute of D, that with the fewest values, and agree
 in all others. One of the two may be absent, by a condition: the total then changes by one unit.

@@ -48,8 +48,8 @@ def whole_tables(tables: Sequence[Array], variances: Sequence[float], total: flo
 
 
 def _moved(table: Array, total: int, allowed: float, error: float, closest: Array) -> Array:
-    """From independence towards the estimate, until no more than so much is left; the closest table
-    where that takes too long."""
+    """From independence towards the estimate, until no more than `allowed` is left; the closest
+    table where that takes too long."""
     fit = _independent(table, total)
     square = float(((fit - table) ** 2).sum())
     rate = 1 / (float(fit.max()) + error)

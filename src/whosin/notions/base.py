@@ -55,7 +55,7 @@ class Notion(ABC):
 
     @property
     def priors(self) -> tuple[Prior, ...]:
-        """The priors on records that it speaks of."""
+        """The priors on records that it is about."""
         return ()
 
     def canonical(self) -> Notion:
@@ -95,7 +95,7 @@ class OfPriors(Notion):
     """A notion about rows that follow one of several priors.
 
     Args:
-        prior: a prior on records, or a list of them: then the largest level of any.
+        prior: a prior on records, or a list of them; then the largest of their levels counts.
     """
 
     prior: Prior | tuple[Prior, ...]

@@ -36,7 +36,7 @@ class BayesianDifferentialPrivacy(OfPriors):
     count or histogram only windows around a row matter, for thousands of rows (F13).
 
     Args:
-        prior: a prior on records, or a list of them: then the largest leakage of any.
+        prior: a prior on records, or a list of them; then the largest of their leakages counts.
     """
 
     unit: ClassVar[str] = "ε"

@@ -3,8 +3,8 @@
 The density of the noisy sum is a function of the output that shifts when a row is added, so instead
 of convolving distributions each row costs one shift: f(y) → Σ_x P(u, x) f_x(y − w_x). All windows
 to the right are extended to the left together, at O(W² m³ Y) for windows up to W and Y outputs.
-Outputs are the centres' grid (F10); below it a density falls by e^(−1/scale) a step, which supplies
-what is shifted in.
+Outputs are the centres' grid (F10); below it a density falls by e^(−1/scale) per step, which
+supplies what is shifted in.
 """
 
 from __future__ import annotations

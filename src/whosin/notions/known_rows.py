@@ -1,9 +1,9 @@
 """Likelihoods for every set of known rows at once.
 
-Each row of a table of records is given one value more, "unknown", whose slice is the sum of the
+Each row of a table of records is given one more value, "unknown", whose slice is the sum of the
 others: (m+1)^n entries hold Pr[y, x_i, x_S] and Pr[x_i, x_S] for every set S of known rows.
 Conditioning events of probability 0 become NaN and are passed over. These tables are for searching,
-in floats so wide that nothing underflows; `certain` recomputes what was found.
+in floats wide enough that nothing underflows; `certain` recomputes what they find.
 """
 
 from __future__ import annotations

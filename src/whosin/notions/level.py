@@ -61,7 +61,7 @@ class Level(Displayed):
         theorems: the numbers of the theorems it rests on.
         lower: for a bound, the level that the witness does attain; for averages a lower bound.
         notion: what was measured.
-        note: what the level leaves out, in a sentence; empty where nothing.
+        note: what the level leaves out, in a sentence; empty where it leaves out nothing.
         nearer: where the level is a limit, the case of the same kind that is above a given claim.
     """
 

@@ -23,7 +23,7 @@ class MeanShift(OfOnePrior):
     """The mean over outputs of the total variation between what is believed about one row after
     and before, the largest over rows; for a binary row that is |posterior − prior|.
 
-    An average, so no single case stands behind it and the witness is None.
+    It is an average, so no single case stands behind it and the witness is None.
 
     Args:
         prior: a prior on records.

@@ -24,7 +24,7 @@ class RecordMembership(OfPriors):
     privacy (T14), a limit as p goes to 0.
 
     Args:
-        prior: a prior on records, or a list of them: then the largest level of any.
+        prior: a prior on records, or a list of them; then the largest of their levels counts.
     """
 
     unit: ClassVar[str] = "γ"

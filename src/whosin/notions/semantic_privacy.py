@@ -30,10 +30,10 @@ from whosin.validation import whole
 @dataclass(frozen=True)
 class SemanticPrivacy(Notion):
     """The largest total variation between what an adversary believes about the table after seeing
-    the output, and would believe had row i been replaced by the default, over all beliefs.
+    the output and what they would believe if row i had been at the default, over all beliefs.
 
     No search over beliefs is needed: with r_x = Pr[y|x] / Pr[y|x with row i at the default] the
-    level is tanh(¼ ln(max r / min r)), the larger over rows and outputs (proof: theorems.zhao17).
+    level is tanh(¼ ln(max r / min r)), the largest over rows and outputs (proof: theorems.zhao17).
     An output that occurs with some data in row i and not with the default leaves no posterior to
     compare with on some beliefs; its level is 1, without which T15 would not hold.
 

@@ -47,7 +47,7 @@ class Answer(Displayed):
         noise: what noise it has, in words.
         cost: what it cost under the plan's relation.
         details: of an answer with several tables: the labels of their columns, what each is worth,
-            and what was measured, so that others can estimate anew. Of a learned table: what was
+            and what was measured, so that others can estimate again. Of a learned table: what was
             measured and chosen, at which price, how good it is, and the plan's promise.
     """
 

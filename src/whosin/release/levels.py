@@ -82,7 +82,7 @@ def levels_of(domains: Mapping[str, Domain]) -> dict[str, tuple[str, Parents]]:
 
 
 def check_levels(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> None:
-    """No level is called like a column or like a level of another column."""
+    """No level has the name of a column or of a level of another column."""
     owners: dict[str, str] = {}
     for column, domain in domains.items():
         for each in domain.levels if isinstance(domain, Values) else ():

@@ -6,8 +6,8 @@ since engines refuse, or repeat, random numbers inside a window.
 
 Rows are ranked by their lots. DuckDB holds all rows of a group in memory for that, so there the
 rows of an entity with very many are chosen while they are aggregated, by `arg_min(value, lot,
-most)`, which holds `most` rows a group and takes half as long again. Spark spills by itself.
-One row a group of one value each is chosen that way at once, since it takes half as long: 10^6
+most)`, which holds `most` rows per group and takes half as long again. Spark spills by itself.
+One row per group of one value each is chosen that way at once, since it takes half as long: 10^6
 people, one row each, 0.2 s of processor time instead of 0.5.
 """
 

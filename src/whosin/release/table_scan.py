@@ -78,7 +78,7 @@ class TableScan:
         return tuple(result)
 
     def expression(self, table: Table, where: str | None, rows: int) -> Any:
-        """What the engine finds, at most `rows` rows an entity: the packed places of each row, or
+        """What the engine finds, at most `rows` rows per entity: the packed places of each row, or
         how many rows each cell of the blocks has."""
         present = eligible(table, where)
         base = self.cells.coded(present, **bounding.owner(present, table))
@@ -185,5 +185,5 @@ MOST_DENSE = 8
 
 
 def _width(size: int) -> int:
-    """How many bits a place among so many takes."""
+    """How many bits a place among this many takes."""
     return max(1, (size - 1).bit_length())

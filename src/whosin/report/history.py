@@ -30,7 +30,7 @@ def json_text(records: Records) -> str:
 
 
 def csv_text(records: Records) -> str:
-    """One line an entry; `body` is JSON, from which the digests can be recomputed."""
+    """One line per entry; `body` is JSON, from which the digests can be recomputed."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)

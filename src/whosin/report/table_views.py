@@ -1,8 +1,8 @@
 """The tables of an answer that has several, as people read them.
 
 Contract: everything is taken from the answer itself, which was paid for: which columns name a cell,
-how far noise reaches, which cells are too noisy to read, and whether the totals agree. A table or a
-column that an answer has more is shown without a line here.
+how far noise reaches, which cells are too noisy to read, and whether the totals agree. A further
+table or column of an answer is shown without a change here.
 """
 
 from __future__ import annotations

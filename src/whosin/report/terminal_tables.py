@@ -1,7 +1,7 @@
 """Tables on terminals of any width.
 
 Contract: no number and no word is ever cut. Where a table would have to cut, its rows are printed
-one after the other, a line a cell.
+one after the other, a line per cell.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Elimination:
 
 
 def eliminate(tables: Sequence[Weighted], most: int) -> Elimination | None:
-    """Sum out all variables, always one next whose product seems smallest; None where a product
+    """Sum out all variables, next always one whose product seems smallest; None where a product
     would have more lines than `most`."""
     names = [each.names for each in tables]
     lines = [each.lines for each in tables]

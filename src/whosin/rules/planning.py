@@ -35,7 +35,7 @@ FIRST_LOOK, SECOND_LOOK = 3, 17
 
 @dataclass(frozen=True)
 class RuleCost:
-    """What a rule costs where so large a share of the people is in.
+    """What a rule costs where a given share of the people is in.
 
     Attributes:
         belief: the share.
@@ -50,7 +50,7 @@ class RuleCost:
 
 @dataclass(frozen=True)
 class Remaining:
-    """How likely the promise fails against people who know more others."""
+    """How likely the promise is to fail against people who know more others."""
 
     known: int
     lower: float
@@ -297,7 +297,7 @@ def _cost(rule: Rule, people: int, belief: float) -> RuleCost:
 
 
 def _beside(target: Target, family: Family, delta: Fraction, people: int) -> tuple[Beside, ...]:
-    """Noise for the same promise: against the same people, and against anyone so sure."""
+    """Noise for the same promise: against the same people, and against anyone as sure."""
     result = []
     anyone = Independent(*family.beliefs)
     if isinstance(family, AtMostKnown) and people >= 2:

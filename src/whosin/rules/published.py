@@ -1,9 +1,9 @@
 """A table before it is published: how sure may anyone become, cell by cell (F23).
 
 Contract: this works on the numbers that would be shown, on how many people could be in each cell,
-and on how sure someone is of each of them before. All people of a cell are alike and independent of
-everyone else. Exact where `exact` says so; where the sum over all tables that fit is too large, a
-bound that holds whatever the counts are.
+and on how sure someone already is of each of them. All people of a cell are alike and independent
+of everyone else. Results are exact where `exact` says so; where the sum over all tables that fit is
+too large, they are bounds that hold whatever the counts are.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class CellFinding:
         row, column: where, from 0.
         people: "all" of the cell; or "stayed", "left", "joined" where there are two tables.
         shown: the number, or None where it is suppressed.
-        population: how many people it could have, those known to be in apart.
+        population: how many people it could have, apart from those known to be in.
         prior, posterior: how sure one was, and is, of each of them; the largest that any table
             allows where not `exact` and not `rounded`.
         low, high: the least and the largest count that fits.

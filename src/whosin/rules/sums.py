@@ -53,7 +53,7 @@ class ShownSum:
 
 @dataclass(frozen=True)
 class Inferred:
-    """A group's count after all was seen.
+    """A group's count after everything was seen.
 
     Attributes:
         low, high: the least and the largest count that fits.

@@ -1,1 +1,1 @@
-"""The `whosin` command, a file a subcommand."""
+"""The `whosin` command, one file per subcommand."""

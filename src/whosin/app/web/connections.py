@@ -1,4 +1,4 @@
-"""How a server treats connections: none stays that says nothing, and there are never too many.
+"""How a server treats connections: no silent one stays, and there are never too many.
 
 Contract: a connection that has not sent a whole request, headers and body, within some seconds is
 closed, whether it is new or kept; so is one that does not take its answer. When there are many, the

@@ -88,7 +88,8 @@ def is_seen(folder: Path, name: str, seen: Seen) -> bool:
 
 
 def find(folder: Path, name: str, scenario: bool = False, seen: Seen = None) -> Path:
-    """A file of the folder. Scenario files, which may be about any table, are for who sees all."""
+    """A file of the folder. Scenario files, which may be about any table, are for those who may
+    see all tables."""
     if scenario:
         known = scenarios(folder) if seen is None else []
     else:

@@ -1,4 +1,4 @@
-"""Users of a shared server: a token each, of which only a digest is kept.
+"""Users of a shared server: each has a token, and only a digest of it is kept.
 
 Contract: a token has 256 random bits, so a plain SHA-256 cannot be searched; it is shown once. The
 file is readable by its owner only, and is replaced in one step.

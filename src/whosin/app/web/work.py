@@ -107,7 +107,7 @@ def text_route(media: str, work_on: Callable[..., Any]) -> Callable[[Task], Task
 
 
 def gives(media: str) -> dict[str, Any]:
-    """What the description of a route says whose answer is a file, and whose refusals are JSON."""
+    """The description of a route whose answer is a file, and whose refusals are JSON."""
     return {"response_class": Response, "responses": {200: {"content": {media: {}}}}}
 
 

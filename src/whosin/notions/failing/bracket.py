@@ -46,11 +46,11 @@ class FailureBracket:
     """How likely it is, given that the person is in, that the likelihood ratio exceeds a number.
 
     Attributes:
-        lower: so likely is it for the case.
+        lower: it is this likely for the case.
         upper: it is at most this likely for every prior of the family.
         exact: whether the two are one number, without rounding.
         case: who sees it: the prior, and in words.
-        outputs: the outputs that say so much.
+        outputs: the outputs whose ratio exceeds the number.
     """
 
     ratio: Fraction

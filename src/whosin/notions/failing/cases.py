@@ -1,8 +1,8 @@
 """Pr[output | in] and Pr[output | out] under every prior at which a profile may be largest.
 
-Contract: with `exact` the probabilities are FLINT rationals; else floats, each within
-`Cases.rounding` of itself, relatively, and less than `binomials.CUT` in all is left out. Counts may
-be of thousands of people: their crowds (`families.crowd`) are convolved in blocks, and known people
+Contract: with `exact` the probabilities are FLINT rationals; else floats, each with a relative
+error of at most `Cases.rounding`, and less than `binomials.CUT` in all is left out. Counts may be
+of thousands of people: their crowds (`families.crowd`) are convolved in blocks, and known people
 who shift a rule by one of its periods make no difference and are tried once.
 """
 
@@ -66,12 +66,12 @@ class Cases(ABC):
 
     @property
     def people(self) -> int:
-        """How many there are."""
+        """How many people there are."""
         return self.space.size
 
     @property
     def rounding(self) -> float:
-        """The relative error of probabilities in floats, at most."""
+        """The largest relative error of probabilities in floats."""
         return rounding(self.people)
 
     @abstractmethod
@@ -79,8 +79,8 @@ class Cases(ABC):
         """Each prior's probabilities.
 
         Args:
-            few: at most so many of the crowds, and up to `FEW` as many numbers of known people who
-                are in.
+            few: try at most this many of the crowds, and, where it is at most `FEW`, at most this
+                many numbers of known people who are in.
         """
 
 

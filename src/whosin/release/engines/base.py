@@ -41,7 +41,7 @@ class Redrawn:
     shift, and show far more than one row's ε.
 
     Attributes:
-        rows: an expression, one row an entity, the place of its cell in the column `code`.
+        rows: an expression, one row per entity, with the place of its cell in the column `code`.
         cells: how many there are.
         draw: new places for places, each by itself.
         batch: places as a RecordBatch.

@@ -2,10 +2,10 @@
 and Miklau 2022).
 
 In each round a model of all noisy tables so far says what it expects of every table that may be
-chosen: those inside the wanted ones. Chosen is the one that it is most wrong about, beyond the
-error that measuring it would have, weighted by how much it has in common with what is wanted. Where
-a new measurement moved the model less than its noise does, later ones get less noise and there are
-fewer of them.
+chosen: those inside the wanted ones. The one that the model is most wrong about is chosen: wrong
+beyond the error that measuring it would have, and weighted by how much it has in common with what
+is wanted. Where a new measurement moved the model less than its noise does, later ones get less
+noise and there are fewer of them.
 
 *The price.* The budget is a number of units, `units`. A round takes u of them: its choice u/units
 of the part for choosing, its measurement u/units of the part for measuring. The rounds go on until

@@ -6,7 +6,7 @@ rounded to whole numbers: no rounding of floats enters the sensitivity.
 What one person changes, whose rows that count are at most r: the estimate stays the same, since it
 is made of noisy numbers that are already out. A person who is there or not changes counts by at
 most r in all, and each |S·count − e| by at most S times what its count changes (the triangle
-inequality): at most S·r together. A person for another: at most r counts fall by one and r rise,
+inequality): at most S·r together. Replacing a person: at most r counts fall by one and r rise,
 S·2r. Both are reached: where all r rows of a person are in one cell that is below its estimate, and
 those of the other in one that is above it.
 """

@@ -1,7 +1,7 @@
 """What noisy tables say about other tables: a quick maximum-entropy model, in NumPy.
 
 Choosing what to measure next needs a new model in every round. Compiling one with JAX takes longer
-than fitting it, so that rounds have this one; the finished table is `models`'s. Both start from
+than fitting it, so rounds use this one; the finished table is made by `models`. Both start from
 even shares and follow the gradient of the squared error, each table weighted by its noise (mirror
 descent; McKenna, Sheldon and Miklau 2019). It is given noisy numbers and nothing else.
 """
@@ -19,7 +19,7 @@ from whosin.release.learned.trees import Conditionals, JunctionTree
 
 ITERATIONS = 100
 EVERY, LITTLE = 25, 1e-6
-"""It ends where so many steps gain less than this part of the squared error."""
+"""It ends where this many steps gain less than this part of the squared error."""
 UP, DOWN = 1.1, 0.5
 
 

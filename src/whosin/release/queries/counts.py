@@ -62,7 +62,7 @@ def planned_count(plan: Plan) -> NoisyPart | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Rows(Linear):
-    """How many rows meet the condition, a few rows an entity."""
+    """How many rows meet the condition, a few rows per entity."""
 
     kind: ClassVar[str] = "rows"
     label: ClassVar[str] = "how many rows there are"

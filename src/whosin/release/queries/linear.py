@@ -41,7 +41,7 @@ class Linear(Query):
 
     @abstractmethod
     def exact(self, table: Table, cells: Cells) -> Any:
-        """The bounded sums, as an expression with one column a part. Never shown."""
+        """The bounded sums, as an expression with one column per part. Never shown."""
 
     def finish(
         self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyPart]

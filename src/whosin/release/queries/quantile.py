@@ -1,7 +1,7 @@
 """Quantiles of a column: points of a public grid, chosen by how many rows lie below and on them.
 
-Half of the ε selects the value, a quarter each end of its interval. Scores are whole numbers, b
-times those for the quantile a/b. With p points let E = scale·ln((p+1)/2.5%), which the
+Half of the ε selects the value, and a quarter selects each end of its interval. Scores are whole
+numbers, b times those for the quantile a/b. With p points let E = scale·ln((p+1)/2.5%), which the
 largest of p+1 exponential noises exceeds with probability at most 2.5%. The lower end is selected
 for the rank a·n − S, S just above E, from values rounded down, with one candidate more: the range's
 lower end, with the score of S/b rows below all points, so that some candidate always has the score

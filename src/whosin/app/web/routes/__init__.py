@@ -1,1 +1,1 @@
-"""The JSON routes, a file a group; a refusal is always `{"error": {"field", "message"}}`."""
+"""The JSON routes, one file per group; a refusal is always `{"error": {"field", "message"}}`."""
