@@ -113,7 +113,7 @@ def _reach(query: Query, table: Table, plan: Plan, gaussian: bool) -> tuple[floa
         raise InvalidInput("magnitude", "declared for every query, to split by error", query.title)
     probe = Fraction(1, 1000)
     rho = probe if gaussian and query.takes_gaussian else Fraction(0)
-    offer = query.offer(table, Share(plan, probe, rho, probe))
+    offer = query.offer(query.asked_of(table), Share(plan, probe, rho, probe))
     if offer.error is None or len(offer.parts) != 1 or (gaussian and not query.takes_gaussian):
         accepted = "weights, for a batch with means, variances, quantiles or selections"
         raise InvalidInput("split", accepted, query.title)

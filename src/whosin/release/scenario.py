@@ -20,11 +20,13 @@ from whosin.release.batch_price import price
 from whosin.release.engines import ENGINES, DuckDB, Engine
 from whosin.release.pricing import Offer
 from whosin.release.queries import QUERIES, Query, read_query
+from whosin.release.related.features import Feature, read_features
+from whosin.release.related.further import Further, read_tables
 from whosin.release.session import Session
 from whosin.release.table import Table
 
 KEYS = {
-    "scenario": (*vocabulary.SCENARIO, "domains", "queries", "title"),
+    "scenario": (*vocabulary.SCENARIO, *vocabulary.LISTS, "domains", "queries", "title"),
     **{section: tuple(words) for section, words in vocabulary.SCENARIO.items()},
 }
 
@@ -41,6 +43,8 @@ class Scenario:
     ledger: str
     dataset: str | None
     budget: Mapping[str, Any]
+    tables: tuple[Further, ...] = ()
+    features: tuple[Feature, ...] = ()
 
     def open_table(self) -> Table:
         """The table on its engine; only the schema is read."""
@@ -55,6 +59,8 @@ class Scenario:
                 groups=data.get("groups"),
                 name=data.get("name"),
                 engine=engine,
+                tables=self.tables,
+                features=self.features,
             )
         except WhosinError as error:
             field = getattr(error, "field", "")
@@ -127,7 +133,19 @@ def read_scenario(data: Mapping[str, Any], folder: Path, title: str = "release")
         url if "://" in url else _beside(folder, url),
         parts["ledger"].get("dataset"),
         parts["budget"],
+        _tables(data.get("tables", ()), folder),
+        read_features(data.get("features", ())),
     )
+
+
+def _tables(given: object, folder: Path) -> tuple[Further, ...]:
+    """Further tables, whose sources lie beside the scenario too."""
+    tables = read_tables(given)
+    for place, each in enumerate(tables):
+        if not isinstance(each.source, str):
+            with at(f"tables[{place}].source"):
+                raise InvalidInput("source", "given as a text", repr(each.source)[:80])
+    return tuple(replace(each, source=_beside(folder, each.source)) for each in tables)
 
 
 def _check_names(queries: Sequence[Query]) -> None:
