@@ -21,6 +21,7 @@ import pytest
 from scipy import stats
 
 import csv_oracle
+import related_oracle
 import where_oracle
 import whosin as wi
 from amounts import cases
@@ -31,6 +32,7 @@ from whosin.release import (
     Count,
     Dates,
     DuckDB,
+    FurtherTable,
     Histogram,
     Keys,
     Marginals,
@@ -515,3 +517,20 @@ def test_a_second_session_keeps_its_folder(tmp_path):
     *counts, refusal = done.stdout.split("\n")[:3]
     assert counts == ["2", "2"] and "first Spark session" in refusal
     assert not list(tmp_path.glob("whosin-spill-*"))
+
+
+def test_features_and_joins_are_those_of_the_definitions_on_spark_too(
+    spark: Spark, embedded: DuckDB
+) -> None:
+    rng = np.random.default_rng(23)
+    for table in (None, "visits"):
+        related_oracle.check(rng, table, spark)
+    people = pa.table({"who": [*range(9), 3], "sex": ["f", "m"] * 5})
+    visits = related_oracle.visits(rng, 60, 9)
+    answers = []
+    for engine in (spark, embedded):
+        further = FurtherTable("v", visits, rows=100)
+        made = Table(people, "who", name="p", engine=engine, tables=[further])
+        joined = engine.run(made.about(["x", "ward", "sex"]).data).to_pylist()
+        answers.append(sorted(map(str, joined)))
+    assert answers[0] == answers[1]

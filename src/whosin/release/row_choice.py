@@ -96,16 +96,16 @@ def _aggregated(base: Any, home: Sequence[str], most: int) -> Any:
 
 def _smallest(value: Any, lot: Any, most: int) -> Any:
     """The values with the smallest lots, as a list."""
-    return _arg_min(str(value.type().copy(nullable=True)))(value, lot, most)
+    return _arg_min(value.type().copy(nullable=True))(value, lot, most)
 
 
 def _kept(value: Any, lot: Any) -> Any:
     """The value with the smallest lot, missing where that one is."""
-    return _arg_min_null(str(value.type().copy(nullable=True)))(value, lot)
+    return _arg_min_null(value.type().copy(nullable=True))(value, lot)
 
 
 @cache
-def _arg_min_null(kind: str) -> Any:
+def _arg_min_null(held: Any) -> Any:
     """DuckDB's aggregate that keeps missing values, for values of a type."""
     import ibis
     from ibis.expr import datatypes as dt
@@ -113,13 +113,12 @@ def _arg_min_null(kind: str) -> Any:
     def arg_min_null(value, lot):  # type: ignore[no-untyped-def]
         ...
 
-    held = dt.dtype(kind)
     arg_min_null.__annotations__ = {"value": held, "lot": dt.float64, "return": held}
     return ibis.udf.agg.builtin(arg_min_null)
 
 
 @cache
-def _arg_min(kind: str) -> Any:
+def _arg_min(held: Any) -> Any:
     """DuckDB's aggregate for values of a type."""
     import ibis
     from ibis.expr import datatypes as dt
@@ -127,7 +126,6 @@ def _arg_min(kind: str) -> Any:
     def arg_min(value, lot, most):  # type: ignore[no-untyped-def]
         ...
 
-    held = dt.dtype(kind)
     arg_min.__annotations__ = {"value": held, "lot": dt.float64, "most": dt.int64}
     arg_min.__annotations__["return"] = dt.Array(held)
     return ibis.udf.agg.builtin(arg_min)
