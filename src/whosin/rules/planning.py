@@ -141,7 +141,7 @@ def plan(
     of_kind(target, Target, "target", "Posterior(…), Gamma(…), …")  # type: ignore[type-abstract]
     _check_family(family)
     failing = ranged(delta, "delta", "strictly between 0 and 1")
-    if target.stated_advantage is not None or target.stated_epsilon is not None:
+    if target.averages or target.stated_epsilon is not None:
         raise InvalidInput("target", "a posterior, a gamma or another bound on beliefs", target)
     least = 1 if kind == "population" else 2
     if people is None and kind != "population":
