@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -91,7 +92,7 @@ def tightest(target: wi.Profile, low: Fraction, high: Fraction) -> set[Fraction]
     """Where the odds may grow least, between each two points: looked for, not derived."""
     known = sorted({fraction(x) for x, _ in target.points} | {low, high})
     found = {low, high, *known}
-    for a, b in zip(known, known[1:], strict=False):
+    for a, b in pairwise(known):
         left, right = float(a), float(b)
         for _ in range(4):
             places = [left + (right - left) * i / 40 for i in range(41)]
@@ -183,6 +184,8 @@ def test_met_is_the_definition(name, count):
         factor = 1 + Fraction(rng.randint(-50, 50), 1000)
         try:
             largest = target.ratio(low, high)
+        except InvalidInput:  # a profile of other priors
+            continue
         except ImpossibleTarget:
             largest = Fraction(2)
         ratio = Fraction(3) if largest == math.inf else max(ONE, largest * factor)

@@ -54,7 +54,8 @@ class LossDistribution:
         """δ(ε) at each ε."""
         above, below = self.tails
         place = np.searchsorted(self.losses, epsilons, side="right")
-        return np.minimum(np.maximum(above[place] - np.exp(epsilons) * below[place], 0.0), 1.0)
+        deltas = above[place] - np.exp(epsilons) * below[place]
+        return np.asarray(np.clip(deltas, 0.0, 1.0))
 
     def corners(self) -> tuple[Array, Array]:
         """(FPR, TPR) of the tests that say "in" from each loss on: the best ones, the strictest

@@ -42,8 +42,8 @@ def best_tests(ratio: Number, delta: Fraction = Fraction(0)) -> list[tuple[Fract
         return [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(1))]
     r, sure = rational(ratio), 1 - delta
     corner = sure / (1 + r)
-    corners = [(0, 0), (0, delta), (corner, 1 - corner), (sure, 1), (1, 1)]
-    return [(Fraction(fpr), Fraction(tpr)) for fpr, tpr in corners]
+    none, all_ = Fraction(0), Fraction(1)
+    return [(none, none), (none, delta), (corner, 1 - corner), (sure, all_), (all_, all_)]
 
 
 class RateTarget(Target):
