@@ -19,6 +19,8 @@ from typing import Any
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release.engines.base import Schema, listed_names, split_name, unreadable
 from whosin.release.engines.csv_lines import read_header
+from whosin.release.engines.databases import DatabaseTable
+from whosin.release.engines.databases.fetched import FetchedTables
 from whosin.release.engines.frames import holds_text
 from whosin.release.engines.lines import csv_query, identifier, literal
 from whosin.release.engines.schemas import one_schema
@@ -51,6 +53,7 @@ class Confined:
         self.connection = self.backend.con
         self.schema: Schema | None = None
         self._lists: set[str] = set()
+        self.fetched = FetchedTables(self.connection)
         try:
             for name, value in SETTINGS.items():
                 self.connection.execute(f"SET {name} = {literal(value)}")
@@ -164,6 +167,15 @@ class Confined:
             raise UnknownName("table", name, known)
         home = (DATABASE, *split_name(name))
         return self.view("SELECT * FROM " + ".".join(map(identifier, home)))
+
+    def fetched_table(self, table: DatabaseTable) -> Any:
+        """A table of another database, whose rows are here while an expression runs."""
+        return self.table(self.fetched.add(table))
+
+    def interrupt(self) -> None:
+        """Stop what is running, here or in another database."""
+        self.fetched.cancel()
+        self.connection.interrupt()
 
     def view(self, sql: str) -> Any:
         """A query as an Ibis table, by a view with a name of its own."""
