@@ -170,7 +170,7 @@ def test_no_value_of_a_file_can_fail(tmp_path: Path) -> None:
 def test_only_needed_columns_and_rows_are_asked_for(on_server: str, rows_file: str) -> None:
     where = "level >= 3 and ward in ('w1', 'w2') and age > 3 and written = '12' and id <> 4"
     with DuckDB() as engine:
-        table = Table(on_server, "person", DOMAINS, rows=2, engine=engine)
+        table = Table(on_server, "person", DOMAINS, rows=2, groups=2, engine=engine)
         name = table.data.op().name
         query = Sum(column="cost", by="ill", where=where)
         expression = query.exact(table, query.cells(table))
@@ -188,7 +188,7 @@ def test_only_needed_columns_and_rows_are_asked_for(on_server: str, rows_file: s
         rows = [eligible(table, text) for text in ("level >= 3", "level < 3")]
         both = rows[0].union(rows[1])
         assert [each.column for each in row_conditions(both, name)] == ["person"]
-        file = Table(rows_file, "person", DOMAINS, rows=2, engine=engine)
+        file = Table(rows_file, "person", DOMAINS, rows=2, groups=2, engine=engine)
         for text in (where, "level = 3", "ward = 'w1' or level > 30", "level is null"):
             counted = Count(by="ward", where=text)
             assert exact(counted, table) == exact(counted, file), text
