@@ -36,6 +36,7 @@ from whosin.audit.result import AuditBounds as AuditBounds
 from whosin.audit.result import EventCount as EventCount
 from whosin.audit.sampling import one_draw as one_draw
 from whosin.audit.single_run import OneRun as OneRun
+from whosin.audit.single_run import most_one_run as most_one_run
 from whosin.audit.single_run import one_run as one_run
 from whosin.audit.world_pairs import check_claim as check_claim
 from whosin.audit.world_pairs import two_worlds as two_worlds

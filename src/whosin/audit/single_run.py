@@ -118,6 +118,13 @@ def one_run(
     )
 
 
+def most_one_run(canaries: int, confidence: object = 0.95, delta: object = 0) -> float:
+    """The largest ε that so many fair coins could ever show: that of guesses that are all right."""
+    coins = np.arange(canaries) % 2 == 1
+    told = np.where(coins, 1.0, -1.0) * (1 + np.arange(canaries))
+    return one_run(coins, told, confidence, delta, known_rate=True).epsilon
+
+
 def read_coins(inside: Array, rate: object, known: object, error: float) -> tuple[float, Rates]:
     """The declared rate, and the rates that the bounds must hold for.
 

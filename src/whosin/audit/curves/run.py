@@ -9,7 +9,7 @@ curve, which `refutes` tests with no such condition.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from whosin.audit import confidence as exact
 from whosin.audit.curves.choosing import counted
@@ -44,6 +44,11 @@ class CurveRun:
         curves which allow more than a refuted one may be refuted too.
         """
         return self.test.refutes(read_curve(curve), self.error)
+
+    def could_refute(self, curve: object) -> bool:
+        """Whether guesses that were all right would have refuted the curve."""
+        perfect = replace(self.test, right=self.test.tried)
+        return perfect.refutes(read_curve(curve), self.error)
 
     def epsilon(self, delta: object) -> float:
         """The ε at this δ of a mechanism whose curve is Gaussian, at least."""

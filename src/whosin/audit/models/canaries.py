@@ -19,7 +19,7 @@ from whosin.exact import Array
 ROWS, MISLABELLED, OUTLYING = "rows", "mislabelled", "outlying"
 KINDS = (ROWS, MISLABELLED, OUTLYING)
 FAR = 5.0
-"""How many standard deviations from the mean an outlying number is."""
+"""How many standard deviations from the mean an outlying number is, up to twice as many."""
 
 
 def plant(
@@ -63,8 +63,9 @@ def _far_away(part: Any, places: Array, rng: np.random.Generator) -> Any:
         known = np.asarray(part, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidInput("features", "numbers, for outlying canaries", "others") from None
-    signs = rng.choice([-FAR, FAR], size=(len(places), *known.shape[1:]))
-    drawn = known.mean(axis=0) + signs * np.maximum(known.std(axis=0), 1e-6)
+    shape = len(places), *known.shape[1:]
+    steps = rng.choice([-FAR, FAR], size=shape) * rng.uniform(1, 2, size=shape)
+    drawn = known.mean(axis=0) + steps * np.maximum(known.std(axis=0), 1e-6)
     return _put(part, places, drawn.astype(getattr(part, "dtype", np.float64)))
 
 

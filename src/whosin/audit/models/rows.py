@@ -1,4 +1,4 @@
-"""Training data of any kind: arrays, frames, lists, or a tuple of these, such as (features, labels).
+"""Training data of any kind: arrays, frames, lists, or a tuple of these: (features, labels).
 
 Contract: parts are copies, in the order of the rows. Nothing is known of the data but its length
 and how to take rows of it; a digest tells whether it is the same data as before.

@@ -55,7 +55,7 @@ def from_predictions(model: Any, rows: Any) -> Array:
     """Minus the squared error."""
     features, labels = rows
     errors = numbers(model.predict(features)) - np.asarray(labels, dtype=np.float64)
-    return -(errors.reshape(len(errors), -1) ** 2).sum(axis=1)
+    return np.asarray(-(errors.reshape(len(errors), -1) ** 2).sum(axis=1))
 
 
 def from_loss(loss: Callable[[Any, Any], Any]) -> Score:

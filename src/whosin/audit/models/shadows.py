@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from whosin.audit.confidence import lower
 from whosin.audit.guesses import guess
 from whosin.exact import Array
 
@@ -25,6 +26,9 @@ FEWEST = 3
 """Shadows with which the attacks are tried."""
 TRIALS = 6
 """Shadows that are taken as targets to compare the attacks."""
+ERROR = 0.01
+"""Of the bounds by which attacks are compared."""
+HUGE = 1e100
 PRIOR = 1.0
 """How many scores the average over all rows counts for, where one row has few."""
 
@@ -93,10 +97,11 @@ def choose(shadows: Shadows) -> str:
 
 
 def _gain(coins: Array, scores: Array) -> float:
-    """How far the surest guesses are from chance, at the best number of them."""
+    """The log-odds that the surest guesses show, at the best number of them."""
     guesses = guess(coins, scores, both=True, fixed=False)
     pairs = zip(guesses.tried, guesses.right, strict=True)
-    return max(((2 * right - tried) / math.sqrt(tried) for tried, right in pairs), default=0.0)
+    least = max((lower(right, tried, ERROR) for tried, right in pairs), default=0.5)
+    return math.log(least / (1 - least)) if least > 0.5 else 0.0
 
 
 def _leaning(known: Array, coins: Array, prior: Array) -> Array:
@@ -106,7 +111,8 @@ def _leaning(known: Array, coins: Array, prior: Array) -> Array:
 
 
 def _finite(scores: Array) -> Array:
-    """Infinite scores moved to just beyond the others."""
+    """Infinite scores moved to just beyond the others, and all of a size that can be squared."""
+    scores = np.where(np.isfinite(scores), np.clip(scores, -HUGE, HUGE), scores)
     finite = scores[np.isfinite(scores)]
     low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
     return np.clip(scores, low - 1.0, high + 1.0)

@@ -1,4 +1,4 @@
-"""Audit a training: coins decide who is in, the model is fitted, and the surest guesses are counted.
+"""Audit a training: coins decide who is in, a model is fitted, and the surest guesses are counted.
 
 Contract: each target run has coins of its own, tossed before any fit, and a coin touches one run
 alone; so all coins of all target runs together are one experiment with a known rate, and `one_run`
@@ -46,6 +46,7 @@ class ModelAudit(AuditBounds):
         attack: how scores were compared: plain, LiRA or RMIA, decided on the shadows.
         seen: true positive rates at low false positive rates, as seen: frequencies, not bounds.
         failed: fits that raised, targets and shadows.
+        blind: all scores were the same, so nothing could be learnt.
     """
 
     run: OneRun
@@ -57,6 +58,7 @@ class ModelAudit(AuditBounds):
     shadows: int
     failed: int
     notes: tuple[str, ...] = ()
+    blind: bool = False
 
     def to_dict(self) -> dict[str, object]:
         """The result for programs."""
@@ -67,6 +69,7 @@ class ModelAudit(AuditBounds):
             "tpr_seen_at_fpr": {str(fpr): tpr for fpr, tpr in self.seen},
             "run": self.run.to_dict(),
             "notes": list(self.notes),
+            "blind": self.blind,
         }
 
 
@@ -110,7 +113,8 @@ def model(
     asked = _terms(rows, runs, shadows, canaries, kind, seed)
     every = TrainingRows.read(rows)
     kept = _open(asked, every, None if state is None else path_of(state, "state"))
-    planted, places = plant(every, asked["canaries"], kind, np.random.default_rng(kept.terms["plant"]))  # type: ignore[arg-type]
+    rng = np.random.default_rng(whole(kept.terms.get("plant"), "state", 0))
+    planted, places = plant(every, asked["canaries"], kind, rng)
     trainer = Trainer(_fitting(fit), score, planted, places)
     _train(trainer, kept, progress or (lambda _count: None), seed)
     return _result(kept, len(places), kind, level, granted)
@@ -214,21 +218,25 @@ def _train(trainer: Trainer, kept: TrainingState, tell: Progress, seed: object) 
                 if run.role == SHADOW:
                     kept.save()
                     break
-                salt = [place, len(kept.failures)]
-                rng = None if seed is None else np.random.default_rng([whole(seed, "seed", 0), *salt])
+                salt = place, len(kept.failures)
+                rng = (
+                    None if seed is None else np.random.default_rng([whole(seed, "seed", 0), *salt])
+                )
                 run.coins = tossing.toss(len(run.coins), rng)
                 kept.save()
                 if tries >= ATTEMPTS:
-                    words = " ".join(str(error).split())[:200]
-                    raise MechanismFailed(
-                        f"fit or score failed {tries} times, last with {type(error).__name__}: {words}"
-                    ) from error
+                    raise _gave_up(tries, error) from error
             kept.save()
         tell(1)
     shadow = [run for run in kept.runs if run.role == SHADOW]
     fresh = kept.failures[failures:]
     if shadow and all(run.scores is None for run in shadow) and fresh:
         raise MechanismFailed(f"every shadow fit failed, last with {fresh[-1][1]}")
+
+
+def _gave_up(tries: int, error: Exception) -> MechanismFailed:
+    words = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return MechanismFailed(f"fit or score failed {tries} times, last with {words}")
 
 
 def _result(
@@ -250,7 +258,8 @@ def _result(
     if len(kept.failures):
         names = ", ".join(sorted({name for _role, name in kept.failures}))
         notes.append(f"{len(kept.failures)} fits failed ({names}) and show nothing")
-    if len(np.unique(told)) == 1:
+    blind = len(np.unique(told)) == 1
+    if blind:
         notes.append("all scores were the same, so nothing could be learnt")
     return ModelAudit(
         epsilon=found.epsilon,
@@ -266,6 +275,7 @@ def _result(
         shadows=len(shadow),
         failed=len(kept.failures),
         notes=tuple(notes),
+        blind=blind,
     )
 
 
