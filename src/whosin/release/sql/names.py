@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,8 @@ from whosin.release.row_values import describe
 from whosin.release.sql.refusals import refused
 from whosin.release.table import Table
 
-FUNCTION = re.compile(r"([a-z]+)")
+USUAL = ("main", "public")
+"""Schemas that need not be named."""
 CELLS = "a declared column, or year, quarter, month, isoweek or decade of one"
 
 
@@ -47,11 +47,12 @@ class Names:
             return str(alike[0])
         raise unknown_column("column in sql", node.name, self.table.data)
 
-    def require_table(self, name: str) -> None:
+    def require_table(self, name: str, schema: str = "") -> None:
         """The one table that can be asked."""
-        if name.lower() not in self.tables:
+        whole = f"{schema}.{name}" if schema.lower() not in ("", *USUAL) else name
+        if whole.lower() not in self.tables:
             accepted = f"about the table {self.table.name!r}, which the scenario names"
-            raise refused(accepted, repr(name[:60]))
+            raise refused(accepted, repr(whole[:60]))
 
     def cells(self, node: Any) -> str:
         """What `by` calls the cells of a column, of a level, or of a function of one."""

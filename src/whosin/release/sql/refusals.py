@@ -68,7 +68,7 @@ def refused_value(node: Any) -> InvalidInput:
     if kind in FUNCTIONS:
         inner = node.find_all(type(_column()))
         column = next((each.name for each in inner), "the column")
-        return refused(f"about something else: {FUNCTIONS[kind].format(column)}", describe(node))
+        return refused(f"asked in another way: {FUNCTIONS[kind].format(column)}", describe(node))
     return refused(f"made of columns of GROUP BY and of {AGGREGATES}", describe(node))
 
 

@@ -29,6 +29,8 @@ from whosin.release.sql.refusals import (
 from whosin.release.table import Table
 
 READ = {"expressions", "from_", "where", "group", "distinct", "order", "limit", "kind"}
+STARTS = ("SELECT", "WITH", "FROM", "(")
+"""How a statement begins that may be a SELECT."""
 MOST_ASKED = 200
 """Aggregates of one statement."""
 
@@ -43,11 +45,11 @@ def queries_in(text: object, table: Table, known: Sequence[str] = ()) -> tuple[Q
         InvalidInput: no query answers it; by its text, the schema and the domains alone.
     """
     select = _parse(text)
-    names = names_of(table, _from(select), tuple(known))
-    names.require_table(_table(select).name)
     for part, value in select.args.items():
         if value not in (None, False, []) and part not in READ:
             raise refused_clause(part, value)
+    names = names_of(table, _from(select), tuple(known))
+    names.require_table(_table(select).name, _table(select).db)
     if select.args.get("kind"):
         raise refused("a plain SELECT", str(select.args["kind"]))
     where = select.args.get("where")
@@ -80,6 +82,9 @@ def _parse(text: object) -> Any:
     if len(text) > LONGEST:
         raise refused(f"at most {LONGEST} letters", f"{len(text)}")
     try:
+        words = sqlglot.tokenize(text, read="duckdb")
+        if words and words[0].text.upper() not in STARTS:
+            raise refused(STATEMENTS, short(words[0].text))
         parsed = [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
     except (SqlglotError, RecursionError):
         raise refused("a SELECT that can be parsed as DuckDB's SQL", short(text)) from None
