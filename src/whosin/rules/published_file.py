@@ -12,7 +12,14 @@ from dataclasses import dataclass
 
 from whosin.documents import read_text
 from whosin.errors import InvalidInput, at
-from whosin.mechanisms.count_rules import CellKey, RandomRound, Round, Rule, Suppress
+from whosin.mechanisms.count_rules import (
+    CellKey,
+    RandomRound,
+    Round,
+    Rule,
+    RuleChain,
+    Suppress,
+)
 from whosin.validation import path_of, spelled_whole
 
 MOST = 16 << 20
@@ -120,17 +127,23 @@ def like(table: TableFile, frame: TableFile) -> tuple[tuple[int, ...], ...]:
 
 
 RULES = "suppress=5, suppress=5:hidden, round=5, random-round=3 or cell-key=FILE"
+NUMBERED: dict[str, type[Suppress] | type[Round] | type[RandomRound]] = {
+    "suppress": Suppress, "round": Round, "random-round": RandomRound,
+}  # fmt: skip
+_NEXT = re.compile(rf",\s*(?=(?:{'|'.join(NUMBERED)}|cell-key)=)")
 
 
 def read_rule(text: str) -> Rule:
-    """A rule as it is spelled on the command line: suppress=5."""
-    name, _, argument = text.partition("=")
+    """A rule as it is spelled on the command line, or several in turn: suppress=8,round=5."""
+    made = [_read_one(part) for part in _NEXT.split(text)]
+    return made[0] if len(made) == 1 else RuleChain(tuple(made))
+
+
+def _read_one(text: str) -> Rule:
+    name, _, argument = text.strip().partition("=")
     if name == "cell-key" and argument:
         return CellKey(argument)
-    kinds: dict[str, type[Suppress] | type[Round] | type[RandomRound]] = {
-        "suppress": Suppress, "round": Round, "random-round": RandomRound,
-    }  # fmt: skip
-    if name not in kinds or not argument:
+    if name not in NUMBERED or not argument:
         raise InvalidInput("rule", RULES, repr(text[:80]))
     number, colon, zeros = argument.partition(":")
     threshold = spelled_whole(number, "rule")
@@ -139,4 +152,4 @@ def read_rule(text: str) -> Rule:
             return Suppress(threshold, zeros)
         if colon:
             raise InvalidInput("rule", RULES, repr(text[:80]))
-        return kinds[name](threshold)
+        return NUMBERED[name](threshold)
