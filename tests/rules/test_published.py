@@ -381,7 +381,7 @@ def test_wrong_options_are_one_sentence(run, files, words, message):
         (TABLE.replace("B,7,<5", "B,7,<7"), FRAME, "of one threshold"),
         (TABLE.replace("B,7,<5,9", "B,7,9"), FRAME, "line 3 must be 4 cells as the header"),
         (TABLE.replace("B,", "A,"), FRAME, "labels of rows must be given once each; got 'A'"),
-        ("", FRAME, "an empty file"),
+        ("", FRAME, "a header and a row for each label; got nothing"),
         (TABLE, FRAME.replace("60", "6"), "published[0][1] must be"),
     ],
 )
