@@ -36,6 +36,7 @@ def findings_data(findings: Sequence[CellFinding], labels: Labels, secret: str) 
                 "population": each.population,
                 "prior": each.prior,
                 "posterior": each.posterior,
+                "most": each.most,
                 "low": each.low,
                 "high": each.high,
                 "exact": each.exact,
@@ -77,7 +78,7 @@ HEADS = ("cell", "shown", "people", "before", "after", "count")
 def rows(findings: Sequence[CellFinding], labels: Labels) -> list[tuple[str, ...]]:
     """A row of texts under `HEADS` for each cell, those that say most first."""
     told = [each for each in findings if each.population]
-    result = []
+    result: list[tuple[str, ...]] = []
     for each in sorted(told, key=lambda each: -abs(float(each.posterior) - float(each.prior))):
         shown = "–" if each.shown is None else str(each.shown)
         shown = "" if each.people in ("left", "joined") else shown

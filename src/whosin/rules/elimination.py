@@ -207,14 +207,16 @@ def _times(*weights: Array) -> Array:
 
 
 def _summed(weights: Array, places: Lines, size: int) -> Array:
-    """Weights added up by place; every place has one."""
+    """Weights added up by place; of nothing they are 0, whose logarithm is −∞."""
     if weights.dtype == object:
         result = np.zeros(size, dtype=object)
         np.add.at(result, places, weights)
         return result
     most = np.full(size, -np.inf)
     np.maximum.at(most, places, weights)
-    return np.asarray(most + np.log(np.bincount(places, np.exp(weights - most[places]), size)))
+    base = np.where(np.isfinite(most), most, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(base + np.log(np.bincount(places, np.exp(weights - base[places]), size)))
 
 
 def _as_kind(weights: Array, exact: bool) -> Array:

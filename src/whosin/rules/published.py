@@ -69,6 +69,7 @@ class CellFinding:
         low, high: the least and the largest count that fits.
         exact: whether the posterior is exact.
         bound: whether the posterior is a bound only.
+        known_in: how many more people are known to be in.
     """
 
     row: int
@@ -82,6 +83,15 @@ class CellFinding:
     high: int
     exact: bool
     bound: bool
+    known_in: int = 0
+
+    @property
+    def most(self) -> Rational:
+        """The largest posterior that any count which fits allows: it holds whatever else is known,
+        for instance of how cells were chosen that were suppressed for the sake of others."""
+        if not self.population:
+            return self.prior
+        return Rational(Fraction(self.high - self.known_in, self.population))
 
     @property
     def worked_out(self) -> bool:
@@ -211,7 +221,7 @@ def _finding(now: _Layout, label: Label, group: AlikePeople, found: Inferred) ->
     row, column = divmod(cell, now.columns)
     return CellFinding(
         row, column, people, now.cells[cell], rest, prior, posterior, found.low, found.high,
-        found.exact, found.mean is None,
+        found.exact, found.mean is None, group.known_in,
     )  # fmt: skip
 
 
