@@ -141,16 +141,8 @@ def plan(
     of_kind(target, Target, "target", "Posterior(…), Gamma(…), …")  # type: ignore[type-abstract]
     _check_family(family)
     failing = ranged(delta, "delta", "strictly between 0 and 1")
-<<<<<<< HEAD
-    if target.averages or target.stated_epsilon is not None:
-=======
     of_one_person = isinstance(target.default_family(), Independent)
-    if (
-        target.stated_advantage is not None
-        or target.stated_epsilon is not None
-        or not of_one_person
-    ):
->>>>>>> main
+    if target.averages or target.stated_epsilon is not None or not of_one_person:
         raise InvalidInput("target", "a posterior, a gamma or another bound on beliefs", target)
     least = 1 if kind == "population" else 2
     if people is None and kind != "population":
