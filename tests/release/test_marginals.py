@@ -404,13 +404,10 @@ def test_refusals_are_one_sentence_with_a_path(tmp_path, query, sentence: str) -
         source = source.append_column(name, pa.array([1, 2, 3]))
     data = oracle.table(source, DOMAINS | {"long": long, "longer": long})
     batch = [query, Count()]
+    plan = oracle.PLANS["add-remove"]
     for number, told in enumerate(([], batch)):
-        with (
-            wi.Ledger(tmp_path / f"{number}.db", who="tests") as ledger,
-            pytest.raises(WhosinError) as refused,
-        ):
-            plan = oracle.PLANS["add-remove"]
-            wi.Session(data, plan, ledger, share=1, queries=told).release(batch)
+        with pytest.raises(WhosinError) as refused:
+            wi.Session(data, plan, tmp_path / f"{number}.db", queries=told).release(batch, share=1)
         assert str(refused.value) == sentence
 
 
