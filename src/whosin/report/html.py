@@ -151,8 +151,9 @@ def _said(value: Any) -> str:
 
 def _answer(answer: Answer, number: int) -> str:
     paid = f"{cost_words(answer.cost)}; {answer.noise}"
-    hidden = ("counted", "name", "universe", "prior")
-    hidden += ("sets", "ranges") if answer.tables else ()  # the tables say it themselves
+    hidden = {"counted", "name", "universe", "prior"}
+    if answer.tables:
+        hidden |= {"sets", "ranges"}  # the tables say it themselves
     asked = ", ".join(
         f"{key} {_said(value)}" for key, value in answer.question.items() if key not in hidden
     )
