@@ -38,7 +38,11 @@ def level_data(level: Level, notion: Notion, claim: Fraction | None = None) -> d
         keys = ["entity", "output", "prior", "posterior", "ratio", "attained"]
         keys += ["row", "known", "values"] if case.row is not None else []
         keys += ["rows_known"] if case.row is not None and case.rows_known is not None else []
+        keys += [key for key in ("guess", "against", "group") if getattr(case, key) is not None]
         data["witness"] = {key: getattr(case, key) for key in keys}
+        if case.strategy is not None:
+            guesses = [{"output": each, "guess": best} for each, best in case.strategy.items()]
+            data["witness"] |= {"strategy": guesses}  # type: ignore[operator]
     if claim is not None:
         holds = level.holds(claim)
         data.update(at_most=claim, holds=holds, outcome=OUTCOMES[holds])

@@ -73,10 +73,37 @@ def verdict(level: Level, notion: Notion, claim: Fraction) -> str:
     return f"{spelled} is undecided: {known}, and the proven bound is {short(level.value)}."
 
 
+GUESSES = 6
+"""Guesses of a strategy that are printed."""
+
+
+def _strategy(case: Witness) -> Table:
+    """A guesser: what the best guess is worth before and after, and what it is."""
+    table = facts_table()
+    assert case.strategy is not None
+    table.add_row("worth before", f"{short(case.prior)}, by guessing {printable(case.guess)}")
+    table.add_row("worth after", short(case.posterior))
+    table.add_row("factor", short(case.ratio))
+    for output, guess in list(case.strategy.items())[:GUESSES]:
+        table.add_row(f"after {printable(output)}", f"guess {printable(guess)}")
+    if len(case.strategy) > GUESSES:
+        table.add_row("", f"and so on for {len(case.strategy) - GUESSES:,} other outputs")
+    return table
+
+
 def _witness(case: Witness) -> Table:
+    if case.strategy is not None:
+        return _strategy(case)
     table = facts_table()
     if case.entity is not None:
         table.add_row("about", printable(case.entity))
+    elif case.guess is not None:
+        others = "" if case.against is None else f" or {printable(case.against)}"
+        table.add_row("about", f"the table {printable(case.guess)}{others}")
+    elif case.group is not None:
+        pairs = (f"row {row}: {one} or {two}" for row, (one, two) in case.group.items())
+        table.add_row("about", "together " + ", ".join(pairs))
+        table.add_row("knowing", _known(case.known or {}))
     elif case.values is not None:
         table.add_row("about", f"row {case.row}: value {case.values[0]} or {case.values[1]}")
         table.add_row("knowing", _known(case.known or {}))
@@ -87,7 +114,8 @@ def _witness(case: Witness) -> Table:
     table.add_row("output", printable(case.output))
     table.add_row("belief before", percent(case.prior))
     table.add_row("belief after", percent(case.posterior))
-    table.add_row("likelihood ratio", short(case.ratio))
+    alone = case.guess is not None and case.against is None
+    table.add_row("factor" if alone else "likelihood ratio", short(case.ratio))
     if not case.attained:
         table.add_row("", "the level is a limit; this prior is close to it")
     return table
