@@ -26,7 +26,8 @@ def random_table(rng: random.Random, rows: int, columns: int, zeros: float = 0.3
 
 
 def value(masses: Sequence[Fraction], gains: Table) -> Fraction:
-    return max(sum(g * m for g, m in zip(row, masses, strict=True)) for row in gains)
+    sums = (sum((g * m for g, m in zip(row, masses, strict=True)), Fraction(0)) for row in gains)
+    return max(sums)
 
 
 def vulnerabilities(

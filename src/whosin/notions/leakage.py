@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
-
 from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.exact import Array, flint_rational, is_exact, rational
 from whosin.families import AnyPrior, Explicit, Family, FixedProbability
@@ -143,8 +141,7 @@ def vulnerabilities(
     """
     mass = masses(prior, channel.space)
     weights, array = products(mass, channel.wide)
-    alone, ones = products(mass, np.ones((len(mass), 1)))
-    before, guess = gain.best(alone * ones[:, 0], mass.__getitem__, channel.space)
+    before, guess = gain.best(weights, mass.__getitem__, channel.space)
     after, strategy = flint_rational(0), {}
     for output, name in enumerate(channel.outputs):
         near = weights * array[:, output]

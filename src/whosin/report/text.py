@@ -15,8 +15,10 @@ from whosin.beliefs import percent
 from whosin.calibration import Plan, ProcessPlan
 from whosin.calibration.chain_plans import ChainPlan
 from whosin.ledger import Entry, Standing
+from whosin.mechanisms import Channel
 from whosin.notions import Level, Notion, Witness
 from whosin.references import THEOREMS, Paper, Theorem
+from whosin.refinement import Comparison
 from whosin.report import budget, card
 from whosin.report.explanation import Explanation
 from whosin.report.numbers import is_rounded, short
@@ -50,6 +52,38 @@ def print_level(level: Level, notion: Notion, claim: Fraction | None = None) -> 
         colour = {True: "green", False: "red", None: "yellow"}[level.holds(claim)]
         words = escape(verdict(level, notion, claim))
         console.print(f"[{colour}]{words}[/{colour}]", soft_wrap=True)
+
+
+def print_comparison(result: Comparison, source: Channel, target: Channel) -> None:
+    """Whether a channel can be simulated from another, and what proves it."""
+    console = Console(highlight=False)
+    if result.holds is None:
+        console.print(
+            "[yellow]Undecided: neither a simulation nor a gain could be proved.[/yellow]"
+        )
+        return
+    if result.holds:
+        console.print("[green]It can be simulated: nobody gains more from it.[/green]")
+        assert result.simulation is not None and result.distance is not None
+        if result.distance:
+            off = short(result.distance)
+            console.print(f"Up to {off} of probability, within the rounding of floats.")
+        table = Table("seen", *(printable(name) for name in target.outputs))
+        for name, row in list(zip(source.outputs, result.simulation, strict=True))[:GUESSES]:
+            table.add_row(printable(name), *(short(each) for each in row))
+        console.print(table)
+        return
+    assert result.gain is not None
+    console.print("[red]It cannot be simulated: somebody gains more from it.[/red]")
+    console.print(
+        f"All worlds alike before, the best guess is worth {short(result.target_value)} with it "
+        f"and {short(result.source_value)} with the other. What a guess gains in each world:",
+        soft_wrap=True,
+    )
+    table = Table("guess", *(printable(world) for world in list(source.space)[:GUESSES]))
+    for name, gains in list(zip(result.gain.guesses, result.gain.matrix, strict=True))[:GUESSES]:
+        table.add_row(printable(name), *(short(each) for each in gains[:GUESSES]))
+    console.print(table)
 
 
 def _value(level: Level) -> str:
