@@ -23,6 +23,7 @@ import chains
 import distortion
 import engine
 import gwas
+import leakage
 import ledger
 import noise
 import planning
@@ -33,6 +34,7 @@ from measuring import HOME, Row
 
 GROUPS = {
     "engine": engine.rows,
+    "leakage": leakage.rows,
     "planning": planning.rows,
     "rules": rules.rows,
     "chains": chains.rows,

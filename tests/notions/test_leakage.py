@@ -31,7 +31,7 @@ def level(notion: wi.notions.Notion, space: wi.Records, table: oracle.Table) -> 
 
 
 @cases(40, 2000)
-def test_leakage_is_that_of_the_definition(count: int) -> None:
+def test_leakage_is_that_of_the_definition(count):
     for seed in range(count):
         rng, space, table, prior = draw(seed)
         gains = [
@@ -73,7 +73,7 @@ def test_the_strategy_of_the_witness_attains_the_leakage():
 
 
 @cases(40, 2000)
-def test_maximal_and_pointwise_leakage_are_those_of_the_definitions(count: int) -> None:
+def test_maximal_and_pointwise_leakage_are_those_of_the_definitions(count):
     for seed in range(count):
         _, space, table, prior = draw(seed)
         result = level(wi.notions.MaximalLeakage(), space, table)
@@ -106,7 +106,7 @@ def test_no_gain_and_no_prior_exceeds_maximal_leakage():
 
 
 @cases(40, 400)
-def test_capacity_lies_between_certified_numbers(count: int) -> None:
+def test_capacity_lies_between_certified_numbers(count):
     for seed in range(count):
         rng, space, table, _ = draw(seed)
         result = level(wi.notions.Capacity(), space, table)
@@ -163,7 +163,7 @@ def test_classes_of_worlds_have_the_levels_of_all_worlds():
 
 
 @cases(60, 600)
-def test_metric_privacy_is_that_of_the_definition(count: int) -> None:
+def test_metric_privacy_is_that_of_the_definition(count):
     for seed in range(count):
         rng, space, table, _ = draw(seed)
         worlds = list(product(range(space.values), repeat=space.rows))
@@ -186,7 +186,7 @@ def test_metric_privacy_is_that_of_the_definition(count: int) -> None:
 
 
 @cases(60, 600)
-def test_groups_are_those_of_the_definition(count: int) -> None:
+def test_groups_are_those_of_the_definition(count):
     for seed in range(count):
         _, space, table, _ = draw(seed)
         one = level(wi.notions.DifferentialPrivacy("replace"), space, table).value
@@ -229,7 +229,7 @@ def test_floats_that_tie_are_told_apart_exactly():
         ),
         (lambda: wi.notions.Leakage(5, wi.priors.Uniform()), "gain must be a list of rows"),
         (lambda: wi.notions.Leakage("best", wi.priors.Uniform()), "gain must be one of"),
-        (lambda: wi.notions.Leakage("identity", 0.3), "prior must be a prior, a list"),
+        (lambda: wi.notions.Leakage("identity", *[0.3]), "prior must be a prior, a list"),
         (
             lambda: wi.notions.Leakage("identity", wi.priors.Uniform(), "other"),
             "form must be one of",

@@ -26,7 +26,7 @@ def times(one: Table, two: Table) -> Table:
     ]
 
 
-def compare(source: Table, target: Table) -> Comparison:
+def compare(source, target) -> Comparison:
     space = wi.Records(1, len(source))
     result = simulates(wi.Channel(space, source), wi.Channel(space, target))
     assert result.holds is not None
@@ -54,7 +54,7 @@ def some(rng: random.Random, worlds: int) -> Table:
 
 
 @cases(40, 3000)
-def test_what_was_garbled_can_be_simulated(count: int) -> None:
+def test_what_was_garbled_can_be_simulated(count):
     for seed in range(count):
         rng = random.Random(seed)
         source = some(rng, rng.randint(2, 5))
@@ -63,7 +63,7 @@ def test_what_was_garbled_can_be_simulated(count: int) -> None:
 
 
 @cases(60, 5000)
-def test_either_answer_is_proved(count: int) -> None:
+def test_either_answer_is_proved(count):
     answers = set()
     for seed in range(count):
         rng = random.Random(seed)

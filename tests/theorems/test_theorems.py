@@ -745,7 +745,8 @@ def every_level():
         fields = {
             name for name, each in kind.__dataclass_fields__.items() if each.default is MISSING
         }
-        if kind is not SampledDifferentialPrivacy and fields <= {"prior", "gain"}:
+        about_both = kind not in (SampledDifferentialPrivacy, DifferentialPrivacy)
+        if about_both and fields <= {"prior", "gain"}:
             given = {"prior": prior, "gain": "identity"}
             yield kind, kind(**{name: given[name] for name in fields}).measure(response)
 

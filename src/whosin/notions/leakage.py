@@ -15,7 +15,7 @@ from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.exact import Array, flint_rational, is_exact, rational
 from whosin.families import AnyPrior, Explicit, Family, FixedProbability
 from whosin.mechanisms import Channel, as_channel
-from whosin.notions.base import Notion, shown
+from whosin.notions.base import Notion, exact_or_up
 from whosin.notions.gains import GainFunction, Tries, gain_of
 from whosin.notions.level import Level, Witness
 from whosin.notions.maximal_leakage import largest_likelihoods
@@ -53,9 +53,8 @@ class Leakage(Notion):
         self, gain: object, prior: Prior | Iterable[Prior] | Family, form: str = "multiplicative"
     ) -> None:
         accepted = "a prior, a list of priors or a family"
-        several = isinstance(prior, Prior | Family)
-        priors = prior if several else listed(prior, "prior", accepted)
-        if not several and not (priors and all(isinstance(each, Prior) for each in priors)):
+        priors = prior if isinstance(prior, Prior | Family) else listed(prior, "prior", accepted)
+        if isinstance(priors, tuple) and not _are_priors(priors):
             raise InvalidInput("prior", accepted, repr(prior))
         if form not in FORMS:
             raise UnknownName("form", str(form), FORMS)
@@ -111,24 +110,28 @@ class Leakage(Notion):
         value = max(ratio if self.form == FORMS[0] else after - before, least)
         case = Witness(
             output=None,
-            prior=shown(before, exact),
-            posterior=shown(after, exact),
-            ratio=shown(ratio, exact),
+            prior=exact_or_up(before, exact),
+            posterior=exact_or_up(after, exact),
+            ratio=exact_or_up(ratio, exact),
             guess=guess,
             strategy=strategy,
             adversary=lambda: prior,
         )
-        return shown(value, exact), case
+        return exact_or_up(value, exact), case
 
     def _most(self, channel: Channel) -> Any:
         """What no prior exceeds: the factor of maximal leakage. With V after ≤ factor · V before
         and V after ≤ M, the largest gain, a difference is at most M(1 − 1/factor)."""
         factor = sum(largest_likelihoods(channel)[0], Fraction(0))
         if self.form == FORMS[0]:
-            return shown(factor, channel.exact is not None)
+            return exact_or_up(factor, channel.exact is not None)
         matrix = getattr(self.gain, "matrix", ((Fraction(1),),))
         most = max(max(row) for row in matrix)
-        return shown(most * (1 - 1 / factor), channel.exact is not None and self.gain.exact)
+        return exact_or_up(most * (1 - 1 / factor), channel.exact is not None and self.gain.exact)
+
+
+def _are_priors(listed: tuple[object, ...]) -> bool:
+    return bool(listed) and all(isinstance(each, Prior) for each in listed)
 
 
 def vulnerabilities(

@@ -11,7 +11,7 @@ import numpy as np
 
 from whosin.exact import log_up, rational
 from whosin.mechanisms import Channel, as_channel
-from whosin.notions.base import Notion, shown
+from whosin.notions.base import Notion, exact_or_up
 from whosin.notions.gains.base import world_name
 from whosin.notions.level import Level, Witness
 from whosin.priors import WorldTable
@@ -39,9 +39,9 @@ class MaximalLeakage(Notion):
         count, exact = channel.likelihoods.shape[0], channel.exact is not None
         case = Witness(
             output=None,
-            prior=shown(Fraction(1, count), exact),
-            posterior=shown(factor / count, exact),
-            ratio=shown(factor, exact),
+            prior=exact_or_up(Fraction(1, count), exact),
+            posterior=exact_or_up(factor / count, exact),
+            ratio=exact_or_up(factor, exact),
             guess=row_name(channel, 0),
             strategy={
                 name: row_name(channel, row)

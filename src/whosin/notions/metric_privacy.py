@@ -15,7 +15,7 @@ from whosin.documents import check_keys, read_object
 from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.exact import Array, ball, ball_up, precisely, ranged, rational
 from whosin.mechanisms import Channel, as_channel
-from whosin.notions.base import Notion, shown
+from whosin.notions.base import Notion, exact_or_up
 from whosin.notions.certain import bracket
 from whosin.notions.differential_privacy import DifferentialPrivacy
 from whosin.notions.gains.base import world_name
@@ -217,9 +217,9 @@ def _witness(channel: Channel, places: tuple[int, int, int]) -> Witness:
     exact = channel.exact is not None
     return Witness(
         output=channel.outputs[output],
-        prior=shown(Fraction(1, 2), exact),
-        posterior=shown(top / (top + bottom), exact),
-        ratio=shown(ratio, exact),
+        prior=exact_or_up(Fraction(1, 2), exact),
+        posterior=exact_or_up(top / (top + bottom), exact),
+        ratio=exact_or_up(ratio, exact),
         guess=world_name(channel.space, one),
         against=world_name(channel.space, two),
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from whosin.exact import Array, is_exact, log_up, rational
 from whosin.mechanisms import Channel, as_channel
-from whosin.notions.base import OfPriors, shown
+from whosin.notions.base import OfPriors, exact_or_up
 from whosin.notions.gains.base import world_name
 from whosin.notions.leakage import masses
 from whosin.notions.level import Level, Witness
@@ -32,7 +32,7 @@ class PointwiseLeakage(OfPriors):
     """
 
     unit: ClassVar[str] = "nats"
-    about_records: ClassVar[None] = None  # type: ignore[assignment]
+    about_records: ClassVar[None] = None  # type: ignore[assignment, misc]
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel = as_channel(mechanism, space).on_worlds()
@@ -43,9 +43,9 @@ class PointwiseLeakage(OfPriors):
         before = rational(mass)
         case = Witness(
             output=channel.outputs[output],
-            prior=shown(before, exact),
-            posterior=shown(before * ratio, exact),
-            ratio=shown(ratio, exact),
+            prior=exact_or_up(before, exact),
+            posterior=exact_or_up(before * ratio, exact),
+            ratio=exact_or_up(ratio, exact),
             guess=world_name(channel.space, world),
             adversary=_constantly(prior),
         )

@@ -111,7 +111,8 @@ def _decide(b: Array, a: Array) -> _Outcome:
         if not len(negative):
             return _Outcome(found)
         worst = min(negative.tolist(), key=lambda place: found[tuple(place)])
-        return _Outcome(None, _negative(square, rows, *worst, a.shape, b.shape[0]), found)
+        weights = _negative(square, rows, worst[0], worst[1], a.shape)
+        return _Outcome(None, weights, found)
     return _by_program(b, a, rows)
 
 
@@ -129,14 +130,12 @@ def _outside(
     return weights
 
 
-def _negative(
-    square: Array, rows: list[int], b: int, y: int, shape: tuple[int, int], worlds: int
-) -> Array:
+def _negative(square: Array, rows: list[int], b: int, y: int, shape: tuple[int, ...]) -> Array:
     """W on column y alone: u with uᵀB = −e_b, so that uᵀA_y = −R_by > 0."""
     unit = np.full((len(rows), 1), flint_rational(0), dtype=object)
     unit[b, 0] = flint_rational(-1)
     combination = solved(square.T, unit)
-    weights = np.full((worlds, shape[1]), flint_rational(0), dtype=object)
+    weights = np.full(shape, flint_rational(0), dtype=object)
     for position, row in enumerate(rows):
         weights[row, y] = combination[position, 0]
     return weights
@@ -211,7 +210,7 @@ def _table(channel: Channel) -> Array:
     table = channel.rationals
     if channel.exact is not None:
         return table
-    return table / table.sum(axis=1)[:, None]
+    return np.asarray(table / table.sum(axis=1)[:, None])
 
 
 def _distinct(table: Array) -> list[int]:

@@ -73,7 +73,8 @@ def print_comparison(result: Comparison, source: Channel, target: Channel) -> No
             table.add_row(printable(name), *(short(each) for each in row))
         console.print(table)
         return
-    assert result.gain is not None
+    assert result.gain is not None and result.target_value is not None
+    assert result.source_value is not None
     console.print("[red]It cannot be simulated: somebody gains more from it.[/red]")
     console.print(
         f"All worlds alike before, the best guess is worth {short(result.target_value)} with it "
