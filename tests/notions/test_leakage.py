@@ -7,6 +7,7 @@ import math
 import random
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ import whosin as wi
 from amounts import cases
 from whosin.notions.gains import GainMatrix, SinglingOut, Tries
 
+WRONG: Any = 0.3
 SHAPES = [(1, 3), (2, 2), (3, 2), (2, 3)]
 
 
@@ -229,7 +231,7 @@ def test_floats_that_tie_are_told_apart_exactly():
         ),
         (lambda: wi.notions.Leakage(5, wi.priors.Uniform()), "gain must be a list of rows"),
         (lambda: wi.notions.Leakage("best", wi.priors.Uniform()), "gain must be one of"),
-        (lambda: wi.notions.Leakage("identity", *[0.3]), "prior must be a prior, a list"),
+        (lambda: wi.notions.Leakage("identity", WRONG), "prior must be a prior, a list"),
         (
             lambda: wi.notions.Leakage("identity", wi.priors.Uniform(), "other"),
             "form must be one of",

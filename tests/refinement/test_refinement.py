@@ -11,7 +11,7 @@ import pytest
 import leakage_oracle as oracle
 import whosin as wi
 from amounts import cases
-from whosin.refinement import Comparison, simulates
+from whosin.refinement import simulates
 
 Table = oracle.Table
 
@@ -26,7 +26,7 @@ def times(one: Table, two: Table) -> Table:
     ]
 
 
-def compare(source, target) -> Comparison:
+def compare(source, target):
     space = wi.Records(1, len(source))
     result = simulates(wi.Channel(space, source), wi.Channel(space, target))
     assert result.holds is not None
