@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import audit
 import chains
+import databases
 import distortion
 import engine
 import gwas
@@ -44,6 +45,7 @@ GROUPS = {
     "audit": audit.rows,
     "gwas": gwas.rows,
     "release": release.rows,
+    "databases": databases.rows,
     "tables": tables.rows,
 }
 

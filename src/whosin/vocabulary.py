@@ -63,7 +63,7 @@ ADVERSARY = _words(
 """Who may be looking."""
 
 TABLE = _words(
-    Word("source", "text", "The file, folder or database::table."),
+    Word("source", "text", "The file, folder or database::table; postgresql://host/db::table."),
     Word("entity", "text", 'The column that says whose row it is; "row" for one row a person.'),
     Word("rows", "whole", "How many rows of an entity count, at most."),
     Word("groups", "whole", "How many cells of a group-by an entity may be in."),
