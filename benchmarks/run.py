@@ -24,6 +24,7 @@ import databases
 import distortion
 import engine
 import gwas
+import leakage
 import ledger
 import noise
 import planning
@@ -34,6 +35,7 @@ from measuring import HOME, Row
 
 GROUPS = {
     "engine": engine.rows,
+    "leakage": leakage.rows,
     "planning": planning.rows,
     "rules": rules.rows,
     "chains": chains.rows,
