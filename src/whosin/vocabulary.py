@@ -106,6 +106,20 @@ NOTION = _words(
     Word("direction", "text", "For dp and dps: both (default), positive or negative."),
     Word("candidates", "whole", "For di: how many candidates there are.", "-m"),
     Word("beta", "number", "For dps: the sampling probability."),
+    Word("group", "whole", "For dp on records: how many rows may differ at once."),
+    Word(
+        "gain",
+        "file",
+        "For leakage: identity, tries=3, singling-out=1/4, or a file (JSON).",
+        default="identity",
+    ),
+    Word("form", "text", "For leakage: multiplicative (default) or additive."),
+    Word(
+        "metric",
+        "file",
+        "For metric-privacy: hamming (default), difference, or a file (JSON).",
+        default="hamming",
+    ),
     Word("prior-file", "file", "A prior on records (JSON), for the notions that need one."),
 )
 """What a notion is measured with, each in the notions that have it."""
