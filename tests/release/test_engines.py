@@ -85,10 +85,29 @@ def test_databases_side_by_side(engine: DuckDB, tmp_path: Path) -> None:
     with DuckDB() as other:
         assert size(other, f"{one}::t") == (1, 1)
     with pytest.raises(Exception, match="read-only"):
-        engine._opened[0].connection.execute("DELETE FROM whosin_data.main.t")
+        engine._opened[0].connection.execute("DELETE FROM whosin_data_0.main.t")
     for missing in ("u", "q.t"):
         with pytest.raises(UnknownName):
             engine.open(f"{one}::{missing}")
+
+
+def test_sources_that_are_opened_together_can_be_joined(engine: DuckDB, tmp_path: Path) -> None:
+    with duckdb.connect(tmp_path / "one.duckdb") as connection:
+        connection.execute("CREATE TABLE t AS SELECT range AS person FROM range(3)")
+        connection.execute("CREATE TABLE u AS SELECT range AS other FROM range(2)")
+    (tmp_path / "lines.csv").write_text("number,name\n1,a\n")
+    inside = [f"{tmp_path / 'one.duckdb'}::{name}" for name in ("t", "u")]
+    one, two, frame, lines = engine.open_together([*inside, FRAME, tmp_path / "lines.csv"])
+    pairs = one.join(two, one["person"] == two["other"])
+    pairs = pairs.join(lines, pairs["person"].cast("string") == lines["number"])
+    pairs = pairs.join(frame.select(whose=frame["person"]), pairs["person"] == 1)
+    assert engine.run(pairs.aggregate(n=pairs.count()))["n"].to_pylist() == [FRAME.num_rows]
+    opened = len(engine._opened)
+    with pytest.raises(InvalidInput, match="an Ibis expression"):
+        engine.open_together([FRAME, one])
+    with pytest.raises(FileNotFoundError):
+        engine.open_together([FRAME, tmp_path / "missing.csv"])
+    assert len(engine._opened) == opened
 
 
 def test_frames_in_memory(engine: DuckDB) -> None:

@@ -151,12 +151,16 @@ class Plan(Displayed):
         path_of(path).write_text(text + "\n", encoding="utf-8")
 
 
-def _agree(given: object, found: object) -> bool:
+def _agree(given: object, planned: object) -> bool:
     """Whether a value of a file is what planning finds, up to rounding on another machine."""
-    if isinstance(found, dict) and isinstance(given, dict):
-        return found.keys() == given.keys() and all(_agree(given[k], found[k]) for k in found)
-    if isinstance(found, list) and isinstance(given, list):
-        return len(found) == len(given) and all(map(_agree, given, found))
-    if isinstance(found, float) and isinstance(given, int | float) and not isinstance(given, bool):
-        return abs(given) < 1e300 and math.isclose(given, found, rel_tol=1e-9)
-    return type(given) is type(found) and given == found
+    if isinstance(planned, dict) and isinstance(given, dict):
+        return planned.keys() == given.keys() and all(_agree(given[k], planned[k]) for k in planned)
+    if isinstance(planned, list) and isinstance(given, list):
+        return len(planned) == len(given) and all(map(_agree, given, planned))
+    if (
+        isinstance(planned, float)
+        and isinstance(given, int | float)
+        and not isinstance(given, bool)
+    ):
+        return abs(given) < 1e300 and math.isclose(given, planned, rel_tol=1e-9)
+    return type(given) is type(planned) and given == planned

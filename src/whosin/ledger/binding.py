@@ -209,7 +209,7 @@ def _flat(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _way(found: str) -> str:
-    if found.startswith(("the entity", "another universe")):
+def _way(difference: str) -> str:
+    if difference.startswith(("the entity", "another universe")):
         return "whom a budget protects is set once and for all"
     return "its curator can record the change with whosin ledger amend, or release --amend"

@@ -92,11 +92,11 @@ class LedgerFile:
         result = self.path.stat()
         return result.st_mtime_ns, result.st_size
 
-    def _check_links(self, found: os.stat_result) -> None:
-        if found.st_nlink > 1:
+    def _check_links(self, status: os.stat_result) -> None:
+        if status.st_nlink > 1:
             raise StoreFailed(
-                f"{self.path.name} has {found.st_nlink} names (hard links), each with a log of its "
-                "own: keep one and remove the others; no answer was given"
+                f"{self.path.name} has {status.st_nlink} names (hard links), each with a log of "
+                "its own: keep one and remove the others; no answer was given"
             )
 
     def _look_inside(self) -> None:
@@ -139,5 +139,5 @@ def _make(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
 
 
-def _identity(found: os.stat_result) -> tuple[int, int]:
-    return found.st_dev, found.st_ino
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino

@@ -79,7 +79,7 @@ def radii(
         number: np.sqrt(each)
         for number, each in sum_variances(workload, measurements, variances).items()
     }
-    found = [
+    largest = [
         _OfSums(workload, number, errors[number], count, confidence)
         if number in errors
         else _OfCells(confidence)
@@ -94,8 +94,8 @@ def radii(
         residuals = estimate(workload, measurements, variances, noise)
         for number, attributes in enumerate(workload.sets):
             table = table_of(workload, residuals, attributes)
-            found[number].look(np.abs(summed(table, workload.sums[number])))
-    return [each.radii() for each in found]
+            largest[number].look(np.abs(summed(table, workload.sums[number])))
+    return [each.radii() for each in largest]
 
 
 class _OfCells:

@@ -253,15 +253,15 @@ def witness(
     return Witness(
         entity=channel.space.entities[worst.entity],
         output=channel.outputs[worst.output],
-        prior=shown(belief, certificate.exact),
-        posterior=shown(beliefs.posterior(ratio, belief), certificate.exact),
-        ratio=shown(ratio, certificate.exact),
+        prior=exact_or_up(belief, certificate.exact),
+        posterior=exact_or_up(beliefs.posterior(ratio, belief), certificate.exact),
+        ratio=exact_or_up(ratio, certificate.exact),
         adversary=lambda: worst.prior(belief),
         attained=attained,
     )
 
 
-def shown(value: Number, exact: bool) -> Number:
+def exact_or_up(value: Number, exact: bool) -> Number:
     """A number on its way out: a fraction where everything was exact, else a float rounded up."""
     if isinstance(value, float):
         return value

@@ -97,13 +97,13 @@ def _search(channel: Channel, mass: Array, default: int) -> tuple[Nearest, list[
     return near, joined  # type: ignore[return-value]
 
 
-def _by_pattern(found: Array, space: Records, row: int) -> Sides:
+def _by_pattern(ratios: Array, space: Records, row: int) -> Sides:
     """For each set of known rows (a bit a row, the first most significant) max r and min r over
     everything that may be known there: 2^(n−1) × outputs."""
-    outputs = found.shape[-1]
+    outputs = ratios.shape[-1]
     sides = []
     for extreme in (np.fmax, np.fmin):
-        table, done = found.reshape(-1), 1
+        table, done = ratios.reshape(-1), 1
         for other in range(space.rows):
             length = space.values if other == row else space.values + 1
             view = table.reshape(done, length, -1)

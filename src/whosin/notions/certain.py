@@ -18,7 +18,7 @@ import numpy as np
 from whosin.errors import Unsupported
 from whosin.exact import Array, precisely, quotient, rational
 from whosin.mechanisms import Channel, as_channel
-from whosin.notions.base import Notion, shown
+from whosin.notions.base import Notion, exact_or_up
 from whosin.notions.level import TOLERANCE, Level, Witness
 from whosin.spaces import Records, Space
 
@@ -164,9 +164,9 @@ def value_witness(
     after = Fraction(1) if ratio == math.inf else Fraction(ratio) / (1 + Fraction(ratio))
     return Witness(
         output=output,
-        prior=shown(belief, exact),
-        posterior=shown(after, exact),
-        ratio=shown(ratio, exact),
+        prior=exact_or_up(belief, exact),
+        posterior=exact_or_up(after, exact),
+        ratio=exact_or_up(ratio, exact),
         row=row,
         known=dict(known),
         values=values,

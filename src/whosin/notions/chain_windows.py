@@ -190,7 +190,7 @@ class _Window:
 
 
 def _compare(
-    found: WorstWindow, densities: Array, allowed: Array, mask: Array, window: _Window
+    worst: WorstWindow, densities: Array, allowed: Array, mask: Array, window: _Window
 ) -> None:
     """Update the worst window: contexts × sides × values × grid, over all pairs of values."""
     more = [None] * (densities.ndim - 3)
@@ -211,16 +211,16 @@ def _compare(
     best = np.where(valid, np.log(flat.max(axis=2)), -math.inf)
     far = float(best[:, window.at_cut].max(initial=-math.inf))
     if window.known and window.distance == window.reach:
-        found.left = max(found.left, float(best.max()))
-        found.both = max(found.both, far)
-    found.right = max(found.right, far)
+        worst.left = max(worst.left, float(best.max()))
+        worst.both = max(worst.both, far)
+    worst.right = max(worst.right, far)
     value = float(best.max())
-    if value > found.value or found.window is None:
+    if value > worst.value or worst.window is None:
         context, side = (int(part) for part in np.unravel_index(int(best.argmax()), best.shape))
         output = int(np.argmax(flat[context, side] >= flat[context, side].max() * (1 - 1e-13)))
         column = likelihood[context, side].reshape(likelihood.shape[2], -1)[:, output]
-        found.value = value
-        found.window = {
+        worst.value = value
+        worst.window = {
             "row": window.row,
             "distance": window.distance,
             "left": context if window.known else None,

@@ -143,10 +143,10 @@ def _largest_gap(near: Array, beyond: Sequence[Array]) -> float:
 
 
 def _witness(
-    prior: MarkovChain, space: Records, query: NoisySum, marginals: Array, found: WorstWindow
+    prior: MarkovChain, space: Records, query: NoisySum, marginals: Array, worst: WorstWindow
 ) -> Witness:
     """Place the worst window in the series, with the rows outside it known."""
-    window = found.window
+    window = worst.window
     assert window is not None
     right: Right = window["right"]
     rows, distance = space.rows, window["distance"]
@@ -176,7 +176,7 @@ def _witness(
         )
     ]
     shown = tuple(int(v) if v.denominator == 1 else float(v) for v in output)
-    ratio = math.exp(found.value)
+    ratio = math.exp(worst.value)
     return Witness(
         output=shown[0] if len(shown) == 1 else shown,
         prior=0.5,

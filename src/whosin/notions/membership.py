@@ -13,7 +13,7 @@ from whosin.exact import Number, Rational, is_exact, ranged, rational, round_dow
 from whosin.families import Family
 from whosin.families.base import WHOLE, Bounded
 from whosin.mechanisms import Channel, as_channel
-from whosin.notions.base import SLACK, Notion, on_subsets, shown, witness, worst_case
+from whosin.notions.base import SLACK, Notion, exact_or_up, on_subsets, witness, worst_case
 from whosin.notions.failing import cases_of, level_at
 from whosin.notions.level import Level, Witness
 from whosin.spaces import Space
@@ -77,7 +77,7 @@ class PositiveMembership(Notion):
 
         case = case_at(belief)
         exact = certificate.exact and is_exact(*self.family.parameters)
-        value = shown(most.gamma, exact)
+        value = exact_or_up(most.gamma, exact)
         bound = self._bound(channel)
         if bound is None:
             return Level(value, case, True, self._theorems(), notion=self, nearer=nearer)
@@ -97,13 +97,13 @@ class PositiveMembership(Notion):
         seen = Witness(
             entity=cases.space.entities[case.entity],
             output=result.output,
-            prior=shown(belief, exact),
-            posterior=shown(beliefs.posterior(ratio, belief), exact),
-            ratio=shown(ratio, exact),
+            prior=exact_or_up(belief, exact),
+            posterior=exact_or_up(beliefs.posterior(ratio, belief), exact),
+            ratio=exact_or_up(ratio, exact),
             adversary=lambda: case.prior(belief),
             attained=result.lower.attained,
         )
-        value = shown(result.upper.gamma, exact and result.exact)
+        value = exact_or_up(result.upper.gamma, exact and result.exact)
         lower: Number = result.lower.gamma
         if lower != math.inf:
             lower = Rational(lower) if exact else round_down(Fraction(lower))
@@ -131,7 +131,7 @@ class PositiveMembership(Notion):
         if ratio != float("inf"):
             ratio = rational(ratio) * (1 if exact or ratio == 1 else 1 + SLACK)
         exact = exact and is_exact(*self.family.parameters)
-        return shown(beliefs.worst_belief(ratio, low, high).gamma, exact)
+        return exact_or_up(beliefs.worst_belief(ratio, low, high).gamma, exact)
 
     def _theorems(self) -> tuple[str, ...]:
         used = self.family.theorems

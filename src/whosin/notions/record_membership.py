@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from whosin import beliefs
 from whosin.exact import Number, exp_float, is_exact, log_up, rational
-from whosin.notions.base import OfPriors, shown
+from whosin.notions.base import OfPriors, exact_or_up
 from whosin.notions.bayesian_differential_privacy import BayesianDifferentialPrivacy
 from whosin.notions.level import Level, Witness
 from whosin.spaces import Space
@@ -42,15 +42,15 @@ class RecordMembership(OfPriors):
             after = beliefs.posterior(ratio, belief)
             return replace(
                 most,
-                prior=shown(belief, exact),
-                posterior=shown(after, exact),
+                prior=exact_or_up(belief, exact),
+                posterior=exact_or_up(after, exact),
                 attained=worst.attained,
             )
 
         value: Number = exp_float(result.value)
         lower = None if result.lower is None else exp_float(result.lower)
         if lower is None and log_up(ratio) >= result.value:
-            value = shown(worst.gamma, exact)
+            value = exact_or_up(worst.gamma, exact)
         return Level(
             value,
             case_at(worst.prior),

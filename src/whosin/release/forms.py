@@ -69,15 +69,15 @@ def form_of(table: Table, name: str, ranges: Mapping[str, object], field: str) -
     Args:
         field: where it was named.
     """
-    found = FORM.fullmatch(name)
+    match = FORM.fullmatch(name)
     known = name in table.columns or name in table.levels
-    if known or found is None or found[1] not in (CUMULATIVE, RANGES):
+    if known or match is None or match[1] not in (CUMULATIVE, RANGES):
         with at(field):
             return _plain(table, name)
-    inner = found[2].strip()
+    inner = match[2].strip()
     with at(field):
         base = _plain(table, inner)
-    if found[1] == CUMULATIVE:
+    if match[1] == CUMULATIVE:
         last = len(base.labels) - (base.domain.outside is None)
         return _summed(base, name, [(0, end) for end in range(1, last + 1)])
     if inner not in ranges:

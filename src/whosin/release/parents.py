@@ -74,10 +74,10 @@ def read_parents(values: tuple[Value, ...], data: object) -> tuple[Parents, ...]
             raise InvalidInput("parents", accepted, repr(name)[:80])
         with at(f"parents.{name}"):
             listed[name] = _lists(name, level)
-    found: dict[str, Parents] = {}
+    resolved: dict[str, Parents] = {}
     for name in listed:
-        _resolve(name, values, listed, found, ())
-    return tuple(found[name] for name in listed)
+        _resolve(name, values, listed, resolved, ())
+    return tuple(resolved[name] for name in listed)
 
 
 def _lists(name: str, level: object) -> dict[str, tuple[Value, ...]]:
@@ -103,12 +103,12 @@ def _resolve(
     name: str,
     values: tuple[Value, ...],
     listed: Mapping[str, Mapping[str, tuple[Value, ...]]],
-    found: dict[str, Parents],
+    resolved: dict[str, Parents],
     above: tuple[str, ...],
 ) -> Parents:
     """A level over the values, by way of the level that its children are of."""
-    if name in found:
-        return found[name]
+    if name in resolved:
+        return resolved[name]
     with at(f"parents.{name}"):
         if name in above:
             way = " → ".join((*above[above.index(name) :], name))
@@ -128,10 +128,10 @@ def _resolve(
                 raise InvalidInput(name, "a parent for every value", f"none for {value!r}"[:80])
     own = tuple(place[_key(value)] for value in below)
     if lower is not None:
-        inner = _resolve(lower, values, listed, found, (*above, name))
+        inner = _resolve(lower, values, listed, resolved, (*above, name))
         own = tuple(own[each] for each in inner.places)
-    found[name] = Parents(name, tuple(level), own)
-    return found[name]
+    resolved[name] = Parents(name, tuple(level), own)
+    return resolved[name]
 
 
 def _level_below(

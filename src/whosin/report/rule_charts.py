@@ -60,8 +60,8 @@ def posterior_chart(tables: Mapping[str, Publication], cell: tuple[int, int]) ->
     rows = []
     for name, published in tables.items():
         for step in range(1, 50):
-            found = check_published(published, f"{step}/50")
-            (own,) = [each for each in found if (each.row, each.column) == cell]
+            findings = check_published(published, f"{step}/50")
+            (own,) = [each for each in findings if (each.row, each.column) == cell]
             rows.append({"prior": step / 50, "posterior": float(own.posterior), "shown": name})
     percent = altair.Axis(format="%")
     return (

@@ -188,25 +188,25 @@ def print_process(plan: ProcessPlan, delta: float) -> None:
     print_reasons(console, plan.theorems)
 
 
-def print_explanation(found: Explanation) -> None:
+def print_explanation(meaning: Explanation) -> None:
     """An ε in beliefs, as a table and a chart."""
     console = Console(highlight=False)
-    delta = f", δ = {found.delta:g}" if found.delta else ""
-    console.print(f"[bold]What ε = {found.epsilon:g}{delta} ({found.relation}) means[/bold]")
+    delta = f", δ = {meaning.delta:g}" if meaning.delta else ""
+    console.print(f"[bold]What ε = {meaning.epsilon:g}{delta} ({meaning.relation}) means[/bold]")
     console.print("How sure someone can become, by what they knew and believed before:\n")
-    priors = [percent(prior) for prior in found.priors]
+    priors = [percent(prior) for prior in meaning.priors]
     table = columns_table("someone who", *priors, right=priors)
-    for reading in found.readings:
-        cells = [percent(found.posterior(reading, prior)) for prior in found.priors]
+    for reading in meaning.readings:
+        cells = [percent(meaning.posterior(reading, prior)) for prior in meaning.priors]
         if reading.ratio == float("inf"):
             cells = ["any"] * len(cells)
         table.add_row(f"{reading.words} ({reading.symbol})", *cells)
     print_table(console, table)
-    if found.delta:
-        console.print(f"\nEach line may fail with probability {found.failure:g} (T18).")
+    if meaning.delta:
+        console.print(f"\nEach line may fail with probability {meaning.failure:g} (T18).")
     console.print()
-    print(belief_plot(found.curves(), most=console.width))
-    print_reasons(console, tuple(dict.fromkeys(r.theorem for r in found.readings)))
+    print(belief_plot(meaning.curves(), most=console.width))
+    print_reasons(console, tuple(dict.fromkeys(r.theorem for r in meaning.readings)))
 
 
 def print_map() -> None:

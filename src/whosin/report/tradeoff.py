@@ -21,39 +21,39 @@ TITLES = {
 }
 
 
-def print_optimum(found: Optimum, spread: float, threshold: float | None) -> None:
+def print_optimum(best: Optimum, spread: float, threshold: float | None) -> None:
     """The optimum, its certificate and the closed-form bounds."""
     console = Console(highlight=False)
-    space = found.space
+    space = best.space
     console.print(
         f"[bold]The best mechanism for {space.rows} rows of {space.values} values[/bold] "
-        f"under {TITLES[found.notion]}",
+        f"under {TITLES[best.notion]}",
         soft_wrap=True,
     )
-    by_level = found.given == "epsilon"
-    unit = "mutual information" if found.notion == "mutual-information" else "ε"
-    optimum, name = (found.distortion, "distortion") if by_level else (found.epsilon, unit)
+    by_level = best.given == "epsilon"
+    unit = "mutual information" if best.notion == "mutual-information" else "ε"
+    optimum, name = (best.distortion, "distortion") if by_level else (best.epsilon, unit)
     table = facts_table()
-    given = (unit, found.epsilon) if by_level else ("distortion", found.distortion)
+    given = (unit, best.epsilon) if by_level else ("distortion", best.distortion)
     table.add_row(given[0], f"{_digits(given[1])}")
     table.add_row(f"least {name}", f"[bold]{_digits(optimum)}[/bold]")
-    table.add_row("certificate", _certificate(found))
-    table.add_row("closed form", f"between {_digits(found.lower)} and {_digits(found.upper)}")
-    if found.notion != "mutual-information":
-        table.add_row("mutual information", f"{short(found.mutual_information)} nats")
+    table.add_row("certificate", _certificate(best))
+    table.add_row("closed form", f"between {_digits(best.lower)} and {_digits(best.upper)}")
+    if best.notion != "mutual-information":
+        table.add_row("mutual information", f"{short(best.mutual_information)} nats")
     start = "" if threshold is None else f", ε̃_X = {short(threshold)}"
     table.add_row("of the prior", f"ε_X = {short(spread)}{start}")
     console.print(table)
-    if found.note:
-        console.print(escape(found.note[0].upper() + found.note[1:] + "."))
-    for number in found.theorems:
+    if best.note:
+        console.print(escape(best.note[0].upper() + best.note[1:] + "."))
+    for number in best.theorems:
         console.print(f"[dim]{escape(str(THEOREMS[number]))}[/dim]", soft_wrap=True)
 
 
-def print_curves(found: Curves) -> None:
+def print_curves(curves: Curves) -> None:
     """A table for each curve."""
     console = Console(highlight=False)
-    for notion, points in found.points.items():
+    for notion, points in curves.points.items():
         console.print(f"[bold]{TITLES[notion].capitalize()}[/bold]")
         by_level = notion != "mutual-information"
         names = ["ε", "distortion"] if by_level else ["distortion", "nats"]
@@ -65,7 +65,7 @@ def print_curves(found: Curves) -> None:
             cells = [*pair, point.lower, point.upper]
             table.add_row(*(_digits(cell) for cell in cells), f"{point.gap:.1g}")
         console.print(table)
-    for notion, reason in found.skipped.items():
+    for notion, reason in curves.skipped.items():
         console.print(f"No curve for {TITLES[notion]}: {reason}.")
 
 
@@ -73,33 +73,33 @@ def _digits(value: float) -> str:
     return "∞" if value == math.inf else f"{value:.6g}"
 
 
-def _certificate(found: Optimum) -> str:
-    if found.gap == 0:
+def _certificate(best: Optimum) -> str:
+    if best.gap == 0:
         return "exact: a closed form that meets its bound"
-    checked = "" if found.notion == "mutual-information" else "; the level is checked exactly"
-    return f"within {found.gap:.1g} of the optimum, by a dual bound{checked}"
+    checked = "" if best.notion == "mutual-information" else "; the level is checked exactly"
+    return f"within {best.gap:.1g} of the optimum, by a dual bound{checked}"
 
 
-def chart(found: Curves, title: str, mark: Optimum | None = None) -> Any:
+def chart(curves: Curves, title: str, mark: Optimum | None = None) -> Any:
     """ε against distortion with the bounds of T16, and information beside it."""
     import altair
 
     panels = []
-    privacy: list[str] = [name for name in ("dp", "identifiability") if name in found.points]
+    privacy: list[str] = [name for name in ("dp", "identifiability") if name in curves.points]
     if privacy:
-        panels.append(_panel(found, privacy, "ε", mark))
-    if "mutual-information" in found.points:
-        panels.append(_panel(found, ["mutual-information"], "mutual information (nats)", mark))
+        panels.append(_panel(curves, privacy, "ε", mark))
+    if "mutual-information" in curves.points:
+        panels.append(_panel(curves, ["mutual-information"], "mutual information (nats)", mark))
     return altair.hconcat(*panels).resolve_scale(color="independent").properties(title=title)
 
 
-def _panel(found: Curves, notions: list[str], axis: str, mark: Optimum | None) -> Any:
+def _panel(curves: Curves, notions: list[str], axis: str, mark: Optimum | None) -> Any:
     import altair
 
     rows: list[dict[str, object]] = []
     dashed: list[dict[str, object]] = []
     for notion in notions:
-        for order, point in enumerate(found.points[notion]):
+        for order, point in enumerate(curves.points[notion]):
             if not math.isfinite(point.epsilon):
                 continue
             about = {"which": TITLES[notion], "at": order}

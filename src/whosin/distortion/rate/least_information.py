@@ -73,10 +73,10 @@ def at_information(letters: Sequence[Letter], wanted: float, most: float) -> Rat
 
 
 def _channels(
-    letters: Sequence[Letter], found: Saddle, slope: float
+    letters: Sequence[Letter], saddle: Saddle, slope: float
 ) -> tuple[tuple[Array, ...], float]:
     """The channels of these weights at a slope, and their distortion."""
-    given = zip(letters, found.weights, strict=True)
+    given = zip(letters, saddle.weights, strict=True)
     channels = tuple(letter.conditionals(weights, slope) for letter, weights in given)
     pairs = zip(letters, channels, strict=True)
     return channels, math.fsum(each.times * each.distortion(channel) for each, channel in pairs)

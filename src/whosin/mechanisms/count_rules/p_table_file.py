@@ -76,15 +76,15 @@ def _changes(cells: list[tuple[int, list[str]]]) -> Table:
 
 def _keys(cells: list[tuple[int, list[str]]]) -> Table:
     """From pcv, ckey, pvalue."""
-    found: dict[int, dict[int, int]] = {}
+    rows: dict[int, dict[int, int]] = {}
     for line, (before, key, change_by) in cells:
-        row = found.setdefault(_whole(before, line), {})
+        row = rows.setdefault(_whole(before, line), {})
         if _whole(key, line) in row:
             raise InvalidInput(f"line {line} of the p-table", "a key once for each count", key)
         row[_whole(key, line)] = _whole(change_by, line)
-    keys = len(next(iter(found.values())))
-    table: Table = {} if 0 in found else {0: {0: Fraction(1)}}
-    for count, row in found.items():
+    keys = len(next(iter(rows.values())))
+    table: Table = {} if 0 in rows else {0: {0: Fraction(1)}}
+    for count, row in rows.items():
         if len(row) != keys:
             raise InvalidInput(f"keys of count {count} in the p-table", f"{keys}", len(row))
         for change in row.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
@@ -89,6 +89,10 @@ class Engine(Protocol):
     def open(self, source: object) -> Any:
         """The source as an Ibis table. Text files have text columns only: types that are guessed
         from rows would make refusals depend on them."""
+
+    def open_together(self, sources: Sequence[object]) -> list[Any]:
+        """Several sources, so that one expression may be about all of them."""
+        return [self.open(source) for source in sources]
 
     def check(self, expression: Any) -> None:
         """Plan the whole expression and read no row; raise what running it would."""

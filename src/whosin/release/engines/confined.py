@@ -1,8 +1,9 @@
-"""One DuckDB database for one source, which can reach nothing else.
+"""One DuckDB database for one source, or for several that belong together, which can reach nothing
+else.
 
-Contract: once a source is open, the database reads its files and writes to its spill folder, and
-nothing else: no other file, no network, no environment; no extension is ever fetched or loaded, and
-no setting can be changed. Views of a database can hold any query, and so can columns that it
+Contract: once its sources are open, the database reads their files and writes to its spill folder,
+and nothing else: no other file, no network, no environment; no extension is ever fetched or loaded,
+and no setting can be changed. Views of a database can hold any query, and so can columns that it
 computes: they are opened only where the curator says so.
 """
 
@@ -49,7 +50,8 @@ class Confined:
 
         self.backend = ibis.duckdb.connect()
         self.connection = self.backend.con
-        self.schema: Schema | None = None
+        self._schemas: list[Schema] = []
+        self._attached: dict[Path, str] = {}
         self._lists: set[str] = set()
         try:
             for name, value in SETTINGS.items():
@@ -81,6 +83,11 @@ class Confined:
         self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
 
+    def require_same(self) -> None:
+        """The files have the columns that they had when they were opened."""
+        for schema in self._schemas:
+            schema.require_same()
+
     def parquet(self, files: Sequence[str], *, folders: bool) -> Any:
         """Parquet files, which must have one schema.
 
@@ -100,14 +107,14 @@ class Confined:
                 result.setdefault(file, []).append(column)
             return one_schema({file: result[file] for file in sorted(result)})
 
-        self.schema = Schema(schema)
+        self._schemas.append(Schema(schema))
         # A text that is not UTF-8 must not raise: it is repaired.
         repaired = "utf8_validation = 'replace'"
         return self.view(f"SELECT * FROM read_parquet({paths}, {named}, {repaired})")
 
     def csv(self, files: Sequence[str]) -> Any:
         """The lines of CSV files."""
-        self.schema = Schema(lambda: read_header(files))
+        self._schemas.append(Schema(lambda: read_header(files)))
         return self.view(csv_query(files))
 
     def arrow_files(self, files: Sequence[str]) -> Any:
@@ -122,7 +129,7 @@ class Confined:
                     result[file] = [(each.name, each.type) for each in reader.schema]
             return one_schema(result)
 
-        self.schema = Schema(schema)
+        self._schemas.append(Schema(schema))
         given = ds.dataset(list(files), format="ipc").schema
         plain = [pa.field(each.name, _readable(pa, each.type)) for each in given]
         data = ds.dataset(list(files), format="ipc", schema=pa.schema(plain))
@@ -139,30 +146,38 @@ class Confined:
 
     def tables(self, path: Path, *, views: bool) -> list[str]:
         """The tables of a DuckDB database; those outside its main schema as schema.table."""
-        try:
-            command = f"ATTACH {literal(path)} AS {DATABASE} (TYPE duckdb, READ_ONLY)"
-            self.connection.execute(command)
-        except Exception:
-            raise unreadable(str(path), "DuckDB database") from None
+        name = self._attach(path)
         computed = (
             "SELECT table_schema, table_name FROM information_schema.columns "
-            f"WHERE table_catalog = '{DATABASE}' AND is_generated = 'ALWAYS'"
+            f"WHERE table_catalog = '{name}' AND is_generated = 'ALWAYS'"
         )
         listed = (
             "SELECT table_schema, table_name FROM information_schema.tables "
-            f"WHERE table_catalog = '{DATABASE}'"
+            f"WHERE table_catalog = '{name}'"
         )
         if not views:
             listed += f" AND table_type = 'BASE TABLE' EXCEPT {computed}"
         rows = self.connection.execute(f"{listed} ORDER BY ALL").fetchall()
         return listed_names(rows)
 
+    def _attach(self, path: Path) -> str:
+        """What a database is called here; it is attached once."""
+        if path not in self._attached:
+            name = f"{DATABASE}_{len(self._attached)}"
+            try:
+                command = f"ATTACH {literal(path)} AS {name} (TYPE duckdb, READ_ONLY)"
+                self.connection.execute(command)
+            except Exception:
+                raise unreadable(str(path), "DuckDB database") from None
+            self._attached[path] = name
+        return self._attached[path]
+
     def database(self, path: Path, name: str, *, views: bool) -> Any:
         """A table of a DuckDB database, which is never written."""
         known = self.tables(path, views=views)
         if name not in known:
             raise UnknownName("table", name, known)
-        home = (DATABASE, *split_name(name))
+        home = (self._attach(path), *split_name(name))
         return self.view("SELECT * FROM " + ".".join(map(identifier, home)))
 
     def view(self, sql: str) -> Any:

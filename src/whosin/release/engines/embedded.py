@@ -1,14 +1,15 @@
 """DuckDB inside this process: the default engine.
 
-Each source has a database of its own, which can reach nothing else (`confined`). A table larger
-than the memory limit spills to a folder of ours (`spilling`).
+Each source, or each set of tables that belong together, has a database of its own, which can reach
+nothing else (`confined`). A table larger than the memory limit spills to a folder of ours
+(`spilling`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -81,33 +82,40 @@ class DuckDB(Engine):
 
     def open(self, source: object) -> Any:
         """A path, a pattern of paths, `database.duckdb::table`, or a frame in memory."""
-        if isinstance(source, Path):
-            source = str(source)
         if require_plain(source, [each.backend for each in self._opened]):
             return source
-        if not isinstance(source, str):
-            frame = arrow_table(source)
-            home = self._new()
-            table = home.table(home.register(frame))
-            home.confine()
-            return table
-        if "::" in source:
-            path, _, name = source.partition("::")
-            home = self._new()
-            table = home.database(_existing(path), name, views=self._views)
-            home.confine()
-            return table
-        kind = kind_of(source)
-        files = [str(Path(file).absolute()) for file in files_of(source, kind)]
+        return self.open_together([source])[0]
+
+    def open_together(self, sources: Sequence[object]) -> list[Any]:
+        """Several sources in one database, which can reach their files and nothing else."""
         home = self._new()
         try:
-            table = self._read(home, source, files, kind)
+            opened = [self._open(home, source) for source in sources]
+            home.confine([file for _, files in opened for file in files])
+        except BaseException:
+            self._opened.remove(home)
+            home.close()
+            raise
+        return [table for table, _ in opened]
+
+    def _open(self, home: Confined, source: object) -> tuple[Any, list[str]]:
+        """A source in a database, and the files that are read again for each scan."""
+        if isinstance(source, Path):
+            source = str(source)
+        if not isinstance(source, str):
+            require_plain(source, ())
+            return home.table(home.register(arrow_table(source))), []
+        if "::" in source:
+            path, _, name = source.partition("::")
+            return home.database(_existing(path), name, views=self._views), []
+        kind = kind_of(source)
+        files = [str(Path(file).absolute()) for file in files_of(source, kind)]
+        try:
+            return self._read(home, source, files, kind), files
         except (OSError, InvalidInput):
             raise
         except Exception:
             raise unreadable(source, kind) from None
-        home.confine(files)
-        return table
 
     def check(self, expression: Any) -> None:
         """Plan it, and read no row."""
@@ -137,8 +145,7 @@ class DuckDB(Engine):
         self, expression: Any, progress: Progress | None, work: Callable[[Confined, Any], Any]
     ) -> Any:
         home = self._home(expression)
-        if home.schema is not None:
-            home.schema.require_same()
+        home.require_same()
         return run_interruptibly(
             lambda: work(home, expression),
             home.connection.interrupt,

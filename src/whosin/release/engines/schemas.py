@@ -8,18 +8,18 @@ from pathlib import Path
 from whosin.errors import InvalidInput
 
 
-def one_schema(found: Mapping[str, object]) -> object:
+def one_schema(schemas: Mapping[str, object]) -> object:
     """The schema that all files have.
 
     Raises:
         InvalidInput: two have different ones; whatever the rows are.
     """
-    first = next(iter(found))
-    for file, schema in found.items():
-        if schema != found[first]:
+    first = next(iter(schemas))
+    for file, schema in schemas.items():
+        if schema != schemas[first]:
             accepted = f"made of files with the columns and types of {Path(first).name}"
             raise InvalidInput("table", accepted, Path(file).name)
-    return found[first]
+    return schemas[first]
 
 
 def parquet_schema(files: Sequence[str]) -> object:

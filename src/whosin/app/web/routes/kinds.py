@@ -152,6 +152,6 @@ def _argument_words(kind: type[Query]) -> dict[str, str]:
     result: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         listed = (getdoc(each) or "").partition("Args:\n")[2].partition("\n\n")[0]
-        found = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", listed, flags=re.MULTILINE)
-        result |= {name: re.sub(r"\s+", " ", words) for name, words in found}
+        attributes = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", listed, flags=re.MULTILINE)
+        result |= {name: re.sub(r"\s+", " ", words) for name, words in attributes}
     return result
