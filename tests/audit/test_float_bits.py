@@ -72,7 +72,7 @@ def test_noise_on_a_grid_keeps_its_promise():
     ],
 )
 def test_every_float_inside_an_output_is_looked_at(shape, where):
-    found = wi.audit.two_worlds(shape, 1.0, 0.0, 3_000, seed=2)
+    found = wi.audit.two_worlds(shape, 1.0, 0.0, 5_000, seed=2)
     assert found.epsilon > 1 and f"output{where} is" in str(found.event)
 
 

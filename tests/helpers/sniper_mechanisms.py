@@ -73,7 +73,7 @@ def sparse_vector(
     above = noisy >= threshold + rng.laplace(0, limit_scale, (size, 1))
     result = np.where(above, noisy, -1000.0) if shown else above.astype(float)
     if stop:
-        before = np.cumsum(above, axis=1) - above
+        before: Array = np.cumsum(above, axis=1) - above
         result = np.where(before > 0, -2000.0 if shown else STOPPED, result)
     return np.asarray(result)
 
@@ -85,7 +85,7 @@ def numerical_svt(queries: Array, size: int, rng: np.random.Generator) -> Array:
         0, 3 / CLAIM, (size, 1)
     )
     answers = np.where(above, queries + rng.laplace(0, 3 * most / CLAIM, shape), BELOW)
-    before = np.cumsum(above, axis=1) - above
+    before: Array = np.cumsum(above, axis=1) - above
     return np.where(before >= most, -1000.0, answers)
 
 
@@ -127,7 +127,7 @@ def both_svt(queries: Array, size: int, rng: np.random.Generator) -> Array:
         noisy = queries + rng.laplace(0, scale, (size, len(queries)))
         above = noisy >= 1 + rng.laplace(0, limit, (size, 1))
         result = np.where(above, noisy, -1000.0) if shown else above.astype(float)
-        before = np.cumsum(above, axis=1) - above
+        before: Array = np.cumsum(above, axis=1) - above
         parts.append(np.where(before >= 2, -2000.0 if shown else STOPPED, result))
     return np.concatenate(parts, axis=1)
 

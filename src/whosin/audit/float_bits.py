@@ -68,7 +68,9 @@ class MarkTable:
         """From the counts of each mark, with and without."""
         spread = np.sqrt(np.maximum(counts[0] + counts[1], 1.0))
         strength = float((np.abs(counts[0] - counts[1]) / spread).max())
-        logs = np.where(counts[0] + counts[1] > 0, log_ratios(*counts, *sizes), 0.0)
+        logs = np.where(
+            counts[0] + counts[1] > 0, log_ratios(counts[0], counts[1], sizes[0], sizes[1]), 0.0
+        )
         return cls(place, grain, logs.astype(np.float32), strength)
 
 

@@ -105,7 +105,7 @@ def by_value(halves: Halves) -> Iterator[Trial]:
     """Numbers as they are."""
     if halves.kind == NUMBERS and halves.distinct > 2:
         value = ByValue()
-        yield Trial(value, *(value.score(each) for each in halves.both))
+        yield Trial(value, value.score(halves.both[0]), value.score(halves.both[1]))
 
 
 def by_frequency(halves: Halves) -> Iterator[Trial]:
