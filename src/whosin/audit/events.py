@@ -24,6 +24,11 @@ SCARCE = 12
 """Below this many counts their logarithm is too rough to judge an event by."""
 MODEST = math.log(2)
 """What is promised at most where counts are scarce: too hopeful a slope costs the whole bound."""
+FAR = 2.0
+"""An estimate that is so much above its promise comes from an event that the other world hardly
+has."""
+CERTAIN = 0.9
+"""An event that happens so often in its own world shows as much with any κ."""
 PLAIN = 0.05
 """What a less plain event must promise more, as a part, to be chosen."""
 WITH, WITHOUT = "with", "without"
@@ -67,17 +72,23 @@ class Choice:
     Attributes:
         promise: the bound on ln r that counting is expected to show.
         estimate: ln r as seen by the search.
-        slope: κ for the exact test, by the promise: too small a κ costs little, one beyond the true
-            ratio everything.
+        share: how often the favoured world has it.
+        slopes: κ for the exact test, by the promise: too small a κ costs little, one beyond the
+            true ratio everything. Where the other world hardly has the event, a small κ costs more
+            than one in e: then a second one, near the estimate, shares the error.
     """
 
     event: Event
     promise: float
     estimate: float
+    share: float = 0.0
 
     @property
-    def slope(self) -> float:
-        return math.exp(min(max(self.promise, 0.0), 30.0))
+    def slopes(self) -> tuple[float, ...]:
+        logs = [max(self.promise, 0.0)]
+        if self.estimate - self.promise > FAR and self.share < CERTAIN:
+            logs.append(self.estimate - 1)
+        return tuple(math.exp(min(log, 30.0)) for log in logs)
 
 
 def choose(
@@ -89,7 +100,7 @@ def choose(
         for favours in (WITH, WITHOUT):
             sign = 1 if favours == WITH else -1
             first, other = (sign * trial.with_scores, sign * trial.without_scores)[::sign]
-            threshold, promise, estimate = _threshold(
+            threshold, promise, estimate, common = _threshold(
                 first, other, draws, error, delta, MANY if not trial.smooth else SOME
             )
             if favours in result:
@@ -102,7 +113,7 @@ def choose(
                 )
                 threshold = _level(sign * trial.matched, share)
             event = Event(trial.ordering, sign * threshold, favours)
-            result[favours] = Choice(event, promise, estimate)
+            result[favours] = Choice(event, promise, estimate, common)
     return result
 
 
@@ -116,8 +127,8 @@ def _level(scores: Array, share: float) -> float:
 
 def _threshold(
     scores: Array, others: Array, draws: int, error: float, delta: float, many: int
-) -> tuple[float, float, float]:
-    """(t, promise, estimate) where {score ≥ t} promises the largest ln Pr[score] / Pr[other]."""
+) -> tuple[float, float, float, float]:
+    """(t, promise, estimate, share) where {score ≥ t} promises the most of ln Pr[score] / Pr[other]."""
     from scipy.special import ndtri
 
     levels = np.unique(np.concatenate([scores, others]))
@@ -141,7 +152,7 @@ def _threshold(
     # With a handful of hits to come no test says anything.
     promise = np.where(p * draws >= 3, promise, -np.inf)
     best = int(np.argmax(promise))
-    return float(levels[best]), float(promise[best]), float(estimate[best])
+    return float(levels[best]), float(promise[best]), float(estimate[best]), float(p[best])
 
 
 def _rare(hits: Array, counts: Array, doubt: float) -> Array:

@@ -23,6 +23,8 @@ LOOKED = 4_000_000
 """Floats of each world that are looked at."""
 KEPT = 16
 """Places of floats that are kept: the ones whose marks differ most."""
+DOUBT = 10
+"""A mark that so many floats have is believed by half: there are many marks."""
 FEWEST = 0.002
 """A place in a smaller share of the outputs is left out."""
 
@@ -68,9 +70,8 @@ class MarkTable:
         """From the counts of each mark, with and without."""
         spread = np.sqrt(np.maximum(counts[0] + counts[1], 1.0))
         strength = float((np.abs(counts[0] - counts[1]) / spread).max())
-        logs = np.where(
-            counts[0] + counts[1] > 0, log_ratios(counts[0], counts[1], sizes[0], sizes[1]), 0.0
-        )
+        total = counts[0] + counts[1]
+        logs = log_ratios(counts[0], counts[1], sizes[0], sizes[1]) * (total / (total + DOUBT))
         return cls(place, grain, logs.astype(np.float32), strength)
 
 

@@ -155,7 +155,10 @@ def by_bits(halves: Halves) -> Iterator[Trial]:
     """The bits of floats."""
     if halves.distinct > FEW and has_floats(halves.both[0]):
         for sign in (1, -1):
-            yield halves.crossed(partial(ByBits.learn, sign=sign))
+            if halves.kind == NUMBERS:
+                yield halves.crossed(partial(ByBits.learn, sign=sign))
+            else:  # judged by as many draws as other parts are
+                yield halves.judged(ByBits.learn(*halves.first, sign=sign))
 
 
 WAYS = [by_value, by_frequency, by_bin, by_tokens, by_part, by_classifier, by_bits]
