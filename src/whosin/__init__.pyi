@@ -11,6 +11,7 @@ from . import noise as noise
 from . import notions as notions
 from . import priors as priors
 from . import references as references
+from . import refinement as refinement
 from . import release as release
 from . import rules as rules
 from . import spaces as spaces

@@ -63,7 +63,7 @@ ADVERSARY = _words(
 """Who may be looking."""
 
 TABLE = _words(
-    Word("source", "text", "The file, folder or database::table."),
+    Word("source", "text", "The file, folder or database::table; postgresql://host/db::table."),
     Word("entity", "text", 'The column that says whose row it is; "row" for one row a person.'),
     Word("rows", "whole", "How many rows of an entity count, at most."),
     Word("groups", "whole", "How many cells of a group-by an entity may be in."),
@@ -100,6 +100,20 @@ NOTION = _words(
     Word("direction", "text", "For dp and dps: both (default), positive or negative."),
     Word("candidates", "whole", "For di: how many candidates there are.", "-m"),
     Word("beta", "number", "For dps: the sampling probability."),
+    Word("group", "whole", "For dp on records: how many rows may differ at once."),
+    Word(
+        "gain",
+        "file",
+        "For leakage: identity, tries=3, singling-out=1/4, or a file (JSON).",
+        default="identity",
+    ),
+    Word("form", "text", "For leakage: multiplicative (default) or additive."),
+    Word(
+        "metric",
+        "file",
+        "For metric-privacy: hamming (default), difference, or a file (JSON).",
+        default="hamming",
+    ),
     Word("prior-file", "file", "A prior on records (JSON), for the notions that need one."),
 )
 """What a notion is measured with, each in the notions that have it."""

@@ -128,7 +128,7 @@ def _level(scores: Array, share: float) -> float:
 def _threshold(
     scores: Array, others: Array, draws: int, error: float, delta: float, many: int
 ) -> tuple[float, float, float, float]:
-    """(t, promise, estimate, share) where {score ≥ t} promises the most of ln Pr[score] / Pr[other]."""
+    """(t, promise, estimate, share) where {score ≥ t} promises the largest ln ratio."""
     from scipy.special import ndtri
 
     levels = np.unique(np.concatenate([scores, others]))

@@ -120,6 +120,7 @@ def smallest_scale(
     """(scale, failure, ε, δ(ε)): the least geometric noise, possibly none, for which the ratio of a
     count exceeds `ratio` with probability at most δ given that the person is in."""
 
+    @lru_cache(maxsize=2)
     def bound(scale: float, vertices: int | None = FEW) -> tuple[float, float, float]:
         return failure_bound(profile(entities, family, scale, vertices), ratio)
 
