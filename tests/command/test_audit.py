@@ -19,7 +19,7 @@ import numpy as np
 import whosin as wi
 
 def noisy(count, size, rng):
-    return count + rng.laplace(0, 0.5, size)
+    return (count + rng.laplace(0, 0.5, size)).round(2)
 
 def one(count, rng):
     return "yes" if rng.random() < (0.7 if count else 0.3) else "no"
@@ -48,7 +48,7 @@ def talking(count, size, rng):
     import os
     print("drawing", size)
     os.write(1, b"from below")
-    return count + rng.laplace(0, 0.5, size)
+    return (count + rng.laplace(0, 0.5, size)).round(2)
 
 def unreadable(count, rng):
     return rng.bytes(16)
@@ -57,7 +57,7 @@ def vectors(count, size, rng):
     return count + rng.normal(size=(size, 3))
 
 def with_default(count, epsilon=1.0):
-    return count + np.random.laplace(0, 1 / epsilon)
+    return round(count + np.random.laplace(0, 1 / epsilon), 3)
 
 def sometimes(count, size, rng):
     if count:
@@ -320,3 +320,91 @@ def test_the_event_for_gamma_is_the_one_that_favours_with(first, capsys):
     assert "output ≥" in marked
     (strongest,) = [line for line in lines if line.startswith("event") and " 1" in line]
     assert ("≥" in strongest) == (first == "with")
+
+
+TRAINING = """
+import numpy as np
+
+def rows():
+    return np.arange(200.0)
+
+def fit(rows):
+    return set(rows.tolist())
+
+def score(model, rows):
+    rng = np.random.default_rng(len(model))
+    return np.array([row in model for row in rows]) + 0.3 * rng.normal(size=len(rows))
+
+def failing(rows):
+    raise ValueError("no luck")
+
+def deaf(model, rows):
+    return [0.0] * len(rows)
+"""
+
+
+@pytest.fixture
+def train(run, tmp_path):
+    (tmp_path / "train.py").write_text(TRAINING, encoding="utf-8")
+    (tmp_path / "people.csv").write_text("x,y\n" + "1,2\n" * 50, encoding="utf-8")
+    return run
+
+
+def test_a_training_is_audited(train, tmp_path):
+    code, out, _err = train("train.py:fit --at-most 1 --shadows 2 --state state.json --prior 0.2")
+    assert code == 1 and "200, in by fair coins" in out and "1 attacked, 2 shadows" in out
+    assert "from 20.0%" in out and "refuted by these guesses" in out
+    code, again, _err = train("train.py:fit --at-most 1 --shadows 2 --state state.json --prior 0.2")
+    assert (code, again) == (1, out)
+    code, out, _err = train("train:fit --shadows 0 --runs 2 --json")
+    assert code == 0 and json.loads(out)["runs"] == 2
+    code, out, _err = train("train.py:fit --at-most 7 --shadows 0")
+    assert code == 4 and "undecided: 200 coins could show no more than" in out
+    code, out, _err = train("train.py:fit --at-most 1 --score train.py:deaf")
+    assert code == 4 and "nothing could be learnt" in out
+    code, out, err = train("train.py:failing")
+    assert code == 3 and "failed 3 times, last with ValueError: no luck" in err
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("train.py:fit --with 1", "--with must be left out with a fit"),
+        ("attacked_here:noisy --shadows 3 --with 1 --without 0", "--shadows must be given with a"),
+        ("train.py:fit --rows people.csv --label z", "--label must be a column of people.csv"),
+        ("train.py:fit --rows absent.csv", "--rows must be a CSV file"),
+        ("train.py:fit --gaussian", "--gaussian must be given with --one-run"),
+        ("train.py:fit --kind gold", "kind of canaries must be one of mislabelled, outlying, rows"),
+        ("train.py:fit --canaries 5", "canaries must be"),
+    ],
+)
+def test_a_wrong_call_of_a_training_is_refused(train, line, words):
+    code, out, err = train(line)
+    assert (code, out) == (2, "") and words in err
+
+
+def test_one_run_by_curves_by_people_and_by_folder(train, tmp_path):
+    rng = np.random.default_rng(1)
+    (tmp_path / "runs").mkdir()
+    for name in ("a", "b"):
+        coins = rng.random(300) < 0.5
+        told = 4 * coins + rng.normal(size=300)
+        lines = [f"{int(c)},{t},{n}" for n, (c, t) in enumerate(zip(coins, told, strict=True))]
+        text = "\n".join(["included,score,person", *lines])
+        (tmp_path / "runs" / f"{name}.csv").write_text(text, encoding="utf-8")
+    code, out, _err = train("--one-run runs --known-rate --at-most 2")
+    assert code == 1 and "600" in out and "0.5, known" in out
+    code, out, _err = train("--one-run runs --known-rate --gaussian --at-most 1")
+    assert code == 1 and "The claim μ ≤ 1 is refuted" in out
+    code, out, _err = train("--one-run runs/a.csv --gaussian --at-most 3.9")
+    assert code == 4 and "could not refute it, whatever leaks" in out
+    silent = [f"{place % 2},{score}" for place, score in enumerate(rng.normal(size=300))]
+    text = "\n".join(["included,score", *silent])
+    (tmp_path / "silent.csv").write_text(text, encoding="utf-8")
+    code, out, _err = train("--one-run silent.csv --gaussian --known-rate --at-most 0.5 --json")
+    assert code == 0 and json.loads(out)["refuted"] is False
+    code, _out, err = train("--one-run runs --gaussian --at-most 1 --delta 0.1")
+    assert code == 2 and "--delta" in err
+    (tmp_path / "empty").mkdir()
+    code, _out, err = train("--one-run empty")
+    assert code == 2 and "a folder with some" in err

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import whosin as wi
 from mutants import mutants
-from whosin.app.cli.audit import _of_scores, _table
+from whosin.app.cli.audit import files
 from whosin.app.web.users import read_curators, read_users
 from whosin.documents import read_object
 from whosin.errors import WhosinError
@@ -181,12 +181,12 @@ def _prior(path: Path) -> object:
 
 
 def _audited(path: Path) -> object:
-    found = _of_scores(path, None, CONFIDENCE, 0.0, None)
+    found = files.of_scores(path, CONFIDENCE, 0.0)
     return found.to_dict(), found.posterior(0.5)
 
 
 def _one_run(path: Path) -> object:
-    return _of_scores(None, path, CONFIDENCE, 0.0, None).to_dict()
+    return files.of_run(path, CONFIDENCE, 0.0, None).to_dict()
 
 
 def _plan(path: Path) -> object:
@@ -225,7 +225,9 @@ READERS = {
     "plan": Reader("json", _plan, _json(*PLANS), 30_000),
     "scenario": Reader("text", load_scenario, _SCENARIOS, 40_000, "s.toml"),
     "counts": Reader("text", read_study, (TABLE,), 120_000, "counts.tsv"),
-    "scores": Reader("text", lambda path: _table(path, "member"), (SCORES,), 40_000, "s.csv"),
+    "scores": Reader(
+        "text", lambda path: files.read_flags(path, "member"), (SCORES,), 40_000, "s.csv"
+    ),
     "audited scores": Reader("text", _audited, (SCORES,), 5_000, "scores.csv"),
     "one run": Reader("text", _one_run, (RUNS,), 5_000, "scores.csv"),
     "users": Reader("json", _users, _json(TOKENS), 90_000),

@@ -176,7 +176,8 @@ def check(rng: np.random.Generator, table: str | None, engine: Any = ENGINE) -> 
         for feature in features:
             own = [row for row in by_person[answer["who"]] if WHERE[feature.where](row)]
             expected = feature_of(feature, own)
-            assert alike(answer[feature.name], expected), (feature, answer[feature.name], expected)
+            found = told(answer, feature.name)
+            assert alike(found, expected), (feature, found, expected)
     # Beside the rows themselves the same features, and no row is lost or doubled.
     beside = made.about([features[0].name, "ward" if table is None else "sex"])
     values = {row["who"]: row[features[0].name] for row in answers}

@@ -34,10 +34,18 @@ AUDITS = (
     audit.neighbours,
     audit.one_draw,
     audit.one_run,
+    audit.curve_run,
+    audit.model,
+    audit.from_loss,
+    audit.from_text_loss,
     audit.scores,
     audit.Audit,
     audit.Scores,
     audit.OneRun,
+    audit.CurveRun,
+    audit.GaussianCurve,
+    audit.ApproximateCurve,
+    audit.ModelAudit,
     audit.Event,
 )
 

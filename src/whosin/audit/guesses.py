@@ -61,7 +61,7 @@ def guess(truth: Array, scores: Array, *, both: bool, fixed: bool) -> Guesses:
     else:
         highs, lows = _nearest(ends, targets), nothing
     sizes = [pair for pair in dict.fromkeys(zip(highs, lows, strict=True)) if sum(pair) >= FEWEST]
-    tops, bottoms = _right(truth, scores), _right(~truth, -scores)
+    tops, bottoms = right_guesses(truth, scores), right_guesses(~truth, -scores)
     return Guesses(
         tuple(high + low for high, low in sizes),
         tuple(int(tops[high] + bottoms[low]) for high, low in sizes),
@@ -80,7 +80,7 @@ def _nearest(ends: Array, targets: list[float]) -> list[int]:
     return [int(ends[np.argmin(each)]) for each in distances]
 
 
-def _right(truth: Array, scores: Array) -> Array:
+def right_guesses(truth: Array, scores: Array) -> Array:
     """How many of the first 0, 1, 2 … highest scores are right, wrong ones first among equals."""
     order = np.lexsort((truth, -scores))
     return np.concatenate([[0], np.cumsum(truth[order])])

@@ -44,6 +44,8 @@ from whosin.exact import Array, ranged
 
 COINS = 0.2
 """The part of the error that pays for the interval of the rate."""
+CONTRADICTED = 1e-6
+"""Coins of a known rate are refused where so few runs in all would be as far from it."""
 FEWEST = 10
 
 
@@ -74,6 +76,9 @@ def one_run(
     confidence: object = 0.95,
     delta: object = 0,
     rate: object = 0.5,
+    *,
+    known_rate: object = False,
+    people: object = None,
 ) -> OneRun:
     """Bound the leakage of one run from below.
 
@@ -82,26 +87,22 @@ def one_run(
         scores: for each canary how much the output looks as if it was in.
         delta: granted to the mechanism.
         rate: the probability with which each coin put its canary in.
+        known_rate: the rate is known (you tossed the coins), so that none of the error pays for an
+            interval of it; coins that contradict it are refused all the same.
+        people: for each canary whose it is, where a person has several. One coin decides about all
+            canaries of a person; their scores are added up, and the bounds are about people.
     """
     (level, error), granted = exact.read_confidence(confidence), read_delta(delta)
-    inside, values = _read(included, scores)
-    declared = ranged(rate, "rate", "strictly between 0 and 1")
-    rates = possible_rates(inside, error * COINS)
-    if not rates[0] <= declared <= rates[1]:
-        heads = int(inside.sum())
-        accepted = f"the results of independent coins, in with probability {float(declared):g}"
-        if declared == 0.5:
-            accepted = "the results of fair coins (declare another rate of inclusion by `rate`)"
-        raise InvalidInput("included", accepted, f"{heads} of {len(inside)} in")
-    share = error * (1 - COINS) / 2
+    inside, values = read_run(included, scores, people)
+    declared, rates = read_coins(inside, rate, known_rate, error * COINS)
+    share = error * (1 if known_rate else 1 - COINS) / 2
     both = guess(inside, values, both=True, fixed=granted > 0)
     top = guess(inside, values, both=False, fixed=granted > 0)
     count = len(inside)
     log_ratio, other = (
         0.0 if test is None else test.bound(share)
         for test in (
-            RunTest.of(guesses, count, share, granted, rates, float(declared))
-            for guesses in (top, both)
+            RunTest.of(guesses, count, share, granted, rates, declared) for guesses in (top, both)
         )
     )
     return OneRun(
@@ -112,9 +113,35 @@ def one_run(
         canaries=count,
         both=both,
         inside=top,
-        rate=float(declared),
+        rate=declared,
         rates=rates,
     )
+
+
+def most_one_run(canaries: int, confidence: object = 0.95, delta: object = 0) -> float:
+    """The largest ε that so many fair coins could ever show: that of guesses that are all right."""
+    coins = np.arange(canaries) % 2 == 1
+    told = np.where(coins, 1.0, -1.0) * (1 + np.arange(canaries))
+    return one_run(coins, told, confidence, delta, known_rate=True).epsilon
+
+
+def read_coins(inside: Array, rate: object, known: object, error: float) -> tuple[float, Rates]:
+    """The declared rate, and the rates that the bounds must hold for.
+
+    Raises:
+        InvalidInput: the coins contradict the rate.
+    """
+    if not isinstance(known, bool | np.bool_):
+        raise InvalidInput("known_rate", "True or False", known)
+    declared = ranged(rate, "rate", "strictly between 0 and 1")
+    rates = possible_rates(inside, CONTRADICTED if known else error)
+    if not rates[0] <= declared <= rates[1]:
+        heads = int(inside.sum())
+        accepted = f"the results of independent coins, in with probability {float(declared):g}"
+        if declared == 0.5:
+            accepted = "the results of fair coins (declare another rate of inclusion by `rate`)"
+        raise InvalidInput("included", accepted, f"{heads} of {len(inside)} in")
+    return float(declared), (float(declared), float(declared)) if known else rates
 
 
 def possible_rates(coins: Array, error: float) -> Rates:
@@ -123,7 +150,8 @@ def possible_rates(coins: Array, error: float) -> Rates:
     return exact.lower(heads, count, error / 2), exact.upper(heads, count, error / 2)
 
 
-def _read(included: object, scores: object) -> tuple[Array, Array]:
+def read_run(included: object, scores: object, people: object = None) -> tuple[Array, Array]:
+    """Coins and scores, a canary each, or a person each."""
     from whosin.audit.attack_scores import read_scores
 
     values = read_scores(scores, "scores")
@@ -135,10 +163,34 @@ def _read(included: object, scores: object) -> tuple[Array, Array]:
         coins = coins.astype(np.float64)
     if coins.dtype.kind not in "biuf" or not np.isin(coins, (0, 1)).all():
         raise InvalidInput("included", "True or False (1 or 0) for each canary", "something else")
-    if len(coins) < FEWEST:
+    flips = coins.astype(bool)
+    if people is not None:
+        flips, values = by_person(flips, values, people)
+    if len(flips) < FEWEST:
         accepted = f"at least {FEWEST} canaries (some 1,000 show most leaks)"
-        raise InvalidInput("included", accepted, len(coins))
-    return coins.astype(bool), values
+        raise InvalidInput("included", accepted, len(flips))
+    return flips, values
+
+
+def by_person(coins: Array, scores: Array, people: object) -> tuple[Array, Array]:
+    """One coin and one score a person: the sum of the scores of all of their canaries."""
+    names = np.asarray(people)
+    if names.shape != coins.shape:
+        got = f"{names.shape} and {coins.shape}"
+        raise InvalidInput("people and included", "lists of one length", got)
+    _names, who = np.unique(names, return_inverse=True)
+    canaries = np.bincount(who)
+    inside = np.bincount(who, weights=coins)
+    split = int(((inside > 0) & (inside < canaries)).sum())
+    if split:
+        accepted = "one coin for all canaries of a person"
+        raise InvalidInput("included", accepted, f"{split} people whose canaries were in and out")
+    with np.errstate(invalid="ignore"):
+        sums = np.bincount(who, weights=scores)
+    if np.isnan(sums).any():
+        accepted = "not both infinities among the canaries of one person"
+        raise InvalidInput("scores", accepted, "both")
+    return inside > 0, sums
 
 
 _COINS = (bool, int, float, np.generic)

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from whosin.audit import Audit, AuditBounds, EventCount, OneRun, Scores
+from whosin.audit import Audit, AuditBounds, CurveRun, EventCount, ModelAudit, OneRun, Scores
 from whosin.beliefs import percent, posterior
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput
@@ -32,6 +32,7 @@ def print_audit(
     plan: Plan | None = None,
     *,
     exact: dict[str, float] | None = None,
+    undecided: str | None = None,
 ) -> None:
     """The bounds, the witness and what becomes of the claim."""
     console = Console(highlight=False)
@@ -51,7 +52,12 @@ def print_audit(
         table.add_row("", "nothing was shown")
     table.add_row("a small belief", f"grows at least × {_down(found.gamma)}")
     after = percent(_floor(found.posterior(prior)))
-    table.add_row(f"from {percent(prior)}", f"to at least {after} sure")
+    promised = ""
+    if plan is not None and claim is not None:
+        most = percent(float(posterior(math.exp(min(claim, 700.0)), prior)))
+        promised = f" (the plan: to at most {most}, but for δ)" if found.delta else ""
+        promised = promised or f" (the plan: to at most {most})"
+    table.add_row(f"from {percent(prior)}", f"to at least {after} sure{promised}")
     _rows(found, table)
     console.print(table)
     for note in getattr(found, "notes", ()):
@@ -61,9 +67,10 @@ def print_audit(
     if claim is not None:
         shown = f"ε ≤ {claim:.6g}" + (f", δ = {found.delta:g}" if found.delta else "")
         if refuted:
-            console.print(f"The claim {shown} is [bold]refuted[/bold] by this event.")
-        elif isinstance(found, Audit) and found.blind:
-            console.print(f"The claim {shown} is undecided: nothing could be learnt.")
+            by = "these guesses" if isinstance(found, ModelAudit | OneRun) else "this event"
+            console.print(f"The claim {shown} is [bold]refuted[/bold] by {by}.")
+        elif undecided is not None:
+            console.print(f"The claim {shown} is undecided: {undecided}.", soft_wrap=True)
         else:
             console.print(
                 f"The claim {shown} is not refuted. That is no proof of privacy: other inputs, "
@@ -131,11 +138,30 @@ def _(found: Scores, table: Table) -> None:
 
 
 @_rows.register
+def _(found: ModelAudit, table: Table) -> None:
+    kind = "" if found.kind == "rows" else f" ({found.kind})"
+    table.add_row("canaries", f"{found.canaries:,}{kind}, in by fair coins")
+    failed = f"; {found.failed} fits failed" if found.failed else ""
+    table.add_row("trainings", f"{found.runs} attacked, {found.shadows} shadows{failed}")
+    table.add_row("attack", f"{found.attack}, chosen on the shadows" if found.shadows else "plain")
+    _guess_rows(found.run, table)
+    for fpr, tpr in found.seen:
+        table.add_row(f"TPR at {fpr:g} FPR", f"{tpr:.4f} as seen")
+
+
+@_rows.register
 def _(found: OneRun, table: Table) -> None:
     low, high = found.rates
     table.add_row("canaries", f"{found.canaries:,}")
     rates = f"declared {found.rate:.6g}; the coins leave {low:.3g} to {high:.3g}"
-    table.add_row("rate of inclusion", rates)
+    if low < high:
+        table.add_row("rate of inclusion", rates)
+    else:
+        table.add_row("rate of inclusion", f"{found.rate:.6g}, known")
+    _guess_rows(found, table)
+
+
+def _guess_rows(found: OneRun, table: Table) -> None:
     for label, guesses in (("guesses", found.both), ("in guesses", found.inside)):
         if not guesses.tried:
             table.add_row(label, "none: no scores stand apart from the others")
@@ -145,6 +171,33 @@ def _(found: OneRun, table: Table) -> None:
             key=lambda pair: (pair[1] - pair[0] / 2) / math.sqrt(pair[0]),
         )
         table.add_row(label, f"of the {most[0]:,} surest {most[1]:,} were right")
+
+
+def print_curve_run(
+    run: CurveRun, claim: float | None, refuted: bool | None, undecided: str | None
+) -> None:
+    """A bound on μ, and what becomes of a claim."""
+    console = Console(highlight=False)
+    console.print(f"[bold]What the run leaks[/bold], with {run.confidence:.6g} confidence")
+    table = facts_table()
+    table.add_row("μ", f"[bold]at least {_down(run.mu)}[/bold]")
+    for delta in (1e-5, 1e-6):
+        table.add_row("", f"ε at least {_down(run.epsilon(delta))} at δ = {delta:g}, if Gaussian")
+    table.add_row("canaries", f"{run.canaries:,}, of which {run.chosen_on:,} chose the guesses")
+    sides = {"both": "in or out", "in": "in", "out": "out"}
+    words = (
+        f"of the {run.test.tried:,} surest ({sides[run.test.side]}) {run.test.right:,} were right"
+    )
+    table.add_row("guesses", words)
+    console.print(table)
+    if claim is None:
+        return
+    if refuted:
+        console.print(f"The claim μ ≤ {claim:.6g} is [bold]refuted[/bold].")
+    elif undecided is not None:
+        console.print(f"The claim μ ≤ {claim:.6g} is undecided: {undecided}.", soft_wrap=True)
+    else:
+        console.print(f"The claim μ ≤ {claim:.6g} is not refuted, which is no proof of privacy.")
 
 
 def _value(value: object) -> str:

@@ -65,13 +65,17 @@ class Subject:
         return float(DifferentialPrivacy(relation).measure(self.channel).value)
 
 
-def subject(target: str, entities: int | None) -> Subject:
-    """Read `module:function`, `path/file.py:function` or a channel file."""
+def subject(target: str, entities: int | None, loaded: Any = None) -> Subject:
+    """Read `module:function`, `path/file.py:function` or a channel file.
+
+    Args:
+        loaded: what the target names, where it was loaded before.
+    """
     if target.endswith(".json"):
         if entities is not None:
             raise InvalidInput("--entities", "left out with a channel file", entities)
         return of_channel(Channel.load(target), target)
-    result = load(target)
+    result = load(target) if loaded is None else loaded
     if isinstance(result, Mechanism):
         space = None if entities is None else Subsets(entities)
         if space is None and not isinstance(result, Channel):
@@ -87,6 +91,11 @@ def subject(target: str, entities: int | None) -> Subject:
 
 def load(target: str) -> Any:
     """The object that `module:name` or `file.py:name` names."""
+    return load_with_module(target)[0]
+
+
+def load_with_module(target: str) -> tuple[Any, ModuleType]:
+    """The object that `module:name` or `file.py:name` names, and the module that has it."""
     place, colon, name = target.rpartition(":")
     if not colon or not place or not name:
         accepted = "module:function, path/to/file.py:function or a channel file (.json)"
@@ -95,7 +104,7 @@ def load(target: str) -> Any:
     if not hasattr(module, name):
         public = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
         raise UnknownName(f"function of {place}", name, public)
-    return getattr(module, name)
+    return getattr(module, name), module
 
 
 def _module(name: str) -> ModuleType:

@@ -1,0 +1,59 @@
+"""The claim that an audit attacks, and whether the audit could have refuted it at all.
+
+Contract: a gate never passes by accident. Where the evidence could not have refuted the claim,
+whatever leaks, it is undecided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whosin.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from whosin.calibration import Plan
+
+
+@dataclass(frozen=True)
+class Claim:
+    """(ε, δ), by itself or of a plan; ε is None where nothing is claimed."""
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    plan: Plan | None = None
+
+
+def read_claim(epsilon: str | None, delta: str | None, against: Path | None) -> Claim:
+    """The claim that the options state."""
+    from whosin.calibration import Plan
+    from whosin.exact import ranged
+
+    if against is not None:
+        for option, value in (("--at-most", epsilon), ("--delta", delta)):
+            if value is not None:
+                raise InvalidInput(option, "left out with --against", value)
+        plan = Plan.load(against)
+        return Claim(plan.epsilon, plan.dp_delta, plan)
+    if epsilon is None:
+        if delta is not None:
+            raise InvalidInput("--delta", "given with --at-most", delta)
+        return Claim()
+    claim = ranged(epsilon, "--at-most", "at least 0")
+    granted = ranged(delta or 0, "--delta", "at least 0 and below 1")
+    return Claim(float(claim), float(granted))
+
+
+def why_undecided(bounds: Any, claim: Claim) -> str | None:
+    """Why this audit could not have refuted its claim, if that is so."""
+    from whosin.audit import ModelAudit, OneRun, most_one_run
+
+    if getattr(bounds, "blind", False):
+        return "nothing could be learnt"
+    run = bounds.run if isinstance(bounds, ModelAudit) else bounds
+    if claim.epsilon is not None and isinstance(run, OneRun):
+        most = most_one_run(run.canaries, bounds.confidence, claim.delta)
+        if most <= claim.epsilon:
+            return f"{run.canaries:,} coins could show no more than ε = {most:.2f}"
+    return None

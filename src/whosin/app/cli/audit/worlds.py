@@ -1,0 +1,107 @@
+"""The form `whosin audit module:function`: two worlds, or a search over pairs of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from whosin.app.cli.audit.claims import Claim
+from whosin.app.cli.output import progress_bar
+from whosin.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from whosin.app.cli.subjects import Subject
+    from whosin.audit import Audit
+    from whosin.calibration import Plan
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Which inputs are tried, as options say it."""
+
+    with_: str | None = None
+    without: str | None = None
+    queries: int | None = None
+    relation: str | None = None
+    pairs: str | None = None
+
+    def check(self, known: bool) -> None:
+        """Refuse none, and several ways at once."""
+        if (self.with_ is None) != (self.without is None):
+            first = self.with_ is None
+            missing, other = ("--with", "--without") if first else ("--without", "--with")
+            raise InvalidInput(missing, f"given with {other}", "nothing")
+        ways = [self.with_ is not None, self.queries is not None, self.pairs is not None]
+        if sum(ways) > 1 or (sum(ways) == 0 and not known):
+            accepted = "given in one way: by --with and --without, by --queries, or by --pairs"
+            raise InvalidInput("inputs", accepted, "none" if not sum(ways) else "several")
+        if self.relation is not None and self.queries is None:
+            raise InvalidInput("--relation", "given with --queries", self.relation)
+
+
+def read_samples(text: str) -> int:
+    """A whole number, also as 1e6 or 1,000,000."""
+    from whosin.exact import rational
+
+    number = rational(text.replace(",", "").replace("_", ""), "--samples")
+    if number.denominator != 1 or number < 1:
+        raise InvalidInput("--samples", "a whole number", text)
+    return int(number)
+
+
+def find_subject(
+    target: str | None, entities: int | None, plan: Plan | None, loaded: Any = None
+) -> Subject:
+    """What is attacked: a function, a channel of ours, or the noise of a plan."""
+    from whosin.app.cli import subjects
+
+    if target is None:
+        assert plan is not None
+        return subjects.of_plan(plan)
+    return subjects.subject(target, entities, loaded)
+
+
+def of_worlds(
+    subject: Subject,
+    inputs: Inputs,
+    samples: int,
+    confidence: object,
+    claim: Claim,
+    seed: int | None,
+) -> Audit:
+    """The audit of a function, with a bar."""
+    from whosin import audit as room
+    from whosin.app.cli import subjects
+
+    if claim.epsilon is not None:
+        room.check_claim(claim.epsilon, samples, confidence)
+    inputs.check(bool(subject.pairs))
+    terms: dict[str, Any] = {"delta": claim.delta, "seed": seed}
+    with progress_bar() as bar:
+        task = bar.add_task("drawing", total=samples)
+        terms["progress"] = lambda count: bar.advance(task, count)
+        if inputs.with_ is not None and inputs.without is not None:
+            both = (
+                subjects.value(inputs.with_, "--with"),
+                subjects.value(inputs.without, "--without"),
+            )
+            return room.two_worlds(subject.mechanism, *both, samples, confidence, **terms)
+        tried: Any = subject.pairs
+        if inputs.queries is not None:
+            tried = room.neighbours(inputs.queries, inputs.relation or "add-remove")
+        elif inputs.pairs is not None:
+            tried = _pairs(inputs.pairs)
+        return room.search(subject.mechanism, tried, samples, confidence, **terms)
+
+
+def _pairs(name: str) -> Any:
+    from whosin.app.cli import subjects
+
+    pairs = subjects.load(name)
+    if not callable(pairs):
+        return pairs
+    try:
+        return list(pairs())
+    except (Exception, SystemExit) as error:
+        accepted = "a function without parameters that yields (with, without) pairs"
+        raise InvalidInput("--pairs", accepted, f"{type(error).__name__}: {error}") from error

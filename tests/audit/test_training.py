@@ -1,0 +1,329 @@
+"""Audits of training: coins, canaries, adapters, shadows, failures, resuming."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.tree import DecisionTreeClassifier
+
+import whosin as wi
+from amounts import cases
+from attacked import most_alarms
+from whosin.audit.models import shadows as attacks
+from whosin.audit.models.canaries import plant
+from whosin.audit.models.rows import TrainingRows
+from whosin.errors import InvalidInput, MechanismFailed, WhosinError
+
+RNG = np.random.default_rng(0)
+PEOPLE = RNG.normal(size=(300, 4)), RNG.integers(0, 3, 300)
+
+
+def remember(rows):
+    """A model that knows each row of its training data, with noise."""
+    return {float(row[0]) for row in rows[0]}
+
+
+def recall(noise):
+    def score(model, rows):
+        rng = np.random.default_rng(len(model))
+        known = np.array([float(row[0]) in model for row in rows[0]])
+        return known + noise * rng.normal(size=len(known))
+
+    return score
+
+
+def test_a_model_that_remembers_is_refuted_and_one_that_learns_nothing_is_not():
+    found = wi.audit.model(remember, PEOPLE, recall(0.3), shadows=0, seed=1)
+    assert found.epsilon > 2 and found.posterior(0.5) > 0.85 and found.refutes(1)
+    assert found.run.rates == (0.5, 0.5) and found.attack == "plain" and not found.blind
+    deaf = wi.audit.model(lambda rows: 1, PEOPLE, lambda model, rows: rows[0][:, 0], seed=1)
+    assert deaf.epsilon == 0
+    constant = wi.audit.model(lambda rows: 1, PEOPLE, lambda model, rows: np.ones(300), seed=1)
+    assert constant.blind and "all scores were the same" in constant.notes[0]
+
+
+def test_several_runs_are_one_experiment():
+    one = wi.audit.model(remember, PEOPLE, recall(1.0), shadows=0, seed=1)
+    four = wi.audit.model(remember, PEOPLE, recall(1.0), runs=4, shadows=0, seed=1)
+    assert four.run.canaries == 1200 and four.epsilon > one.epsilon
+    data = json.loads(json.dumps(four.to_dict()))
+    assert data["runs"] == 4 and data["tpr_seen_at_fpr"]["0.1"] > 0.3
+
+
+def test_shadows_show_more_where_rows_differ():
+    """Each row has its own level of scores: only a comparison with shadows sees who was in."""
+    base = np.random.default_rng(3).normal(size=300) * 5
+    names = {float(row[0]): place for place, row in enumerate(PEOPLE[0])}
+
+    def score(model, rows):
+        rng = np.random.default_rng(len(model))
+        places = np.array([names[float(row[0])] for row in rows[0]])
+        known = np.array([float(row[0]) in model for row in rows[0]])
+        return base[places] + known + 0.3 * rng.normal(size=len(known))
+
+    alone = wi.audit.model(remember, PEOPLE, score, shadows=0, seed=1)
+    helped = wi.audit.model(remember, PEOPLE, score, shadows=8, seed=1)
+    assert helped.attack in ("LiRA", "RMIA")
+    assert helped.epsilon > 2 > 1 > alone.epsilon
+
+
+def test_attacks_never_fail_on_awkward_scores():
+    rng = np.random.default_rng(1)
+    coins = rng.random((4, 30)) < 0.5
+    coins[:, 0], coins[:, 1] = True, False
+    for scores in (
+        np.zeros((4, 30)),
+        np.where(rng.random((4, 30)) < 0.5, math.inf, -math.inf),
+        rng.normal(size=(4, 30)) * 1e300,
+        np.round(rng.normal(size=(4, 30))),
+    ):
+        known = attacks.Shadows(coins, scores)
+        for attack in attacks.ATTACKS.values():
+            with np.errstate(all="ignore"):
+                assert not np.isnan(attack(scores[0], known)).any()
+        assert attacks.choose(known) in attacks.ATTACKS
+
+
+@cases(20, 1000)
+def test_false_alarms_stay_within_the_level(count):
+    """Fits that keep their promise exactly: each row by randomised response of ε = 1, with shadows,
+    heavy tails, ties, and an attack that is chosen."""
+    rng, false = np.random.default_rng(), 0
+    keep = math.e / (1 + math.e)
+    rows = np.arange(60)
+    for _ in range(count):
+        tails = rng.standard_cauchy(60) if rng.random() < 0.5 else np.zeros(60)
+
+        def fit(inside):
+            told = np.isin(rows, inside)
+            return np.where(rng.random(60) < keep, told, ~told).astype(float)
+
+        def score(model, asked, tails=tails):
+            return model[asked] + tails[asked]
+
+        false += wi.audit.model(fit, rows, score, shadows=4).epsilon > 1
+    assert false <= most_alarms(count)
+
+
+@pytest.mark.parametrize("kind", ["rows", "mislabelled", "outlying"])
+def test_canaries_are_planted_and_the_rest_is_always_in(kind):
+    rows = TrainingRows.read(PEOPLE)
+    changed, places = plant(rows, 50, kind, np.random.default_rng(1))
+    other = np.setdiff1d(np.arange(300), places)
+    assert len(places) == 50
+    for before, after in zip(rows.take(other), changed.take(other), strict=True):
+        assert (before == after).all()
+    (features, labels), (_x, known) = changed.take(places), rows.take(places)
+    if kind == "mislabelled":
+        assert (labels != known).all() and set(labels) <= {0, 1, 2}
+    if kind == "outlying":
+        assert (np.abs(features) > 4).all()
+
+    sizes = []
+
+    def fit(rows):
+        sizes.append(len(rows[0]))
+        return remember(rows)
+
+    found = wi.audit.model(fit, PEOPLE, recall(0.1), canaries=50, kind=kind, shadows=0, seed=1)
+    assert 250 < sizes[0] < 300 and found.canaries == 50 and found.epsilon > 1
+
+
+def test_mislabelled_canaries_find_what_rows_hide():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(600, 5))
+    people = x, (x[:, 0] > 0).astype(int)
+    tree = DecisionTreeClassifier(min_samples_leaf=1, random_state=0)
+    plain = wi.audit.model(tree, people, shadows=0, seed=1)
+    planted = wi.audit.model(tree, people, canaries=300, kind="mislabelled", shadows=0, seed=1)
+    assert planted.epsilon > plain.epsilon + 1
+
+
+def test_known_methods_of_models_give_scores():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(200, 150))
+    labels, target = rng.integers(0, 2, 200), rng.normal(size=200)
+    assert wi.audit.model(LogisticRegression(C=1e4), (x, labels), shadows=0, seed=1).epsilon > 1
+    assert wi.audit.model(Ridge(alpha=1e-6), (x, target), shadows=0, seed=1).epsilon > 1
+    words = np.array(["no", "yes"])[labels]
+    assert wi.audit.model(LogisticRegression(C=1e4), (x, words), shadows=0, seed=1).epsilon > 1
+    with pytest.raises(InvalidInput, match="score must be a function"):
+        wi.audit.model(lambda rows: object(), x, shadows=0)
+
+
+class Tensor:
+    """What PyTorch's tensors offer: numbers only after `detach` and `cpu`."""
+
+    def __init__(self, values, steps=("detach", "cpu")):
+        self.values, self.steps = values, steps
+
+    def detach(self):
+        return Tensor(self.values, tuple(s for s in self.steps if s != "detach"))
+
+    def cpu(self):
+        assert "detach" not in self.steps
+        return Tensor(self.values, ())
+
+    def __array__(self, dtype=None, copy=None):
+        if self.steps:
+            raise TypeError("can't convert a tensor with a gradient on a device")
+        return np.asarray(self.values, dtype=dtype)
+
+
+class Module:
+    """What PyTorch's modules offer."""
+
+    def __init__(self, known):
+        self.known, self.training, self.device = known, True, "gpu"
+
+    def state_dict(self):
+        return {"known": self.known}
+
+    def eval(self):
+        self.training = False
+        return self
+
+    def __call__(self, input_ids, labels):
+        assert input_ids is labels and not self.training
+        there = tuple(input_ids) in self.known
+        return type("Answer", (), {"loss": Tensor(0.1 if there else 1.0 + len(input_ids) / 100)})()
+
+
+def test_losses_of_tensors_and_texts_give_scores():
+    def loss(model, rows):
+        assert not model.training
+        return Tensor(np.where([float(r[0]) in model.known for r in rows[0]], 0.1, 1.0))
+
+    found = wi.audit.model(
+        lambda rows: Module(remember(rows)), PEOPLE, wi.audit.from_loss(loss), shadows=0, seed=1
+    )
+    assert found.epsilon > 2
+    texts = [f"text {place}" for place in range(200)]
+
+    def tokenizer(text, return_tensors):
+        assert return_tensors == "pt"
+        return Tokens(input_ids=[ord(letter) for letter in text])
+
+    class Tokens(dict):
+        def to(self, device):
+            assert device == "gpu"
+            return self
+
+    def fit(rows):
+        return Module({tuple(ord(letter) for letter in text) for text in rows})
+
+    found = wi.audit.model(fit, texts, wi.audit.from_text_loss(tokenizer), shadows=0, seed=1)
+    assert found.epsilon > 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (
+            lambda rows: np.ones(7),
+            r"one for each of the 300 rows asked; got an array of shape \(7,\)",
+        ),
+        (lambda rows: 1.0, "got one number"),
+        (lambda rows: np.full(300, math.nan), "numbers; got NaN for 300 rows"),
+        (lambda rows: ["a"] * 300, "numbers, or tensors"),
+    ],
+    ids=["length", "single", "nan", "words"],
+)
+def test_wrong_scores_are_refused_in_a_sentence(answer, words):
+    with pytest.raises(InvalidInput, match=words):
+        wi.audit.model(remember, PEOPLE, lambda model, rows: answer(rows), shadows=0)
+
+
+def test_fits_with_a_memory_are_refused():
+    same = Module(set())
+    with pytest.raises(InvalidInput, match="a new model at each call; got the model of the run"):
+        wi.audit.model(lambda rows: same, PEOPLE, lambda m, r: r[0][:, 0], shadows=1)
+    people = [[1.0 * place] for place in range(50)]
+    with pytest.raises(InvalidInput, match="leaves its rows as they are"):
+        wi.audit.model(lambda rows: rows[0].append(2) or 1, people, lambda m, r: range(len(r)))
+    with pytest.raises(InvalidInput, match="returns a model; got None"):
+        wi.audit.model(lambda rows: None, PEOPLE)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"rows": "abc"}, "rows"),
+        ({"rows": (np.ones(30), np.ones(29))}, "rows"),
+        ({"rows": np.ones(3)}, "rows"),
+        ({"fit": 3}, "fit"),
+        ({"runs": 0}, "runs"),
+        ({"shadows": -1}, "shadows"),
+        ({"canaries": 301}, "canaries"),
+        ({"kind": "gold"}, "kind"),
+        ({"kind": "outlying"}, "canaries"),
+        ({"confidence": 2}, "confidence"),
+        ({"state": "no/such/folder/state.json"}, "state"),
+    ],
+    ids=str,
+)
+def test_bad_input_is_refused_by_name(change, field):
+    given = {"fit": remember, "rows": PEOPLE, "score": recall(1.0)} | change
+    with pytest.raises(WhosinError, match=field):
+        wi.audit.model(**given)
+
+
+def test_an_audit_that_was_stopped_goes_on_with_the_same_coins(tmp_path):
+    state, seen = tmp_path / "state.json", []
+
+    def stopping(rows):
+        seen.append(remember(rows))
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return seen[-1]
+
+    terms = {"shadows": 4, "state": state}
+    with pytest.raises(KeyboardInterrupt):
+        wi.audit.model(stopping, PEOPLE, recall(0.5), **terms)
+    assert state.stat().st_mode & 0o077 == 0
+    again: list = []
+
+    def fit(rows):
+        again.append(remember(rows))
+        return again[-1]
+
+    told: list[int] = []
+    found = wi.audit.model(fit, PEOPLE, recall(0.5), **terms, progress=told.append)
+    assert len(again) == 3 and again[0] == seen[2] and sum(told) == 5
+    assert found == wi.audit.model(None or fit, PEOPLE, recall(0.5), **terms) and len(again) == 3
+    with pytest.raises(InvalidInput, match="other shadows"):
+        wi.audit.model(fit, PEOPLE, recall(0.5), shadows=5, state=state)
+    with pytest.raises(InvalidInput, match="other rows"):
+        wi.audit.model(fit, (PEOPLE[0] + 1, PEOPLE[1]), recall(0.5), **terms)
+    state.write_text("{}")
+    with pytest.raises(InvalidInput, match="a file that this audit wrote"):
+        wi.audit.model(fit, PEOPLE, recall(0.5), **terms)
+
+
+def test_fits_that_fail_are_counted(tmp_path):
+    calls: list[int] = []
+
+    def fit(rows):
+        calls.append(1)
+        if len(calls) in (1, 3):  # the first target, and the first shadow
+            raise ValueError("out of luck")
+        return remember(rows)
+
+    terms = {"shadows": 3, "state": tmp_path / "state.json"}
+    found = wi.audit.model(fit, PEOPLE, recall(0.5), **terms)
+    assert found.failed == 2 and found.shadows == 2 and found.runs == 1
+    assert "2 fits failed (ValueError)" in found.notes[0]
+    again = wi.audit.model(fit, PEOPLE, recall(0.5), **terms)
+    assert again.shadows == 3 and len(calls) == 6
+
+    def never(rows):
+        raise ValueError("no luck\nat all")
+
+    with pytest.raises(
+        MechanismFailed, match="failed 3 times, last with ValueError: no luck at all"
+    ):
+        wi.audit.model(never, PEOPLE, recall(0.5))
