@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -81,7 +82,7 @@ def feature_of(feature: Feature, rows: list[dict[str, Any]]) -> Any:
         rows = [row for row in rows if told(row, feature.column) is not None]
     if feature.order is not None:
         rows = [row for row in rows if told(row, feature.order) is not None]
-    values = [told(row, feature.column) if feature.column else None for row in rows]
+    values: list[Any] = [told(row, feature.column) if feature.column else None for row in rows]
     if feature.kind == "any":
         return any(values) if feature.column else bool(rows)
     if feature.kind == "count":
@@ -109,7 +110,7 @@ def feature_of(feature: Feature, rows: list[dict[str, Any]]) -> Any:
     return told(pick(rows, key=key), feature.column or "")
 
 
-WHERE = {
+WHERE: dict[str | None, Callable[[dict[str, Any]], bool]] = {
     None: lambda row: True,
     "n > 0": lambda row: row["n"] is not None and row["n"] > 0,
     "ward in ('A', 'D') or x < 0": lambda row: (
@@ -121,7 +122,11 @@ WHERE = {
 
 def random_feature(rng: np.random.Generator, place: int, table: str | None) -> Feature:
     kind = str(rng.choice(KINDS))
-    columns = {"any": ["yes", None], "count": ["x", None], "sum": ["x", "n", "price"]}
+    columns: dict[str, list[Any]] = {
+        "any": ["yes", None],
+        "count": ["x", None],
+        "sum": ["x", "n", "price"],
+    }
     columns["mean"] = columns["sum"]
     others: list[Any] = ["x", "n", "price", "ward", "yes", "at", "day"]
     if kind in ("max", "min"):

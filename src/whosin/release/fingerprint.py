@@ -48,7 +48,7 @@ def _of_source(table: Table, source: object, rows: bool) -> dict[str, str]:
     place = str(source) if isinstance(source, str | Path) else None
     address = read_address(place)
     if address is not None and address.remote:
-        return _of_server(address, table, rows)
+        return _of_server(address, table, source, rows)
     files = _files(place)
     result = {} if place is None else fingerprint_of_place(place)
     if files:
@@ -60,13 +60,13 @@ def _of_source(table: Table, source: object, rows: bool) -> dict[str, str]:
     return result
 
 
-def _of_server(address: Address, table: Table, rows: bool) -> dict[str, str]:
+def _of_server(address: Address, table: Table, source: object, rows: bool) -> dict[str, str]:
     """Which table of which server it is, however its address is spelled. It is alive, so that its
     rows may differ the next day; they are looked at where a budget is opened for them."""
     name, size = identity(address)
     result = {"place": _digest(name)}
     if rows and size is not None and size <= MOST_BYTES:
-        counted = _rows(table)
+        counted = _rows(table, source)
         if counted is not None:
             result["rows"] = counted
     return result
