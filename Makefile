@@ -5,7 +5,7 @@ BIN := .venv/bin
 SHOWN := .venv/.package
 STAMP := .venv/.installed
 
-.PHONY: demo test coverage mutate soak system bench docs reference format clean
+.PHONY: demo test coverage mutate soak system bench bridges docs reference format clean
 
 demo: $(SHOWN)
 	@$(BIN)/whosin demo
@@ -36,6 +36,11 @@ system:
 
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py $(BENCH)
+
+# Read budgets and accountants of other tools, each in an environment of its own under .bench:
+# make bridges BRIDGES='opacus riskcal'
+bridges: $(STAMP)
+	@$(BIN)/python tests/bridges/try_tools.py $(BRIDGES)
 
 docs: $(STAMP)
 	@$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001
