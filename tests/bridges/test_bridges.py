@@ -205,7 +205,7 @@ def test_explain_from_another_tool(run, tmp_path, monkeypatch):
     assert status == 0 and "of the 1,000" in " ".join(out.split())
     for words, message in [
         (f"explain --from {code}:wrong", "an object of OpenDP"),
-        (f"explain --from {code}:event", "--from.delta"),
+        (f"explain --from {code}:event", "--from: delta must be given"),
         (f"explain --from {code}:event --delta 1e-6 --epsilon 1", "--epsilon must be left out"),
         (f"explain --from {code}:event --delta 1e-6 --ledger {tmp_path}/l.db", "--dataset"),
         ("explain --epsilon 1 --ledger x.db", "--from"),

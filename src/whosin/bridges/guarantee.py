@@ -100,7 +100,8 @@ class Guarantee:
         """What a ledger is debited for a release that the other tool makes."""
         if not isinstance(title, str) or not title.strip():
             raise InvalidInput("title", "what was published, in a few words", repr(title))
-        what = {"external": self.tool, "version": self.version, "title": title, **self.to_dict()}
+        what = {"kind": "external", "name": title, "tool": f"{self.tool} {self.version}"}
+        what |= {"relation": self.relation, "says": self.says}
         return Charge(what, self.costs, guarantee=f"external: {self.tool}")
 
     def to_dict(self) -> dict[str, Any]:
