@@ -33,6 +33,7 @@ TAKES: dict[str, Any] = {
     "whole": Many,
     "range": Text | float,
     "flag": bool,
+    "profile": Text | dict[str, Spelled],
     "text": Text,
 }
 
