@@ -8,7 +8,7 @@ from typing import Any
 
 from whosin.bridges import tools
 from whosin.bridges.guarantee import Guarantee
-from whosin.bridges.tools import Asked, Reader
+from whosin.bridges.tools import Circumstances, Reader
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import rational
 from whosin.validation import whole
@@ -57,7 +57,7 @@ def read(
     Raises:
         InvalidInput: it is of no tool that is known, or of a version that was not tried.
     """
-    asked = Asked(
+    asked = Circumstances(
         None if delta is None else rational(delta, "delta"),
         whole(rows, "rows", 1),
         updates=updates,
@@ -67,7 +67,7 @@ def read(
     return result if asked.delta is None else result.at(asked.delta)
 
 
-def _stated(value: Any, asked: Asked) -> Guarantee:
+def _stated(value: Any, asked: Circumstances) -> Guarantee:
     modules = [kind.__module__.partition(".")[0] for kind in type(value).__mro__]
     known = next((module for module in modules if module in TOOLS), None)
     if known is None:
@@ -93,7 +93,7 @@ def _version(tool: Tool) -> str:
     return number
 
 
-def _asked_safely(tool: Tool, value: Any, asked: Asked) -> dict[str, Any]:
+def _asked_safely(tool: Tool, value: Any, asked: Circumstances) -> dict[str, Any]:
     try:
         return tool.read(value, asked)
     except (AttributeError, TypeError, KeyError, IndexError) as error:

@@ -21,7 +21,7 @@ ADJACENT = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class Circumstances:
     """What a caller adds to an object.
 
     Attributes:
@@ -48,7 +48,7 @@ Stated = dict[str, Any]
 """The numbers of a `Guarantee`, for people with one row unless `counted` says so."""
 
 
-def opendp(value: Any, asked: Asked) -> Stated:
+def opendp(value: Any, asked: Circumstances) -> Stated:
     """A measurement, read at d_in = rows; or a context, which knows its own distance."""
     if hasattr(value, "accountant"):
         measurement, distance = value.accountant, value.d_in
@@ -80,7 +80,7 @@ def opendp(value: Any, asked: Asked) -> Stated:
     raise InvalidInput("output_measure", "a kind of ε, (ε, δ) or ρ", measure)
 
 
-def dp_accounting(value: Any, asked: Asked) -> Stated:
+def dp_accounting(value: Any, asked: Circumstances) -> Stated:
     """An accountant as it is, or an event, by privacy-loss distributions, else by Rényi DP."""
     if not hasattr(value, "get_epsilon"):
         value = _accounted(value)
@@ -105,7 +105,7 @@ def _accounted(event: Any) -> Any:
     raise Unsupported("no accountant of dp-accounting supports this event")
 
 
-def opacus(value: Any, asked: Asked) -> Stated:
+def opacus(value: Any, asked: Circumstances) -> Stated:
     """An accountant, or a privacy engine, which has one. Sampling is by Poisson, add-remove."""
     accountant = getattr(value, "accountant", value)
     delta = asked.need_delta("an accountant")
@@ -113,7 +113,7 @@ def opacus(value: Any, asked: Asked) -> Stated:
     return _epsilon(accountant.get_epsilon(delta=float(delta)), delta, "add-remove", name)
 
 
-def jax_privacy(value: Any, asked: Asked) -> Stated:
+def jax_privacy(value: Any, asked: Circumstances) -> Stated:
     """A training accountant, with the number of updates and the parameters of the training."""
     if asked.updates is None or asked.parameters is None:
         raise InvalidInput("updates and parameters", "given with JAX-Privacy's accountants", "not")
@@ -122,7 +122,7 @@ def jax_privacy(value: Any, asked: Asked) -> Stated:
     return _epsilon(spent, delta, "add-remove", f"{asked.updates} updates")
 
 
-def tumult(value: Any, asked: Asked) -> Stated:
+def tumult(value: Any, asked: Circumstances) -> Stated:
     """A budget, or a session, by what remains of its budget. Add-remove of the protected rows or
     ids."""
     says = "budget"
@@ -137,7 +137,7 @@ def tumult(value: Any, asked: Asked) -> Stated:
     raise Unsupported("of Tumult Analytics a budget or a session can be read")
 
 
-def pipeline_dp(value: Any, asked: Asked) -> Stated:
+def pipeline_dp(value: Any, asked: Circumstances) -> Stated:
     """A budget accountant, by its total. Add-remove of a privacy id."""
     if not hasattr(value, "_total_epsilon"):
         raise Unsupported("of PipelineDP a budget accountant can be read")
@@ -145,7 +145,7 @@ def pipeline_dp(value: Any, asked: Asked) -> Stated:
     return {"relation": "add-remove", "says": "total of a budget", "counted": True, **numbers}
 
 
-def smartnoise(value: Any, asked: Asked) -> Stated:
+def smartnoise(value: Any, asked: Circumstances) -> Stated:
     """A privacy (one query) or an odometer (all so far). Add-remove of a key."""
     stated: Stated = {"relation": "add-remove", "counted": True}
     if hasattr(value, "spent"):
@@ -156,7 +156,7 @@ def smartnoise(value: Any, asked: Asked) -> Stated:
     raise Unsupported("of SmartNoise SQL a Privacy or an odometer can be read")
 
 
-def riskcal(value: Any, asked: Asked) -> Stated:
+def riskcal(value: Any, asked: Circumstances) -> Stated:
     """A CTD accountant, whose trade-off curve is read at a δ."""
     if not hasattr(value, "get_epsilon"):
         raise Unsupported("of riskcal an accountant can be read")
@@ -188,4 +188,4 @@ def _number(value: Any) -> Fraction:
     return rational(value if isinstance(value, int | float | Fraction) else str(value))
 
 
-Reader = Callable[[Any, Asked], Stated]
+Reader = Callable[[Any, Circumstances], Stated]
