@@ -20,9 +20,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import audit
 import chains
+import databases
 import distortion
 import engine
 import gwas
+import leakage
 import ledger
 import noise
 import planning
@@ -33,6 +35,7 @@ from measuring import HOME, Row
 
 GROUPS = {
     "engine": engine.rows,
+    "leakage": leakage.rows,
     "planning": planning.rows,
     "rules": rules.rows,
     "chains": chains.rows,
@@ -42,6 +45,7 @@ GROUPS = {
     "audit": audit.rows,
     "gwas": gwas.rows,
     "release": release.rows,
+    "databases": databases.rows,
     "tables": tables.rows,
 }
 
@@ -55,7 +59,10 @@ def main(names: list[str]) -> int:
     for name in names or GROUPS:
         for row in GROUPS[name]():
             rows.append(row)
-            print(f"{row.work}: {row.seconds:.4g} {row.unit}", file=sys.stderr)
+            beside = f"; {row.peer_text}" if row.peer else ""
+            met = "" if row.met else "; NOT MET"
+            said = f"{row.work}: {row.seconds:.4g} {row.unit}".rstrip()
+            print(f"{said}{beside}{met}", file=sys.stderr)
     table = Table(box=None, pad_edge=False)
     for heading in ("work", "ours", "peer", "ratio", "goal", "met"):
         table.add_column(heading, justify="left" if heading in ("work", "goal") else "right")

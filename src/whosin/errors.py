@@ -142,6 +142,16 @@ class SourceChanged(ScanFailed):
     """The files of a table were replaced by others with other columns since it was opened."""
 
 
+class SourceUnreachable(SourceChanged):
+    """A database that holds a table does not answer, or does not let us in; no row was read."""
+
+    def __init__(self, system: str) -> None:
+        super().__init__(
+            f"the {system} database of the table does not answer, or does not let this user in: "
+            "see that it runs, and that host, user and password are right"
+        )
+
+
 class MechanismFailed(WhosinError):
     """The code under audit ended the program."""
 

@@ -15,6 +15,10 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "accounting": ("accounting for sampled or repeated noise needs", ("dp_accounting", "scipy")),
     "audit": ("audits need", ("scipy", "sklearn", "threadpoolctl")),
     "charts": ("charts and reports need", ("altair", "vl_convert")),
+    "databases": (
+        "tables in databases need",
+        ("adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite"),
+    ),
     "gwas": ("association studies need", ("opendp", "scipy")),
     "postgres": ("a ledger on PostgreSQL needs", ("psycopg",)),
     "release": ("releases need", ("duckdb", "ibis", "opendp", "pyarrow", "scipy", "sqlglot")),

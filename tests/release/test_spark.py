@@ -21,21 +21,18 @@ import pytest
 from scipy import stats
 
 import csv_oracle
+import postgres
 import where_oracle
 import whosin as wi
 from amounts import cases
+from engine_rows import ALL, DOMAINS, QUERIES, ROWS, exact, fill_postgres, sqlite_file
 from spark_session import require_spark
 from where_checks import check_where
-from whosin.errors import InvalidInput, ScanFailed, UnknownName
+from whosin.errors import InvalidInput, ScanFailed, SourceChanged, UnknownName
 from whosin.release import (
     Count,
-    Dates,
     DuckDB,
-    Histogram,
-    Keys,
     Marginals,
-    Maximum,
-    Mean,
     Median,
     Quantile,
     Query,
@@ -46,15 +43,12 @@ from whosin.release import (
     Sum,
     Synthetic,
     Table,
-    Top,
     Values,
-    Variance,
 )
 from whosin.release.cells import Cells
 from whosin.release.engines.base import Redrawn
 from whosin.release.predicate import condition
 from whosin.release.pricing import Share
-from whosin.release.queries.linear import Linear
 
 pytestmark = [
     # PySpark leaves the closing of its sockets to the garbage collector.
@@ -62,78 +56,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-WARDS = [f"w{place}" for place in range(20)]
-SITES = {"north": [*WARDS[::2], ""], "south": [*WARDS[1::2], "näive"]}
-DOMAINS: dict[str, Any] = {
-    "ward": Values((*WARDS, "näive", ""), parents={"site": SITES}),
-    "age": Range(0, 120, edges=(0, 18, 40, 65.5, 90, 120)),
-    "cost": Range(-50, "99.5", "0.25"),
-    "written": Range(0, 100, edges=(0, 7, 50, 100), outside="clamp"),
-    "ill": Values((True, False)),
-    "level": Values(tuple(range(-3, 40)), outside="drop"),
-    "day": Dates("2020-02-10", "2021-12-31", "isoweek"),
-    "seen": Dates("2021-03-15", "2021-04-20", "day", outside="clamp"),
-}
-ROWS = """
-    SELECT i // 2 AS person,
-        CASE WHEN h % 31 = 0 THEN NULL WHEN h % 31 = 1 THEN 'näive' WHEN h % 31 = 2 THEN ''
-             WHEN h % 31 = 3 THEN 'W1' ELSE 'w' || (h % 25) END AS ward,
-        CASE WHEN h % 41 = 0 THEN NULL WHEN h % 41 = 1 THEN 'nan'::DOUBLE
-             WHEN h % 41 = 2 THEN 'inf'::DOUBLE WHEN h % 41 = 3 THEN '-inf'::DOUBLE
-             WHEN h % 41 = 4 THEN -0.0 WHEN h % 41 = 5 THEN 1e300 WHEN h % 41 = 6 THEN 65.5
-             ELSE (h % 14000) / 100 - 10 END AS age,
-        CASE WHEN h % 43 = 0 THEN NULL ELSE ((h % 30000)::DECIMAL(18, 3) / 100 - 90) END
-            ::DECIMAL(12, 3) AS cost,
-        CASE WHEN h % 37 = 0 THEN NULL WHEN h % 37 = 1 THEN 'many' WHEN h % 37 = 2 THEN ''
-             WHEN h % 37 = 3 THEN '1e400' WHEN h % 37 = 4 THEN ' 12 ' WHEN h % 37 = 5 THEN 'NaN'
-             WHEN h % 37 = 6 THEN '7.25' WHEN h % 37 = 7 THEN '+3' WHEN h % 37 = 8 THEN '.5'
-             WHEN h % 37 = 9 THEN '1d' WHEN h % 37 = 10 THEN '2f' WHEN h % 37 = 11 THEN '1_000'
-             WHEN h % 37 = 12 THEN 'Infinity' WHEN h % 37 = 13 THEN '0x10'
-             WHEN h % 37 = 14 THEN '12abc' WHEN h % 37 = 15 THEN 'true'
-             ELSE (h % 120)::VARCHAR END AS written,
-        CASE WHEN h % 29 = 0 THEN NULL ELSE h % 2 = 0 END AS ill,
-        CASE WHEN h % 23 = 0 THEN NULL ELSE (h % 50)::INTEGER - 5 END AS level,
-        CASE WHEN h % 19 = 0 THEN NULL ELSE DATE '2020-01-01' + (h % 900)::INTEGER END AS day,
-        CASE WHEN h % 17 = 0 THEN NULL
-             ELSE TIMESTAMP '2021-03-01 12:30:00' + INTERVAL 1 MINUTE * (h % 90000)::INTEGER END
-            AS seen,
-        i AS id
-    FROM (SELECT range AS i, (hash(range) % 1000003)::BIGINT AS h FROM range({rows}))
-"""
-QUERIES: list[Query] = [
-    Count(by=("ward", "ill"), where="age >= 18"),
-    Sum(column="written", by="ill"),
-    Mean(column="age", where="seen >= '2021-03-20'"),
-    Variance(column="cost", by="ill"),
-    Keys(column="ward"),
-    Quantile(column="cost", points=20, by="ill"),
-    Top(by="ward", k=3),
-    Maximum(universe=[(person, person % 97) for person in range(0, 4000, 3)]),
-    Marginals(columns=["ward", "ill", "level", "age"], order=2),
-    Count(by="site", where="site <> 'south' or site is null"),
-    Marginals(
-        sets=[["site", "ranges(age)"], ["ranges(level)"], ["ranges(day)"]],
-        ranges={"age": [[18, 90]], "level": [[0, 9], [5, 20]], "day": [["2020-W10", "2020-W40"]]},
-    ),
-]
-
-ALL: list[Query] = [
-    *QUERIES,
-    Count(),
-    Count(by="ward"),
-    Rows(),
-    Rows(by=("ill", "level")),
-    Sum(column="age"),
-    Sum(column="cost", by="ward"),
-    Mean(column="cost", by="level"),
-    Variance(column="age"),
-    Histogram(column="age"),
-    Histogram(column="ward", by="ill"),
-    Keys(column="level", where="ward like 'w1%'"),
-    Quantile(column="age", quantile="1/4", points=50),
-    Quantile(column="cost", points=1001),
-    Top(by=("ill", "level"), k=3),
-]
 CONDITIONS = [
     "age >= 65",
     "age < 65 or ward = 'w1'",
@@ -232,29 +154,6 @@ def rows_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return path
 
 
-def exact(query: Any, table: Table) -> Any:
-    """The answer before noise, in one form whatever the order of the engine's rows."""
-    if isinstance(query, Linear):
-        cells = query.cells(table)
-        result = table.engine.run(query.exact(table, cells))
-        names = [part.name for part in query.parts(table)]
-        return [vector.tolist() for vector in cells.dense(result, names)]
-    if isinstance(query, Marginals):
-        plan = wi.calibrate(wi.Epsilon(1.0), wi.families.Independent())
-        offer = query.offer(table, Share(plan, Fraction(1)))
-        assert offer.details is not None
-        return [
-            each.tolist() for each in offer.details["scan"].count(table, offer.expression, None)
-        ]
-    if isinstance(query, Top):
-        cells = query._cells(table)
-        return cells.dense(table.engine.run(query._expression(table, cells)), ["people"])[
-            0
-        ].tolist()
-    result = table.engine.run(query._expression(table))
-    return sorted(tuple(row.items()) for row in result.to_pylist())
-
-
 def test_answers_before_noise_are_identical(
     spark: Spark, embedded: DuckDB, rows_file: str, request: pytest.FixtureRequest
 ) -> None:
@@ -266,6 +165,29 @@ def test_answers_before_noise_are_identical(
     answers = [(query, exact(query, ours), exact(query, theirs)) for query in asked]
     assert not [query for query, one, other in answers if one != other]
     assert not [query for query, one, _ in answers if one in ([], [[0]])]
+
+
+def test_tables_in_databases_give_the_answers_of_a_file(
+    spark: Spark, embedded: DuckDB, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    postgres.require()
+    path = str(tmp_path / "rows.parquet")
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({ROWS.format(rows=2_000)}) TO '{path}'")
+    file = Table(path, "person", DOMAINS, rows=2, groups=2, engine=embedded)
+    with postgres.server() as server:
+        fill_postgres(server.url, path)
+        (tmp_path / "pgpass").write_text(f"*:*:*:whosin:{postgres.PASSWORD}\n")
+        (tmp_path / "pgpass").chmod(0o600)
+        url = f"postgresql://whosin@/postgres?host={server.folder}&passfile={tmp_path}/pgpass"
+        for source in (f"{url}::rows", f"{sqlite_file(path)}::rows"):
+            table = Table(source, "person", DOMAINS, rows=2, groups=2, engine=spark)
+            for query in QUERIES[:4]:
+                assert exact(query, table) == exact(query, file), query
+        server.stop()
+        with pytest.raises(SourceChanged):
+            spark.run(Table(f"{url}::rows", "person", engine=spark).data.count().as_table())
+        server.start()
 
 
 BY_ROW: list[Query] = [

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import whosin as wi
 from whosin import families, rules
 from whosin.errors import InvalidInput, Unsupported
 
+F = Fraction
 FAMILY = families.AtMostKnown(2, "0.1", "0.5")
 TARGET = wi.Posterior("0.6")
 
@@ -44,6 +47,62 @@ def test_the_population_is_the_smallest_whose_exact_count_holds():
     assert not any(keeps(rules.Exact(), n, 0.1) for n in (4, size // 2, size - 1))
     assert found.without is not None and found.without[1] > 0.1  # 30 people are too few
     assert rules.plan("population", TARGET, FAMILY, "0.1").parameter == size
+
+
+def test_a_population_holds_for_whatever_is_published():
+    """The tail of the exact count is no bound on that of coarser numbers: F9's is (F22)."""
+    family, ratio, delta = families.Uninformed(), F(3, 2), F(2, 100)
+    size = rules.plan("population", TARGET, family, delta).parameter
+    exact = next(
+        n for n in range(2, 200) if rules.failure(rules.Exact(), n, family, ratio).upper <= delta
+    )
+    assert exact < size
+
+    def worst(people):
+        """The largest tail of "at least c" for any c."""
+        found = F(0)
+        for c in range(people + 1):
+            above = sum(math.comb(people - 1, x) for x in range(max(c - 1, 0), people))
+            below = sum(math.comb(people - 1, x) for x in range(c, people))
+            if above > ratio * below:
+                found = max(found, F(above, 2 ** (people - 1)))
+        return found
+
+    assert worst(size) <= delta < worst(exact)
+
+
+def test_a_threshold_keeps_the_promise_for_someone_uninformed_and_so_do_larger_ones():
+    found = rules.plan("suppress", TARGET, families.Uninformed(), "0.05", 20)
+    assert found.parameter is not None
+    for below in range(found.parameter, 22):
+        bracket = rules.failure(rules.Suppress(below), 20, families.Uninformed(), "3/2")
+        assert bracket.upper <= 0.05
+
+
+@pytest.mark.parametrize("kind", ["suppress", "random-round", "population"])
+def test_no_attack_beats_a_promise(kind):
+    """Whoever is in the family, outputs that take them above 60% are as rare as promised: their
+    probability is computed for random priors of the family, known people and beliefs alike."""
+    delta, rng = 0.1, np.random.default_rng(4)
+    found = rules.plan(kind, TARGET, FAMILY, delta, 30)
+    assert found.parameter is not None
+    people = found.parameter if kind == "population" else 30
+    made = {
+        "suppress": rules.Suppress, "random-round": rules.RandomRound,
+        "population": lambda _: rules.Round(5),
+    }[kind](found.parameter)  # fmt: skip
+    table, worst = made.channel(wi.Subsets(people)).likelihoods, 0.0
+    for _ in range(400):
+        others = rng.choice([rng.uniform(0.1, 0.5, people - 1), rng.choice([0.1, 0.5], people - 1)])
+        others[: rng.integers(0, 3)] = rng.integers(0, 2)
+        weights = np.ones(1)
+        for p in others:
+            weights = np.convolve(weights, [1 - p, p])
+        top, bottom = weights @ table[1:], weights @ table[:-1]
+        for prior in (0.1, 0.3, 0.5):
+            sure = prior * top > (0.6 + 1e-12) * (prior * top + (1 - prior) * bottom)
+            worst = max(worst, float(top[sure].sum()))
+    assert 0 < worst <= delta
 
 
 def test_costs_noise_and_what_remains():
@@ -91,6 +150,10 @@ def test_no_rule_may_be_enough():
         (
             lambda: rules.plan("round", TARGET, families.Independent("0.1", "0.5"), 0.1, 8),
             "no rule keeps a promise against someone who may know everyone else",
+        ),
+        (
+            lambda: rules.plan("round", wi.Rho("0.6", 2), FAMILY, 0.1, 9),
+            "target must be a posterior",
         ),
         (lambda: rules.plan("round", wi.Epsilon(1), FAMILY, 0.1, 9), "target must be a posterior"),
         (lambda: rules.plan("suppress", TARGET, FAMILY, 0.1, 9, "no"), "zeros must be shown or"),

@@ -252,6 +252,38 @@ def test_verify_shows_its_witness(still):
         problem(still.post("/api/verify", json=body | {"channel": large}), 422, "channel")
 
 
+PUBLISHED = {
+    "published": "ward,a,b,total\nA,<5,12,15\n",
+    "population": "ward,a,b\nA,40,60\n",
+    "prior": "0.1",
+}
+
+
+def test_a_table_before_it_is_published(still):
+    found = still.post("/api/published", json=PUBLISHED).json()
+    assert "1 cell is suppressed: 1 can be worked out exactly" in found["summary"][0]
+    assert found["rows"][1] == ["A, a", "–", "40", "10.0%", "7.5%", "3"]
+    assert "must not be published" in found["warning"]
+    earlier = {"before": "ward,a,b,total\nA,<5,13,16\n", "population_before": "ward,a,b\nA,40,61\n"}
+    found = still.post("/api/published", json=PUBLISHED | earlier).json()
+    assert found["rows"][0][0] == "A, b, who left" and found["rows"][0][4] == "100%"
+    for words, field in (
+        ({"rule": "cell-key=/etc/passwd"}, "rule"),
+        ({"rule": "round=1"}, "rule"),
+        ({"prior": 2}, "prior"),
+        ({"secret": "x"}, "secret"),
+        ({"totals": "x"}, "totals"),
+        ({"population": "ward,a\nA,40\n"}, "population"),
+        ({"published": "ward,a,b\nA,?,1\n"}, "published"),
+        ({"published": "ward,a,b,total\nA,6,7,15\n"}, "published"),
+        ({"before": "ward,a,b\nA,1,2\n"}, "before"),
+        (earlier | {"before": "ward,a,c\nA,1,2\n"}, "before"),
+    ):
+        answer = still.post("/api/published", json=PUBLISHED | words)
+        assert answer.status_code == 422
+        assert answer.json()["error"]["field"].startswith(field), answer.text
+
+
 def test_notions_and_tradeoff(still):
     found = still.get("/api/notions").json()
     line = next(edge for edge in found["implications"] if edge["theorem"] == "T6")

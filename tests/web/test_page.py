@@ -910,3 +910,24 @@ SAID = {
     "": "The server is busy",
 }
 SAID_BY_ROUTES = [{"field": field or None, "message": words} for field, words in SAID.items()]
+
+
+@looks(count=1)
+def test_a_table_before_it_is_published(hospital, opened, serving, album, size, theme):
+    url = serving(hospital)
+    page = opened(url, size, theme, quiet=False)
+    page.goto(f"{url}/#check")
+    page.get_by_role("button", name="Check").click()
+    found = page.locator("#findings")
+    expect(found).to_contain_text("4 cells are suppressed: 4 can be worked out exactly")
+    expect(found).to_contain_text("must not be published with the table")
+    expect(found.locator("tbody tr").first).to_contain_text("C, old")
+    expect(found.locator("tbody tr").first).to_contain_text("33.3%")
+    shoot(page, album, f"check-{size}-{theme}")
+    page.get_by_label("What is the secret?").select_option("attribute")
+    page.get_by_role("button", name="Check").click()
+    expect(found).to_contain_text("this person has the value")
+    page.get_by_label("How many people could be in each cell").fill("ward,young,old\nA,40,60\n")
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator('[data-error="population"]')).to_contain_text("none for 'B'")
+    expect(found).to_be_empty()

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -126,7 +127,7 @@ class CountTable:
         only shifted, and not for more than one in 10^30 others."""
         alone, totals = self._shapes
         last = row + rows
-        power = pow(BASE, rows - 1, PRIME)
+        power = _power(rows - 1)
         return alone[row], (totals[last] - totals[row + 1] * power) % PRIME
 
     @cached_property
@@ -136,13 +137,14 @@ class CountTable:
         names: dict[object, int] = {}
         alone: list[int] = []
         totals, before = [0], 0
-        for row in range(self.people + 1):
-            start, stop = self.starts[row], self.starts[row + 1]
-            first = int(self.places[start])
-            columns = (self.places[start:stop] - first).tobytes()
-            shape = columns, self.floats[start:stop].tobytes()
+        kinds: dict[Any, int] = {}
+        entries = [kinds.setdefault(weight, len(kinds)) for weight in self.weights]
+        places, starts = self.places.tolist(), self.starts.tolist()
+        for start, stop in pairwise(starts):
+            first = places[start]
+            shape = *(place - first for place in places[start:stop]), *entries[start:stop]
             alone.append(names.setdefault(shape, len(names)))
-            step = names.setdefault((first - before, *shape), len(names))
+            step = names.setdefault((None, first - before, *shape), len(names))
             totals.append((totals[-1] * BASE + step + 1) % PRIME)
             before = first
         return alone, totals
@@ -187,6 +189,11 @@ class CountTable:
             exact = np.full(shape, flint_rational(0), dtype=object)
             exact[self.counts, self.places] = self.weights
         return Channel.from_table(space, Count().lattice(space), floats, exact, self.outputs)
+
+
+@lru_cache(maxsize=64)
+def _power(exponent: int) -> int:
+    return pow(BASE, exponent, PRIME)
 
 
 def _float(weight: Any) -> float:

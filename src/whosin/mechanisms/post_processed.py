@@ -11,7 +11,8 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational
 from whosin.mechanisms.base import Mechanism, as_channel
 from whosin.mechanisms.channel import Channel
-from whosin.mechanisms.count_rules import Rule
+from whosin.mechanisms.count_rules import Rule, RuleChain
+from whosin.mechanisms.count_rules.rule import FAR
 from whosin.mechanisms.count_table import Beyond, CountTable, Spread
 from whosin.mechanisms.stochastic import output_names, stochastic
 from whosin.spaces import Space, Subsets
@@ -101,5 +102,14 @@ class PostProcessed(Mechanism):
         return self.map(name)
 
 
-FAR = 1 << 40
-"""More than any rule reaches: a mechanism with noise goes as far as it matters."""
+def as_rule(mechanism: Mechanism) -> Rule | None:
+    """A rule, or rules that post-process each other, as one rule; None for anything else."""
+    if isinstance(mechanism, Rule):
+        return mechanism
+    if not isinstance(mechanism, PostProcessed) or not isinstance(mechanism.map, Rule):
+        return None
+    first = as_rule(mechanism.mechanism)
+    if first is None:
+        return None
+    before = first.rules if isinstance(first, RuleChain) else (first,)
+    return RuleChain((*before, mechanism.map))

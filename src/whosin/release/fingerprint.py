@@ -4,7 +4,8 @@ Contract: they are for the ledger, which seals them; nobody else sees them, and 
 what they are made of. They are cheap: files above 16 MB are sampled, rows are only looked at where
 there are few. Equal files have equal `bytes`, wherever they lie and whatever they are called; equal
 rows have equal `rows` in a file, a database or memory, in any order, as long as their values are
-spelled alike. Where neither can be had, the `place` has to do.
+spelled alike. Where neither can be had, the `place` has to do; of a table on a server it is which
+server, database and table it is, by whatever name it is reached.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from whosin.release.engines import DuckDB
 from whosin.release.engines.base import files_of, kind_of
+from whosin.release.engines.databases import Address, identity, read_address
 from whosin.release.table import Table
 
 WHOLE = 16 << 20
@@ -37,11 +39,26 @@ def fingerprint(table: Table, *, rows: bool = False) -> dict[str, str]:
     """
     source = table.source
     place = str(source) if isinstance(source, str | Path) else None
+    address = read_address(place)
+    if address is not None and address.remote:
+        return _of_server(address, table, rows)
     files = _files(place)
     result = {} if place is None else fingerprint_of_place(place)
     if files:
         rows = rows and sum(os.stat(file).st_size for file in files) <= MOST_BYTES
     if rows or not files:
+        counted = _rows(table)
+        if counted is not None:
+            result["rows"] = counted
+    return result
+
+
+def _of_server(address: Address, table: Table, rows: bool) -> dict[str, str]:
+    """Which table of which server it is, however its address is spelled. It is alive, so that its
+    rows may differ the next day; they are looked at where a budget is opened for them."""
+    name, size = identity(address)
+    result = {"place": _digest(name)}
+    if rows and size is not None and size <= MOST_BYTES:
         counted = _rows(table)
         if counted is not None:
             result["rows"] = counted

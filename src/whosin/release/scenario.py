@@ -18,6 +18,7 @@ from whosin.errors import InvalidInput, UnknownName, WhosinError, at
 from whosin.extras import needs
 from whosin.release.batch_price import price
 from whosin.release.engines import ENGINES, DuckDB, Engine
+from whosin.release.engines.databases.address import ANY
 from whosin.release.pricing import Offer
 from whosin.release.queries import QUERIES, Query, read_query
 from whosin.release.session import Session
@@ -167,8 +168,9 @@ def _engine(data: Mapping[str, Any]) -> Engine:
 
 
 def _beside(folder: Path, name: str) -> str:
-    """A path of a scenario, relative to its folder; a catalogue's table stays as it is."""
-    return name if name.startswith("::") or Path(name).is_absolute() else str(folder / name)
+    """A path of a scenario, relative to its folder; what is no path stays as it is."""
+    elsewhere = name.startswith(("::", ANY)) or "://" in name
+    return name if elsewhere or Path(name).is_absolute() else str(folder / name)
 
 
 def _query(data: object, place: int, folder: Path) -> Query:

@@ -9,25 +9,22 @@ from rich.console import Console
 from rich.markup import escape
 
 from whosin.beliefs import percent
+from whosin.report.secrets import secret_words
 from whosin.report.terminal_tables import columns_table, print_table
 from whosin.rules import CellFinding
 from whosin.rules.published import PRIVATE
 
 MOST_ROWS = 30
-SECRETS = {
-    "membership": ("is in the data", "could be in it"),
-    "attribute": ("has the value", "are known to be in it, and could have the value"),
-}
-"""What someone becomes sure of about a person, and what the population is."""
-
 Labels = tuple[Sequence[str], Sequence[str]]
 
 
-def findings_data(findings: Sequence[CellFinding], labels: Labels) -> dict[str, Any]:
+def findings_data(findings: Sequence[CellFinding], labels: Labels, secret: str) -> dict[str, Any]:
     """The findings as plain data."""
     return {
         "private": True,
         "warning": PRIVATE,
+        "secret": secret,
+        "summary": summary(findings, labels, secret),
         "worked_out": sum(each.worked_out for each in findings),
         "within_one": sum(each.within_one for each in findings),
         "cells": [
@@ -39,6 +36,7 @@ def findings_data(findings: Sequence[CellFinding], labels: Labels) -> dict[str, 
                 "population": each.population,
                 "prior": each.prior,
                 "posterior": each.posterior,
+                "most": each.most,
                 "low": each.low,
                 "high": each.high,
                 "exact": each.exact,
@@ -49,55 +47,79 @@ def findings_data(findings: Sequence[CellFinding], labels: Labels) -> dict[str, 
     }
 
 
-def print_findings(findings: Sequence[CellFinding], labels: Labels, secret: str) -> None:
-    """The cells that say most, first; and what can be worked out."""
-    console = Console(highlight=False)
-    console.print(PRIVATE)
-    ends, could = SECRETS[secret]
+def summary(findings: Sequence[CellFinding], labels: Labels, secret: str) -> list[str]:
+    """What can be worked out, and how sure anyone becomes, in sentences."""
     told = [each for each in findings if each.population]
-    hidden = [each for each in told if each.shown is None and each.people in ("all", "stayed")]
-    open_cells = sum(each.worked_out for each in hidden)
-    near = sum(each.within_one for each in hidden)
-    if hidden:
-        console.print(
-            f"{len(hidden)} cells are suppressed: {open_cells} can be worked out exactly, {near} "
-            "more up to 1 more or less.",
-            soft_wrap=True,
-        )
     if not told:
-        console.print("Nobody could be in any of these cells.")
-        return
-    ranked = sorted(told, key=lambda each: -abs(float(each.posterior) - float(each.prior)))
+        return ["Nobody could be in any of these cells."]
+    result = []
+    hidden = [each for each in told if each.shown is None and each.people in ("all", "stayed")]
+    if hidden:
+        open_cells = sum(each.worked_out for each in hidden)
+        near = sum(each.within_one for each in hidden)
+        are = "1 cell is" if len(hidden) == 1 else f"{len(hidden)} cells are"
+        result.append(
+            f"{are} suppressed: {open_cells} can be worked out exactly, and {near} more to within "
+            "±1."
+        )
     top = max(told, key=lambda each: each.posterior)
-    at_most = "at most " if any(each.bound for each in told) else ""
-    console.print(
+    at_most = "at most " if top.bound else ""
+    result.append(
         f"Of a person behind the cells someone was {percent(top.prior)} sure that this person "
-        f"{ends}; they become {at_most}{percent(top.posterior)} sure (in {_name(top, labels)}).",
-        soft_wrap=True,
+        f"{secret_words(secret).ends}; they become {at_most}{percent(top.posterior)} sure (in "
+        f"{_name(top, labels)})."
     )
-    table = columns_table(
-        "cell", "shown", "people", "before", "after", "count",
-        right=("shown", "people", "before", "after", "count"),
-    )  # fmt: skip
-    for each in ranked[:MOST_ROWS]:
+    return result
+
+
+HEADS = ("cell", "shown", "people", "before", "after", "count")
+
+
+def rows(findings: Sequence[CellFinding], labels: Labels) -> list[tuple[str, ...]]:
+    """A row of texts under `HEADS` for each cell, those that say most first."""
+    told = [each for each in findings if each.population]
+    result: list[tuple[str, ...]] = []
+    for each in sorted(told, key=lambda each: -abs(float(each.posterior) - float(each.prior))):
         shown = "–" if each.shown is None else str(each.shown)
         shown = "" if each.people in ("left", "joined") else shown
         count = str(each.low) if each.low == each.high else f"{each.low} to {each.high}"
         after = ("≤ " if each.bound else "") + percent(each.posterior)
-        table.add_row(
-            _name(each, labels), shown, str(each.population), percent(each.prior), after, count
+        result.append(
+            (_name(each, labels), shown, str(each.population), percent(each.prior), after, count)
         )
+    return result
+
+
+def notes(findings: Sequence[CellFinding], secret: str) -> list[str]:
+    """What the columns mean."""
+    could = secret_words(secret).population
+    result = [f"people: how many {could}. count: what fits everything that is shown."]
+    if any(each.bound for each in findings if each.population):
+        result.append(
+            "≤: too many tables fit to sum over them; the bound holds whatever the counts are."
+        )
+    return result
+
+
+def print_findings(findings: Sequence[CellFinding], labels: Labels, secret: str) -> None:
+    """The cells that say most, first; and what can be worked out."""
+    console = Console(highlight=False)
+    console.print(PRIVATE)
+    for line in summary(findings, labels, secret):
+        console.print(escape(line), soft_wrap=True)
+    ranked = rows(findings, labels)
+    if not ranked:
+        return
+    table = columns_table(*HEADS, right=HEADS[1:])
+    for each in ranked[:MOST_ROWS]:
+        table.add_row(*map(escape, each))
     print_table(console, table)
     if len(ranked) > MOST_ROWS:
         console.print(f"… and {len(ranked) - MOST_ROWS} cells that say less (--json has them all).")
-    console.print(f"people: how many {could}. count: what fits everything that is shown.")
-    if any(each.bound for each in told):
-        console.print(
-            "≤: too many tables fit to sum over them; the bound holds whatever the counts are.",
-            soft_wrap=True,
-        )
+    for line in notes(findings, secret):
+        console.print(line, soft_wrap=True)
 
 
 def _name(finding: CellFinding, labels: Labels) -> str:
     people = {"left": ", who left", "joined": ", who joined"}.get(finding.people, "")
-    return escape(f"{labels[0][finding.row]}, {labels[1][finding.column]}{people}")
+    return f"{labels[0][finding.row]}, {labels[1][finding.column]}{people}"

@@ -7,6 +7,7 @@ import math
 from rich.console import Console
 
 from whosin.beliefs import percent
+from whosin.report.secrets import secret_words
 from whosin.report.terminal_tables import columns_table, print_table
 from whosin.report.text import print_filled, print_reasons
 from whosin.rules import RulePlan
@@ -25,16 +26,17 @@ NONE = {
 }
 
 
-def print_rule_plan(plan: RulePlan) -> None:
+def print_rule_plan(plan: RulePlan, secret: str = "membership") -> None:
     """The rule, how often it fails, for whom it holds and for whom not, and noise beside it."""
+    words = secret_words(secret)
     console = Console(highlight=False)
     if plan.parameter is None:
         console.print(f"[bold]{NONE[plan.kind]}[/bold]", soft_wrap=True)
     else:
         console.print(f"[bold]{FOUND[plan.kind].format(plan.parameter)}[/bold]", soft_wrap=True)
     print_filled(
-        f"Promise: whoever is looking {plan.target.words()}, except with probability "
-        f"{plan.delta:g} given that the person is in. A likelihood ratio of {plan.ratio:.4g} is "
+        f"Promise: whoever is looking {plan.target.words()}{words.sure}, except with probability "
+        f"{plan.delta:g} given that {words.given}. A likelihood ratio of {plan.ratio:.4g} is "
         "allowed."
     )
     print_filled(f"It is for {plan.family.words()}.")
@@ -48,8 +50,8 @@ def print_rule_plan(plan: RulePlan) -> None:
     _print_costs(console, plan)
     _print_remains(console, plan)
     print_filled(
-        "It does not hold for someone who may know everyone else: they see the count jump when the "
-        "person joins. Noise does. Nor does a rule promise anything about two tables together."
+        "It does not hold for someone who may know everyone else: they see the count jump when "
+        f"{words.jump}. Noise does. Nor does a rule promise anything about two tables together."
     )
     print_reasons(console, plan.theorems)
 

@@ -1,7 +1,8 @@
 """Sums over products of tables, one variable after another, and the weights of every variable.
 
 Contract: a table lists the values of some variables that go together, with a weight above 0 for
-each line: whole numbers (then results are exact, up to a factor that all share) or floats. Going
+each line: whole numbers (then results are exact, up to a factor that all share), or floats, which
+are logarithms, since weights of large populations are too far apart for anything else. Going
 forward each variable is summed out of the product of the tables that have it; going back, each
 product is weighted by all the others. Only lines that fit are ever made, so that equations between
 the variables make tables smaller.
@@ -112,17 +113,35 @@ def eliminate(tables: Sequence[Weighted], most: int) -> Elimination | None:
     return Elimination(tables, steps, total)
 
 
+def supports(elimination: Elimination) -> dict[int, tuple[int, int]]:
+    """For each variable the least and the largest of its values that fit, whatever the weights."""
+    alive = [np.ones(len(each.lines), dtype=bool) for each in elimination.given]
+    alive += [np.ones(step.size, dtype=bool) for step in elimination.steps]
+    first, result = len(elimination.given), {}
+    for number in reversed(range(len(elimination.steps))):
+        step = elimination.steps[number]
+        fits = alive[first + number][step.result]
+        for part, used in zip(step.parts, step.used, strict=True):
+            alive[part][:] = False
+            alive[part][used[fits]] = True
+        values = step.values[fits]
+        if len(values):
+            result[step.variable] = int(values.min()), int(values.max())
+    return result
+
+
 def marginals(elimination: Elimination, exact: bool) -> dict[int, dict[int, Any]]:
     """For each variable its values with their weights, summed over all the others, each variable's
-    up to a factor."""
-    kind: Any = object if exact else np.float64
+    up to a factor: whole numbers where exact, else floats of at most 1."""
     weights = [_as_kind(each.weights, exact) for each in elimination.given]
-    first, products, consumer = len(weights), [], {}
+    first = len(weights)
+    products: list[Array] = []
+    consumer: dict[int, int] = {}
     for number, step in enumerate(elimination.steps):
-        product = np.ones(len(step.values), dtype=kind)
-        for part, used in zip(step.parts, step.used, strict=True):
-            product = product * weights[part][used]
-            consumer[part] = number
+        product = _times(
+            *(weights[part][used] for part, used in zip(step.parts, step.used, strict=True))
+        )
+        consumer |= dict.fromkeys(step.parts, number)
         products.append(product)
         weights.append(_normal(_summed(product, step.result, step.size)))
     result: dict[int, dict[int, Any]] = {}
@@ -132,13 +151,11 @@ def marginals(elimination: Elimination, exact: bool) -> dict[int, dict[int, Any]
             above = elimination.steps[consumer[own]]
             used = above.used[above.parts.index(own)]
             whole = _summed(products[consumer[own]], used, step.size)
-            others = whole // weights[own] if exact else whole / weights[own]
-            products[number] = products[number] * _normal(others)[step.result]
+            others = whole // weights[own] if exact else whole - weights[own]
+            products[number] = _times(products[number], _normal(others)[step.result])
         values, places = np.unique(step.values, return_inverse=True)
         sums = _summed(products[number], places, len(values))
-        result[step.variable] = {
-            int(value): weight for value, weight in zip(values, sums, strict=True) if weight
-        }
+        result[step.variable] = dict(zip(values.tolist(), _plain(sums), strict=True))
     return result
 
 
@@ -181,25 +198,40 @@ def _codes(lines: Lines) -> Lines:
     return result
 
 
-def _summed(weights: Array, places: Lines, size: int) -> Array:
-    """Weights added up by place."""
-    if weights.dtype != object:
-        return np.bincount(places, weights, size)
-    result = np.zeros(size, dtype=object)
-    np.add.at(result, places, weights)
+def _times(*weights: Array) -> Array:
+    """The product, line by line."""
+    result = weights[0]
+    for each in weights[1:]:
+        result = result * each if each.dtype == object else result + each
     return result
+
+
+def _summed(weights: Array, places: Lines, size: int) -> Array:
+    """Weights added up by place; of nothing they are 0, whose logarithm is −∞."""
+    if weights.dtype == object:
+        result = np.zeros(size, dtype=object)
+        np.add.at(result, places, weights)
+        return result
+    most = np.full(size, -np.inf)
+    np.maximum.at(most, places, weights)
+    base = np.where(np.isfinite(most), most, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(base + np.log(np.bincount(places, np.exp(weights - base[places]), size)))
 
 
 def _as_kind(weights: Array, exact: bool) -> Array:
     if exact or weights.dtype != object:
         return weights
-    shift = max(0, max(int(each).bit_length() for each in weights) - 1000)
-    return np.array([float(int(each) >> shift) for each in weights])
+    return np.array([math.log(int(each)) for each in weights])
 
 
 def _normal(weights: Array) -> Array:
-    """The same weights, small: whole numbers without a common divisor, floats of at most 1."""
+    """The same weights, small: whole numbers without a common divisor, logarithms of at most 0."""
     if weights.dtype != object:
-        return weights / weights.max() if weights.size and weights.max() > 0 else weights
+        return np.asarray(weights - weights.max()) if weights.size else weights
     common = math.gcd(*(int(each) for each in weights))
     return weights // common if common > 1 else weights
+
+
+def _plain(weights: Array) -> list[Any]:
+    return list(weights) if weights.dtype == object else list(np.exp(_normal(weights)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from whosin.calibration import Target, calibrate
@@ -19,7 +19,7 @@ from whosin.exact import Number, ranged, rational, round_down
 from whosin.families import AtMostKnown, Family, FixedProbability, Independent, Uninformed
 from whosin.mechanisms import Exact, RandomRound, Round, Suppress
 from whosin.mechanisms.count_rules import SUPPRESSED, Rule
-from whosin.notions.failing import Cases, cases_of, is_above
+from whosin.notions.failing import Cases, bound_within, cases_of, is_above
 from whosin.notions.failing import failure as failure_of
 from whosin.spaces import Subsets
 from whosin.spaces.binomials import binomial
@@ -29,7 +29,7 @@ KINDS = ("suppress", "round", "random-round", "population")
 MOST_PEOPLE = 100_000
 HALF_OF = 1000
 """Up to this many people the plan also says what happens if half of them are known."""
-FIRST_LOOK, SECOND_LOOK = 3, 17
+FIRST_LOOK, SECOND_LOOK = 3, 25
 """How many crowds a search looks at before everything is looked at."""
 
 
@@ -141,7 +141,8 @@ def plan(
     of_kind(target, Target, "target", "Posterior(…), Gamma(…), …")  # type: ignore[type-abstract]
     _check_family(family)
     failing = ranged(delta, "delta", "strictly between 0 and 1")
-    if target.stated_advantage is not None or target.stated_epsilon is not None:
+    of_one_person = isinstance(target.default_family(), Independent)
+    if target.averages or target.stated_epsilon is not None or not of_one_person:
         raise InvalidInput("target", "a posterior, a gamma or another bound on beliefs", target)
     least = 1 if kind == "population" else 2
     if people is None and kind != "population":
@@ -185,11 +186,13 @@ def _check_family(family: Family) -> None:
 
 @dataclass(frozen=True)
 class _Search:
-    """Whether rules keep a ratio, but for a failure probability."""
+    """Which rules are known to keep a ratio, but for a failure probability, whatever is made of
+    what they show (F9): so a rule that shows less keeps what one that shows more does."""
 
     family: Family
     ratio: Fraction
     delta: Fraction
+    proved: dict[tuple[Rule, int], float | None] = field(default_factory=dict)
 
     def cases(self, rule: Rule, people: int) -> Cases:
         return cases_of(rule, Subsets(people), self.family, positive=True)
@@ -199,10 +202,14 @@ class _Search:
         return not is_above(self.cases(rule, people), self.ratio, self.delta, few)
 
     def keeps(self, rule: Rule, people: int) -> bool:
-        return self.bracket(rule, people)[1] <= self.delta
+        asked = rule, people
+        if asked not in self.proved:
+            self.proved[asked] = bound_within(self.cases(rule, people), self.ratio, self.delta)
+        return self.proved[asked] is not None
 
     def bracket(self, rule: Rule, people: int) -> tuple[float, float]:
-        result = failure_of(self.cases(rule, people), self.ratio)
+        proved = self.proved.get((rule, people))
+        result = failure_of(self.cases(rule, people), self.ratio, proved)
         return float(result.lower), float(result.upper)
 
     def first(self, rules: Iterable[tuple[int, Rule]], people: int) -> int | None:
@@ -215,38 +222,33 @@ class _Search:
 
     def least(self, low: int, high: int, case: Callable[[int], tuple[Rule, int]]) -> int | None:
         """The least number of low … high that keeps the promise, where larger ones keep what
-        smaller ones keep: found on few crowds, then seen to hold on all."""
-        if not self.may_keep(*case(high), FIRST_LOOK):
-            return None
-        below, above = low - 1, high
+        smaller ones keep: what few crowds refute is skipped, the rest is seen to hold on all."""
+        fails, holds = self._open(low - 1, high, case)
+        step = 1
+        while not self.keeps(*case(holds)):
+            if holds == high:
+                return None
+            fails, holds, step = holds, min(holds + step, high), 2 * step
+        while holds - fails > 1:
+            middle = (holds + fails) // 2
+            looks = self.may_keep(*case(middle), SECOND_LOOK)
+            if looks and self.keeps(*case(middle)):
+                holds = middle
+            else:
+                fails = middle
+        return holds
+
+    def _open(
+        self, below: int, above: int, case: Callable[[int], tuple[Rule, int]]
+    ) -> tuple[int, int]:
+        """The largest number that few crowds refute, and the one after it."""
         while above - below > 1:
             middle = (below + above) // 2
             if self.may_keep(*case(middle), SECOND_LOOK):
                 above = middle
             else:
                 below = middle
-        return self._settled(above, low, high, case)
-
-    def _settled(
-        self, guess: int, low: int, high: int, case: Callable[[int], tuple[Rule, int]]
-    ) -> int | None:
-        """The least number that keeps the promise, near a guess."""
-        fails, holds, step = guess, guess, 1
-        while not self.keeps(*case(holds)):
-            if holds == high:
-                return None
-            fails, holds, step = holds, min(holds + step, high), 2 * step
-        if fails == holds:  # the guess holds, and a first look may have thought too ill of others
-            fails = holds - 1
-            while fails >= low and self.keeps(*case(fails)):
-                holds, fails = fails, fails - 1
-        while holds - fails > 1:
-            middle = (holds + fails) // 2
-            if self.keeps(*case(middle)):
-                holds = middle
-            else:
-                fails = middle
-        return holds
+        return below, above
 
 
 def _smallest(

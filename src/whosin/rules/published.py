@@ -14,15 +14,17 @@ from fractions import Fraction
 from typing import Any
 
 from whosin.errors import InvalidInput, at
-from whosin.exact import Rational, probability
+from whosin.exact import Rational, probability, rational
+from whosin.mechanisms import Mechanism
 from whosin.mechanisms.count_rules import SUPPRESSED, Rule
+from whosin.mechanisms.post_processed import as_rule
 from whosin.rules.sums import AlikePeople, Inferred, ShownSum, infer
 from whosin.validation import MOST_PEOPLE, listed, of_kind, shown, whole
 
 TOTALS = ("counted", "exact", "added")
 MOST_CELLS = 10_000
-MOST_HIDDEN = 100_000
-"""Counts that a rule may hide behind one mark."""
+MOST_COUNTS = 100_000
+"""Counts that one number or mark may stand for."""
 PRIVATE = (
     "This is for whoever holds the data: it says what could be worked out, and must not be "
     "published with the table."
@@ -37,7 +39,8 @@ class Publication:
         cells: rows of whole numbers, None for what is suppressed; one row and one column more than
             the population where totals are shown, or one list with its total.
         population: how many people could be in each cell.
-        rule: the rule behind the numbers, known to everyone; None where numbers are counts and
+        rule: the rule behind the numbers, known to everyone: one, or a `PostProcessed` chain of
+            them; None where numbers are counts and
             nothing is known of what is suppressed.
         totals: "counted" where the rule was applied to the true totals, "exact" where they are
             shown as they are, "added" where they are sums of what is shown and say nothing more.
@@ -47,7 +50,7 @@ class Publication:
 
     cells: Sequence[Any]
     population: Sequence[Any]
-    rule: Rule | None = None
+    rule: Mechanism | None = None
     totals: str = "counted"
     secondary: bool = False
 
@@ -66,6 +69,7 @@ class CellFinding:
         low, high: the least and the largest count that fits.
         exact: whether the posterior is exact.
         bound: whether the posterior is a bound only.
+        known_in: how many more people are known to be in.
     """
 
     row: int
@@ -79,6 +83,15 @@ class CellFinding:
     high: int
     exact: bool
     bound: bool
+    known_in: int = 0
+
+    @property
+    def most(self) -> Rational:
+        """The largest posterior that any count which fits allows: it holds whatever else is known,
+        for instance of how cells were chosen that were suppressed for the sake of others."""
+        if not self.population:
+            return self.prior
+        return Rational(Fraction(self.high - self.known_in, self.population))
 
     @property
     def worked_out(self) -> bool:
@@ -96,7 +109,7 @@ def posteriors(
     population: Sequence[Any],
     prior: object,
     *,
-    rule: Rule | None = None,
+    rule: Mechanism | None = None,
     totals: str = "counted",
     secondary: bool = False,
     known_in: Sequence[Any] | None = None,
@@ -208,7 +221,7 @@ def _finding(now: _Layout, label: Label, group: AlikePeople, found: Inferred) ->
     row, column = divmod(cell, now.columns)
     return CellFinding(
         row, column, people, now.cells[cell], rest, prior, posterior, found.low, found.high,
-        found.exact, found.mean is None,
+        found.exact, found.mean is None, group.known_in,
     )  # fmt: skip
 
 
@@ -243,8 +256,10 @@ class _Layout:
             raise InvalidInput(name, accepted, f"{len(table)} × {len(table[0])}")
         if given.totals not in TOTALS:
             raise InvalidInput("totals", " or ".join(TOTALS), shown(given.totals))
-        if given.rule is not None and not isinstance(given.rule, Rule):
-            raise InvalidInput("rule", "a rule such as Suppress(5)", shown(given.rule))
+        rule = None if given.rule is None else as_rule(given.rule)
+        if given.rule is not None and rule is None:
+            accepted = "a rule such as Suppress(5), or rules that post-process each other"
+            raise InvalidInput("rule", accepted, shown(given.rule))
         sizes = [_whole_at(cell, "population", place) for place, cell in _cells(frame)]
         read = {place: _shown_at(cell, name, place) for place, cell in _cells(table)}
         counted = given.totals != "added"
@@ -255,7 +270,7 @@ class _Layout:
             [read[row, columns] for row in range(rows)] if extra[1] and counted else [],
             [read[rows, column] for column in range(columns)] if extra[0] and counted else [],
             (read[rows, columns],) if all(extra) and counted else (),
-            given.rule, bool(given.secondary), given.totals == "exact",
+            rule, bool(given.secondary), given.totals == "exact",
         )  # fmt: skip
 
     def path(self, cell: int) -> str:
@@ -290,15 +305,17 @@ class _Layout:
         if value is None and self.secondary:
             return None
         output: Hashable = SUPPRESSED if value is None else value
-        counts = range(min(most, MOST_HIDDEN) + 1)
-        if value is not None:
-            reach = self.rule.reach
-            counts = range(max(0, value - reach), min(most, value + reach) + 1)
+        reach, near = self.rule.reach, value or 0
+        counts = range(max(0, near - reach), min(most, near + reach) + 1)
+        if len(counts) > MOST_COUNTS:
+            accepted = f"one of at most {MOST_COUNTS:,} counts"
+            raise InvalidInput(field, accepted, f"one that may stand for any of {len(counts):,}")
         result = {}
         for count in counts:
-            weight = dict(self.rule.spread(count)).get(output)
+            shares = (rational(p) for name, p in self.rule.spread(count) if name == output)
+            weight = sum(shares, Fraction(0))
             if weight:
-                result[count] = Fraction(weight)
+                result[count] = weight
         if not result:
             accepted = f"what the rule shows for a count of 0 to {most}"
             raise InvalidInput(field, accepted, "suppressed" if value is None else value)

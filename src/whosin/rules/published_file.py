@@ -12,7 +12,15 @@ from dataclasses import dataclass
 
 from whosin.documents import read_text
 from whosin.errors import InvalidInput, at
-from whosin.mechanisms.count_rules import CellKey, RandomRound, Round, Rule, Suppress
+from whosin.mechanisms.count_rules import (
+    CellKey,
+    RandomRound,
+    Round,
+    Rule,
+    RuleChain,
+    Suppress,
+)
+from whosin.rules.published import Publication
 from whosin.validation import path_of, spelled_whole
 
 MOST = 16 << 20
@@ -39,27 +47,32 @@ class TableFile:
 
 
 def read_table(path: object, field: str, totals: bool = True) -> TableFile:
-    """Read a table from a CSV file.
+    """Read a table from a CSV file; as `parse_table`."""
+    file = path_of(path, field)
+    with at(file.name):
+        return parse_table(read_text(file, field, MOST), field, totals)
+
+
+def parse_table(text: str, field: str, totals: bool = True) -> TableFile:
+    """A table from the text of a CSV file.
 
     Args:
         totals: whether it may have totals and suppressed cells; a population has neither.
     """
-    file = path_of(path, field)
-    with at(file.name):
-        lines = [line for line in read_text(file, field, MOST).splitlines() if line.strip()]
-        if not lines:
-            raise InvalidInput(field, "a header and a row for each label", "an empty file")
-        mark = max(",;\t", key=lines[0].count)
-        try:
-            header, *body = csv.reader(lines, delimiter=mark, strict=True)
-        except csv.Error:
-            raise InvalidInput(field, "a CSV file", "something else") from None
-        if not body or len(header) < 2:
-            raise InvalidInput(field, "a header and a row for each label", f"{len(lines)} lines")
-        for number, row in enumerate(body, start=2):
-            if len(row) != len(header):
-                raise InvalidInput(f"line {number}", f"{len(header)} cells as the header", len(row))
-        return _table([name.strip() for name in header[1:]], body, totals)
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise InvalidInput(field, "a header and a row for each label", "nothing")
+    mark = max(",;\t", key=lines[0].count)
+    try:
+        header, *body = csv.reader(lines, delimiter=mark, strict=True)
+    except csv.Error:
+        raise InvalidInput(field, "a CSV file", "something else") from None
+    if not body or len(header) < 2:
+        raise InvalidInput(field, "a header and a row for each label", f"{len(lines)} lines")
+    for number, row in enumerate(body, start=2):
+        if len(row) != len(header):
+            raise InvalidInput(f"line {number}", f"{len(header)} cells as the header", len(row))
+    return _table([name.strip() for name in header[1:]], body, totals)
 
 
 def _table(names: list[str], body: list[list[str]], totals: bool) -> TableFile:
@@ -119,18 +132,49 @@ def like(table: TableFile, frame: TableFile) -> tuple[tuple[int, ...], ...]:
     )
 
 
+def publication(
+    table: TableFile,
+    frame: TableFile,
+    rule: Rule | None,
+    totals: str = "counted",
+    secondary: bool = False,
+) -> Publication:
+    """A table and its population as a publication; without a rule, marks such as <5 name it."""
+    if rule is None and table.below is not None:
+        rule = Suppress(table.below)
+    return Publication(table.cells, like(table, frame), rule, totals, secondary)
+
+
+def compare_labels(table: TableFile, earlier: TableFile, field: str) -> None:
+    """Raises InvalidInput where two tables do not have the same cells."""
+    if (earlier.rows, earlier.columns) != (table.rows, table.columns):
+        raise InvalidInput(field, "a table with the same labels", "others")
+
+
 RULES = "suppress=5, suppress=5:hidden, round=5, random-round=3 or cell-key=FILE"
+NUMBERED: dict[str, type[Suppress] | type[Round] | type[RandomRound]] = {
+    "suppress": Suppress, "round": Round, "random-round": RandomRound,
+}  # fmt: skip
+_NEXT = re.compile(rf",\s*(?=(?:{'|'.join(NUMBERED)}|cell-key)=)")
 
 
-def read_rule(text: str) -> Rule:
-    """A rule as it is spelled on the command line: suppress=5."""
-    name, _, argument = text.partition("=")
+def read_rule(text: str, files: bool = True) -> Rule:
+    """A rule as it is spelled on the command line, or several in turn: suppress=8,round=5.
+
+    Args:
+        files: whether a cell key may name a file.
+    """
+    if not files and "cell-key" in text:
+        raise InvalidInput("rule", "without a file here: the command reads cell keys", "a cell-key")
+    made = [_read_one(part) for part in _NEXT.split(text)]
+    return made[0] if len(made) == 1 else RuleChain(tuple(made))
+
+
+def _read_one(text: str) -> Rule:
+    name, _, argument = text.strip().partition("=")
     if name == "cell-key" and argument:
         return CellKey(argument)
-    kinds: dict[str, type[Suppress] | type[Round] | type[RandomRound]] = {
-        "suppress": Suppress, "round": Round, "random-round": RandomRound,
-    }  # fmt: skip
-    if name not in kinds or not argument:
+    if name not in NUMBERED or not argument:
         raise InvalidInput("rule", RULES, repr(text[:80]))
     number, colon, zeros = argument.partition(":")
     threshold = spelled_whole(number, "rule")
@@ -139,4 +183,4 @@ def read_rule(text: str) -> Rule:
             return Suppress(threshold, zeros)
         if colon:
             raise InvalidInput("rule", RULES, repr(text[:80]))
-        return kinds[name](threshold)
+        return NUMBERED[name](threshold)

@@ -16,10 +16,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array
-from whosin.rules.elimination import Lines, Weighted, eliminate, marginals
+from whosin.rules.elimination import Lines, Weighted, eliminate, marginals, supports
 
 EXACT_LINES = 300_000
 """Lines of all tables together up to which sums are in whole numbers."""
@@ -28,6 +29,8 @@ MOST_LINES = 3_000_000
 WIDEST = 3_000
 """Counts that one group may have, beyond which weights are floats."""
 MOST_COUNTS = 200_000
+MOST_BITS = 4_000
+"""Of an exact result: longer ones nobody reads, and are floats."""
 
 Likely = Mapping[int, Fraction]
 
@@ -138,7 +141,7 @@ def _contradiction(where: str = "published") -> InvalidInput:
 
 
 def _weights(group: AlikePeople, low: int, high: int, shown: Sequence[Likely]) -> Array | None:
-    """How likely the counts are, up to a factor: whole numbers, or floats where there are many;
+    """How likely the counts are, up to a factor: whole numbers, or logarithms where there are many;
     None where there are too many."""
     size, start, wide = group.size - group.known_in, low - group.known_in, high - low
     if wide > MOST_COUNTS:
@@ -148,9 +151,8 @@ def _weights(group: AlikePeople, low: int, high: int, shown: Sequence[Likely]) -
         weights: Array = np.array([1], dtype=object)
     elif wide > WIDEST:
         counts = np.arange(start, start + wide + 1)
-        logs = np.array([_log_binomial(size, int(count)) for count in counts])
-        logs += counts * math.log(inside) + (size - counts) * math.log(outside)
-        weights = np.exp(logs - logs.max())
+        weights = np.array([_log_binomial(size, int(count)) for count in counts])
+        weights += counts * math.log(inside) + (size - counts) * math.log(outside)
     else:
         weights, ways = np.empty(wide + 1, dtype=object), math.comb(size, start)
         for step in range(wide + 1):
@@ -158,11 +160,18 @@ def _weights(group: AlikePeople, low: int, high: int, shown: Sequence[Likely]) -
             ways = ways * (size - start - step) // (start + step + 1)
         weights = weights // math.gcd(*weights)
     for likely in shown:
-        factors = _whole([likely.get(count, Fraction(0)) for count in range(low, high + 1)])
-        weights = weights * (factors if weights.dtype == object else factors.astype(float))
-    if not weights.any():
+        factors = [likely.get(count, Fraction(0)) for count in range(low, high + 1)]
+        if weights.dtype == object:
+            weights = weights * _whole(factors)
+        else:
+            weights = weights + [math.log(p) if p else -math.inf for p in factors]
+    if not _possible(weights).any():
         raise _contradiction()
     return weights
+
+
+def _possible(weights: Array) -> npt.NDArray[np.bool_]:
+    return weights != 0 if weights.dtype == object else np.isfinite(weights)
 
 
 def _log_binomial(size: int, count: int) -> float:
@@ -227,8 +236,9 @@ def _component(
     bounds = [Inferred(*ends[g], None, False) for g in members]
     if len(weights) < len(members):
         return bounds
-    values = {g: ends[g][0] + np.flatnonzero(weights[g]) for g in members}
-    tables = [Weighted((g,), values[g][:, None], weights[g][weights[g] != 0]) for g in members]
+    fit = {g: _possible(weights[g]) for g in members}
+    values = {g: ends[g][0] + np.flatnonzero(fit[g]) for g in members}
+    tables = [Weighted((g,), values[g][:, None], weights[g][fit[g]]) for g in members]
     partial = -1  # names of partial sums, which are no group
     for groups, likely in sums:
         made = _tables(groups, likely, values, partial)
@@ -240,8 +250,10 @@ def _component(
     if product is None:
         return bounds
     exact = product.lines <= EXACT_LINES and all(each.weights.dtype == object for each in tables)
-    found = marginals(product, exact)
-    return [_inferred(found.get(g, {}), exact) for g in members]
+    found, fits = marginals(product, exact), supports(product)
+    if any(g not in fits for g in members):
+        raise _contradiction()
+    return [_inferred(found[g], fits[g], exact) for g in members]
 
 
 def _tables(
@@ -255,15 +267,16 @@ def _tables(
     low, high = low - int(so_far.min()), high - int(so_far.max())
     for step, g in enumerate(groups[1:], start=1):
         low, high = low - int(values[g].min()), high - int(values[g].max())
+        if step == len(groups) - 1:
+            last = _last(so_far, values[g], likely)
+            if last is None:
+                return None
+            result.append(Weighted((name, g), *last))
+            break
         if len(so_far) * len(values[g]) > MOST_LINES:
             return None
         lines = np.stack(np.meshgrid(so_far, values[g], indexing="ij"), axis=-1).reshape(-1, 2)
         totals = lines.sum(axis=1)
-        if step == len(groups) - 1:
-            fits = np.isin(totals, np.fromiter(likely, np.int64))
-            shown = _whole([likely[int(total)] for total in totals[fits]])
-            result.append(Weighted((name, g), lines[fits], shown))
-            break
         fits = (totals + high >= least) & (totals + low <= most)
         lines = np.hstack([lines, totals[:, None]])[fits]
         ones = np.ones(len(lines), dtype=object)
@@ -274,9 +287,23 @@ def _tables(
     return result
 
 
-def _inferred(weights: Mapping[int, Any], exact: bool) -> Inferred:
-    if not weights:
-        raise _contradiction()
+def _last(one: Lines, other: Lines, likely: Likely) -> tuple[Lines, Array] | None:
+    """The pairs whose sum is likely, with how likely it is; None where there are too many."""
+    if len(one) * len(likely) > MOST_LINES:
+        return None
+    totals = np.fromiter(likely, np.int64)
+    left, kinds = np.repeat(one, len(totals)), np.tile(np.arange(len(totals)), len(one))
+    right = totals[kinds] - left
+    fits = np.isin(right, other)
+    shown = _whole(list(likely.values()))[kinds[fits]]
+    return np.stack([left[fits], right[fits]], axis=1), shown
+
+
+def _inferred(weights: Mapping[int, Any], fits: tuple[int, int], exact: bool) -> Inferred:
     top, total = sum(count * weight for count, weight in weights.items()), sum(weights.values())
-    mean = Fraction(int(top), int(total)) if exact else float(top / total)
-    return Inferred(min(weights), max(weights), mean, exact)
+    if not exact:
+        return Inferred(*fits, float(top / total), False)
+    mean = Fraction(int(top), int(total))
+    if mean.denominator.bit_length() > MOST_BITS:
+        return Inferred(*fits, float(mean), False)
+    return Inferred(*fits, mean, True)

@@ -44,6 +44,7 @@ def binomial(count: int, belief: float) -> tuple[int, Array]:
     return first, np.asarray(weights / math.fsum(weights))
 
 
+@lru_cache(maxsize=512)
 def two_binomials(at_low: int, low: float, at_high: int, high: float) -> tuple[int, Array]:
     """(first, weights) of the sum of two independent binomials."""
     one, two = binomial(at_low, low), binomial(at_high, high)

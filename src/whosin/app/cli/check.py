@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from whosin.app.cli.options import Json
 from whosin.app.cli.output import print_result
-
-if TYPE_CHECKING:
-    from whosin.rules import Publication
-    from whosin.rules.published_file import TableFile
 
 app = typer.Typer(help="Look at what is about to be published.", no_args_is_help=True)
 
@@ -33,7 +29,8 @@ def table(
         str | None,
         typer.Option(
             help="The rule behind it: suppress=5, suppress=5:hidden (zeros too), round=5, "
-            "random-round=3, cell-key=FILE. Marks such as <5 say it themselves."
+            "random-round=3, cell-key=FILE, or several in turn: suppress=8,round=5. Marks such as "
+            "<5 say it themselves."
         ),
     ] = None,
     secondary: Annotated[
@@ -64,37 +61,25 @@ def table(
     cells can be worked out from the totals, and which nearly so, is said too.
     """
     from whosin.errors import InvalidInput
-    from whosin.report.published_tables import SECRETS, findings_data, print_findings
+    from whosin.report.published_tables import findings_data, print_findings
+    from whosin.report.secrets import secret_words
     from whosin.rules import check_published
-    from whosin.rules.published_file import read_table
+    from whosin.rules.published_file import compare_labels, publication, read_rule, read_table
 
-    if secret not in SECRETS:
-        raise InvalidInput("--secret", " or ".join(SECRETS), repr(secret))
+    secret_words(secret, "--secret")
     if (before is None) != (population_before is None):
         raise InvalidInput("--before", "given with --population-before", "one without the other")
+    chosen = None if rule is None else read_rule(rule)
     shown = read_table(published, "published")
     frame = read_table(population, "population", totals=False)
-    now = _publication(shown, frame, rule, totals, secondary)
+    now = publication(shown, frame, chosen, totals, secondary)
     then = None
     if before is not None and population_before is not None:
         earlier = read_table(before, "before")
-        if (earlier.rows, earlier.columns) != (shown.rows, shown.columns):
-            raise InvalidInput("--before", "a table with the same labels", "others")
+        compare_labels(shown, earlier, "--before")
         frame = read_table(population_before, "population", totals=False)
-        then = _publication(earlier, frame, rule, totals, secondary)
+        then = publication(earlier, frame, chosen, totals, secondary)
     findings = check_published(now, prior, then)
     labels = shown.rows, shown.columns
-    data = findings_data(findings, labels)
+    data = findings_data(findings, labels, secret)
     print_result(json, data, print_findings, findings, labels, secret)
-
-
-def _publication(
-    table: TableFile, frame: TableFile, rule: str | None, totals: str, secondary: bool
-) -> Publication:
-    from whosin.rules import Publication, Suppress
-    from whosin.rules.published_file import like, read_rule
-
-    chosen = read_rule(rule) if rule is not None else None
-    if chosen is None and table.below is not None:
-        chosen = Suppress(table.below)
-    return Publication(table.cells, like(table, frame), chosen, totals, secondary)

@@ -51,6 +51,13 @@ def plan(
     zeros: Annotated[
         str, typer.Option(help="With --rule suppress: whether a count of 0 is shown or hidden.")
     ] = "shown",
+    secret: Annotated[
+        str,
+        typer.Option(
+            help="With --rule: membership (who is in), or attribute (who of --people, all known to "
+            "be in, has the value that is counted)."
+        ),
+    ] = "membership",
     save: Draw = None,
     json: Json = False,
 ) -> None:
@@ -72,12 +79,14 @@ def plan(
     people = adversary.get("people")
     if zeros != "shown" and rule != "suppress":
         raise InvalidInput("--zeros", "given with --rule suppress", zeros)
+    if secret != "membership" and rule is None:
+        raise InvalidInput("--secret", "given with --rule", secret)
     if rule is not None:
         unused = {"--query": query, "--chain": chain, "--steps": steps, "--save": save}
         for option, value in (unused | {"--sample-rate": sample_rate}).items():
             if value is not None:
                 raise InvalidInput(option, "left out with --rule", value)
-        _plan_rule(rule, wanted, family, target.get("delta"), people, zeros, json=json)
+        _plan_rule(rule, wanted, family, target.get("delta"), people, zeros, secret, json=json)
         return
     if chain is not None:
         unused = {"--delta": target.get("delta"), "--people": people, "--steps": steps}
@@ -123,6 +132,7 @@ def _plan_rule(
     delta: object,
     people: int | None,
     zeros: str,
+    secret: str,
     *,
     json: bool,
 ) -> None:
@@ -131,7 +141,9 @@ def _plan_rule(
 
     from whosin import rules
     from whosin.report.rules import print_rule_plan
+    from whosin.report.secrets import secret_words
 
+    secret_words(secret, "--secret")
     if delta is None:
         accepted = "given with --rule: how likely the promise may fail"
         raise InvalidInput("--delta", accepted, "nothing")
@@ -143,7 +155,7 @@ def _plan_rule(
         places["rule"] = "--rule"
         error.path = places.get(error.field, error.path)
         raise
-    print_result(json, planned.to_dict(), print_rule_plan, planned)
+    print_result(json, planned.to_dict() | {"secret": secret}, print_rule_plan, planned, secret)
 
 
 def _process(noise: str, sample_rate: str | None, steps: int | None) -> Process:

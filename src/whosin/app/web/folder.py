@@ -28,7 +28,9 @@ from whosin.release.table import dataset_name
 
 Seen: TypeAlias = Mapping[str, Bound] | None
 TABLES = tuple(KINDS | ARROW)
-DATABASES = (".duckdb",)
+DATABASES = (".duckdb", ".sqlite", ".sqlite3")
+LEDGER = "whosin_datasets"
+"""A table of ledgers, which are no data."""
 NAME = re.compile(r"\w[\w .()-]{0,119}")
 STARTS = {"parquet": b"PAR1", "arrow": b"ARROW1"}
 
@@ -40,7 +42,7 @@ def tables(folder: Path) -> list[Path]:
 
 def databases(folder: Path) -> dict[str, Path]:
     """The tables of databases, as `database.duckdb::table`; a database that cannot be read, because
-    another program writes to it, has none."""
+    another program writes to it, has none, and neither has a ledger."""
     result = sorted(path for path in _files(folder) if path.suffix.lower() in DATABASES)
     if not result or not installed("release"):
         return {}
@@ -48,7 +50,9 @@ def databases(folder: Path) -> dict[str, Path]:
     with DuckDB() as engine:
         for path in result:
             with contextlib.suppress(WhosinError, OSError):
-                listed.update({f"{path.name}::{name}": path for name in engine.tables(path)})
+                names = engine.tables(path)
+                if LEDGER not in names:
+                    listed.update({f"{path.name}::{name}": path for name in names})
     return listed
 
 

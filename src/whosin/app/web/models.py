@@ -33,6 +33,7 @@ TAKES: dict[str, Any] = {
     "whole": Many,
     "range": Text | float,
     "flag": bool,
+    "profile": Text | dict[str, Spelled],
     "text": Text,
 }
 
@@ -138,6 +139,23 @@ class TradeoffBody(Body):
     rows: Whole
     values: Whole = 2
     prior: str = Field(default="uniform", max_length=400, description='uniform, or "0.7,0.3"')
+
+
+Csv = Annotated[str, Field(max_length=300_000)]
+
+
+class PublishedBody(Body):
+    """A table as it would be published, as `whosin check table` takes it."""
+
+    published: Csv = Field(description="The table as it would be shown (CSV)")
+    population: Csv = Field(description="How many people could be in each cell (CSV)")
+    prior: Spelled
+    rule: Short | None = Field(default=None, description="suppress=5, round=5, suppress=8,round=5")
+    totals: Text = "counted"
+    secondary: bool = False
+    before: Csv | None = Field(default=None, description="An earlier table of the same cells")
+    population_before: Csv | None = None
+    secret: Text = "membership"
 
 
 class TokenBody(Body):

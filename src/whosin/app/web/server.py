@@ -25,6 +25,7 @@ from whosin.app.web.routes import (
     ledger,
     notions,
     plan,
+    published,
     release,
     session,
     tradeoff,
@@ -54,6 +55,10 @@ Send the header `X-Whosin` with every POST, and `Authorization: Bearer TOKEN` wh
 Whatever is refused comes as `{"error": {"field", "message"}}`. Answers are paid for in the server's
 ledger; a retry under the same `request` id returns the same answer and pays nothing."""
 
+GROUPS = (
+    session, kinds, plan, files, check, release, verify, published, notions, tradeoff, ledger,
+)  # fmt: skip
+
 
 def make_app(settings: Settings, nursery: Nursery = SHARED) -> FastAPI:
     """The page and the routes of one served folder."""
@@ -71,7 +76,7 @@ def make_app(settings: Settings, nursery: Nursery = SHARED) -> FastAPI:
     app.state.access = access = Access(settings.users, settings.login)
     app.state.work = Work(settings, nursery)
     failures.install(app)
-    for group in (session, kinds, plan, files, check, release, verify, notions, tradeoff, ledger):
+    for group in GROUPS:
         app.include_router(group.router)
 
     @app.get("/", include_in_schema=False)

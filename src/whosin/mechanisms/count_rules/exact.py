@@ -12,5 +12,9 @@ from whosin.mechanisms.count_table import Spread
 class Exact(Rule):
     """The count as it is."""
 
+    @property
+    def reach(self) -> int:
+        return 0
+
     def spread(self, count: int) -> Spread:
         return [(count, 1)]

@@ -11,6 +11,9 @@ from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.count_table import Beyond, CountTable, Spread
 from whosin.spaces import Space, Subsets
 
+FAR = 1 << 40
+"""More than any count: nothing is known of how far a rule reaches."""
+
 
 class Rule(Mechanism):
     """A rule about how a count is shown: of everyone who is in, or of noisy counts where it
@@ -18,8 +21,9 @@ class Rule(Mechanism):
 
     @property
     def reach(self) -> int:
-        """Counts that are further apart than this share no output, but for those below 0."""
-        return 0
+        """Counts that are further apart than this share no output, but for those below 0; a number
+        that is shown is no further from its count; and no count above it is suppressed."""
+        return FAR
 
     @abstractmethod
     def spread(self, count: int) -> Spread:

@@ -91,12 +91,20 @@ def profile(cases: Cases, epsilon: object) -> float:
     return float(_profiles(cases, np.array([float(power)]))[0])
 
 
-def _profiles(cases: Cases, epsilons: Array, few: int | None = None) -> Array:
-    """At least δ(ε) for each ε, in floats; with `few` for a first look only."""
+def _profiles(
+    cases: Cases,
+    epsilons: Array,
+    few: int | None = None,
+    enough: Callable[[Array], bool] | None = None,
+) -> Array:
+    """At least δ(ε) for each ε, in floats; with `few` for a first look only, with `enough` up to
+    where that is large enough."""
     worst = np.zeros(len(epsilons))
     factors = np.exp(epsilons)
     more, less = 1 + cases.rounding, 1 - cases.rounding
     for pair in cases.pairs(few=few):
+        if enough is not None and enough(worst):
+            break
         top, bottom = pair.top * more, pair.bottom * less
         if top.size * len(factors) <= TOGETHER:
             shares = np.maximum(top - factors[:, None, None] * bottom, 0).sum(axis=2).max(axis=1)
@@ -109,8 +117,9 @@ def _profiles(cases: Cases, epsilons: Array, few: int | None = None) -> Array:
     return np.minimum(worst * more + CUT, 1.0)
 
 
-def failure(cases: Cases, ratio: object) -> FailureBracket:
-    """A bracket for Pr[r > ratio | t] over the family."""
+def failure(cases: Cases, ratio: object, proved: float | None = None) -> FailureBracket:
+    """A bracket for Pr[r > ratio | t] over the family; `proved` is a bound that `bound_within`
+    found."""
     most = rational(ratio, "ratio")
     if not 1 < most <= 10**300:
         raise InvalidInput("ratio", "above 1 and at most 1e300", ratio)
@@ -129,21 +138,34 @@ def failure(cases: Cases, ratio: object) -> FailureBracket:
     if complete and exact:
         return FailureBracket(most, Rational(lower), Rational(upper), True, case, outputs)
     low = Rational(lower) if exact else round_down(lower)
-    bound = round_up(upper) if complete else max(_bound(cases, float(most)), round_up(lower))
+    if complete:
+        return FailureBracket(most, low, min(round_up(upper), 1.0), False, case, outputs)
+    bound = max(_bound(cases, float(most)) if proved is None else proved, round_up(lower))
     return FailureBracket(most, low, min(bound, 1.0), False, case, outputs)
 
 
+def bound_within(cases: Cases, ratio: Fraction, delta: Fraction) -> float | None:
+    """F9's bound on Pr[r > ratio | t] where it is at most δ; None where it is not.
+
+    It holds for whatever is made of the outputs too, which tails themselves do not: merged outputs
+    may fail more often than either.
+    """
+    most = float(delta) * (1 - 1e-12)
+    epsilons, bound = _bounds(float(ratio))
+    epsilons = _promising(cases, bound, epsilons)
+
+    def enough(deltas: Array) -> bool:
+        return bool(bound(deltas, epsilons).min() > most)
+
+    found = float(bound(_profiles(cases, epsilons, enough=enough), epsilons).min()) * (1 + 1e-12)
+    return found if found <= delta else None
+
+
 def is_above(cases: Cases, ratio: Fraction, delta: Fraction, few: int) -> bool:
-    """Whether a first look at a few cases shows that `failure` will be above δ."""
-    near, most = float(ratio), float(delta)
-    for pair in cases.pairs(few=few):
-        for row in range(len(pair.top)):
-            if _tail(pair.top[row], pair.bottom[row], ratio, cases.rounding)[0] > delta:
-                return True
-    if cases.family.complete:
-        return False
-    epsilons, bound = _bounds(near)
-    return bool(bound(_profiles(cases, epsilons, few), epsilons).min() > most)
+    """Whether a first look at a few cases shows that `bound_within` will find none."""
+    epsilons, bound = _bounds(float(ratio))
+    epsilons = _promising(cases, bound, epsilons, few)
+    return bool(bound(_profiles(cases, epsilons, few), epsilons).min() > float(delta))
 
 
 def _tail(
@@ -179,13 +201,16 @@ def _bounds(ratio: float) -> tuple[Array, Callable[[Array, Array], Array]]:
     return top - np.geomspace(top, top * 1e-4, POINTS), bound
 
 
-def _promising(cases: Cases, bound: Callable[[Array, Array], Array], epsilons: Array) -> Array:
-    """The ε whose bounds looked least on a few cases, and its neighbours."""
+def _promising(
+    cases: Cases, bound: Callable[[Array, Array], Array], epsilons: Array, few: int = FEW
+) -> Array:
+    """The ε whose bounds looked least on a few cases, and its neighbours: bounds fall and then rise
+    in ε, since profiles are convex in e^ε."""
     for _ in range(2):
-        best = int(np.argmin(bound(_profiles(cases, epsilons, FEW), epsilons)))
+        best = int(np.argmin(bound(_profiles(cases, epsilons, few), epsilons)))
         around = epsilons[max(best - 1, 0) : best + 2]
         epsilons = np.unique(np.append(np.linspace(around[0], around[-1], NEAR), around))
-    best = int(np.argmin(bound(_profiles(cases, epsilons, FEW), epsilons)))
+    best = int(np.argmin(bound(_profiles(cases, epsilons, few), epsilons)))
     return np.asarray(epsilons[max(best - 1, 0) : best + 2])
 
 

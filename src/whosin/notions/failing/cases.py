@@ -80,7 +80,7 @@ class Cases(ABC):
 
         Args:
             few: try at most this many of the crowds, and, where it is at most `FEW`, at most this
-                many numbers of known people who are in.
+                many numbers of known people who are in: evenly, and more of them near both ends.
         """
 
 
@@ -109,12 +109,12 @@ class CrowdCases(Cases):
     def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
         crowds = self._crowds
         if few is not None and len(crowds) > few:
-            crowds = [crowds[round(x)] for x in np.linspace(0, len(crowds) - 1, few)]
+            crowds = [crowds[place] for place in _some(len(crowds), few)]
         for block in _blocks(crowds, 1 if exact else BLOCK):
             first, weights = (0, block[0].rationals[None, :]) if exact else _weights(block)
             known = block[0].inside
             if few is not None and few <= FEW and len(known) > few:
-                known = [known[round(x)] for x in np.linspace(0, len(known) - 1, few)]  # type: ignore[assignment]
+                known = [known[place] for place in _some(len(known), few)]  # type: ignore[assignment]
             for inside in distinct_shifts(self.table, known, first, weights.shape[1]):
                 yield self._pair(block, inside, first + inside, weights)
 
@@ -222,6 +222,13 @@ def outcomes(table: CountTable, first: int, weights: Array) -> tuple[int, Array]
     result = _zeros((len(weights), high - low), weights)
     result[:, places[begins] - low] = sums
     return low, result
+
+
+def _some(count: int, few: int) -> list[int]:
+    """At most `few` of 0 … count − 1: half of them evenly apart, the others near either end."""
+    even = np.linspace(0, count - 1, few - few // 2)
+    ends = np.geomspace(1, count / 2, few // 4) if few >= 8 else np.zeros(0)
+    return sorted({round(x) for x in (*even, *ends, *(count - 1 - ends))})
 
 
 def _blocks(crowds: list[OtherPeople], most: int) -> Iterator[list[OtherPeople]]:

@@ -151,6 +151,28 @@ def kind_of(path: str) -> str:
     return result
 
 
+def require_local(source: str) -> None:
+    """DuckDB reads local files; more would need an extension from elsewhere.
+
+    Raises:
+        InvalidInput: something else; only its kind is named, since a URL may hold a secret.
+    """
+    if "://" in source:
+        accepted = (
+            "a local path, postgresql://…::table or adbc:driver:uri::table (Spark reads more)"
+        )
+        raise InvalidInput("source", accepted, f"{source.partition('://')[0][:20]}://…")
+
+
+def _require_plain_folder(place: Path) -> None:
+    """A folder that a table format keeps holds rows that were deleted, too."""
+    formats = {"Delta": "_delta_log", "Iceberg": "metadata/*.metadata.json", "Hudi": ".hoodie"}
+    for name, mark in formats.items():
+        if next(place.glob(mark), None) is not None:
+            accepted = f"a plain folder: {name} tables are read by Spark, as ::table"
+            raise InvalidInput("table", accepted, place.name)
+
+
 def files_of(path: str, kind: str) -> list[str]:
     """The files that a path, a folder or a pattern means, sorted.
 
@@ -159,6 +181,7 @@ def files_of(path: str, kind: str) -> list[str]:
     """
     place = Path(path)
     if place.is_dir():
+        _require_plain_folder(place)
         endings = {ending for ending, each in ENDINGS.items() if each == kind}
         result = [
             str(each)

@@ -20,6 +20,8 @@ from typing import Any
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release.engines.base import Schema, listed_names, split_name, unreadable
 from whosin.release.engines.csv_lines import read_header
+from whosin.release.engines.databases import DatabaseTable
+from whosin.release.engines.databases.fetched import FetchedTables
 from whosin.release.engines.frames import holds_text
 from whosin.release.engines.lines import csv_query, identifier, literal
 from whosin.release.engines.schemas import one_schema
@@ -53,6 +55,7 @@ class Confined:
         self._schemas: list[Schema] = []
         self._attached: dict[Path, str] = {}
         self._lists: set[str] = set()
+        self.fetched = FetchedTables(self.connection)
         try:
             for name, value in SETTINGS.items():
                 self.connection.execute(f"SET {name} = {literal(value)}")
@@ -179,6 +182,15 @@ class Confined:
             raise UnknownName("table", name, known)
         home = (self._attach(path), *split_name(name))
         return self.view("SELECT * FROM " + ".".join(map(identifier, home)))
+
+    def fetched_table(self, table: DatabaseTable) -> Any:
+        """A table of another database, whose rows are here while an expression runs."""
+        return self.table(self.fetched.add(table))
+
+    def interrupt(self) -> None:
+        """Stop what is running, here or in another database."""
+        self.fetched.cancel()
+        self.connection.interrupt()
 
     def view(self, sql: str) -> Any:
         """A query as an Ibis table, by a view with a name of its own."""

@@ -29,9 +29,12 @@ from whosin.release.engines.base import (
     files_of,
     in_memory,
     kind_of,
+    require_local,
     unreadable,
 )
 from whosin.release.engines.confined import Confined
+from whosin.release.engines.databases import Address, open_table, read_address, tables_of
+from whosin.release.engines.databases.address import SQLITE, is_sqlite
 from whosin.release.engines.frames import arrow_table, require_plain
 from whosin.release.engines.spilling import SpillFolder
 
@@ -81,7 +84,8 @@ class DuckDB(Engine):
             raise
 
     def open(self, source: object) -> Any:
-        """A path, a pattern of paths, `database.duckdb::table`, or a frame in memory."""
+        """A path, a pattern of paths, a frame in memory, `database.duckdb::table`, or a table of
+        another database (see `databases`)."""
         if require_plain(source, [each.backend for each in self._opened]):
             return source
         return self.open_together([source])[0]
@@ -105,6 +109,10 @@ class DuckDB(Engine):
         if not isinstance(source, str):
             require_plain(source, ())
             return home.table(home.register(arrow_table(source))), []
+        address = read_address(source)
+        if address is not None:
+            return home.fetched_table(open_table(address, views=self._views)), []
+        require_local(source)
         if "::" in source:
             path, _, name = source.partition("::")
             return home.database(_existing(path), name, views=self._views), []
@@ -146,11 +154,12 @@ class DuckDB(Engine):
     ) -> Any:
         home = self._home(expression)
         home.require_same()
-        return run_interruptibly(
-            lambda: work(home, expression),
-            home.connection.interrupt,
-            lambda: _tell(home, progress),
-        )
+
+        def fetched() -> Any:
+            with home.fetched.filled(expression):
+                return work(home, expression)
+
+        return run_interruptibly(fetched, home.interrupt, lambda: _tell(home, progress))
 
     def write_rows(self, table: Redrawn, path: str, progress: Progress | None = None) -> Written:
         """Only how many rows each cell has is read; rows are drawn for that many, and written in
@@ -181,7 +190,10 @@ class DuckDB(Engine):
         parquet.discard(Path(path), digest)
 
     def tables(self, path: str | Path) -> list[str]:
-        """The tables of a DuckDB database; those outside its main schema as schema.table."""
+        """The tables of a DuckDB database, those outside its main schema as schema.table, or of an
+        SQLite file."""
+        if is_sqlite(path):
+            return tables_of(Address(SQLITE, str(_existing(path)), ""), views=self._views)
         home = self._fresh()
         try:
             return home.tables(_existing(path), views=self._views)

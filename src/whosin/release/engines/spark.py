@@ -35,11 +35,15 @@ from whosin.release.engines.base import (
     unreadable,
 )
 from whosin.release.engines.csv_lines import MARK, Header, header_of, read_header
+from whosin.release.engines.databases import Address, DatabaseTable, open_table, read_address
+from whosin.release.engines.databases.needed import needed_columns, row_conditions
+from whosin.release.engines.databases.spark_rows import database_frame
 from whosin.release.engines.frames import arrow_table, require_plain
 from whosin.release.engines.schemas import one_schema, parquet_schema
 from whosin.release.engines.spark_lines import LONGEST_LINE, READABLE, csv_rows, valid
 from whosin.release.engines.spilling import SpillFolder
 from whosin.release.engines.workers import SparkFolder, changing, plain_columns, plain_schema
+from whosin.validation import of_kind
 
 LARGEST = 50_000_000
 """Rows of a written file, so that a worker can hold one to take its digest."""
@@ -67,10 +71,11 @@ class Spark(Engine):
         session: a SparkSession to use instead of a new one.
         settings: Spark settings for a new session.
         spill: where a local session spills; the system's temporary folder by default.
+        views: whether views of a database may be opened, as for DuckDB.
     """
 
     name = "spark"
-    keys: ClassVar[tuple[str, ...]] = ("master", "spill")
+    keys: ClassVar[tuple[str, ...]] = ("master", "spill", "views")
 
     def __init__(
         self,
@@ -78,9 +83,12 @@ class Spark(Engine):
         session: Any = None,
         settings: dict[str, str] | None = None,
         spill: object = None,
+        views: bool = False,
     ) -> None:
         needs("release", "spark")
         import ibis
+
+        self._views = of_kind(views, bool, "views", "true or false")
 
         if not isinstance(master, str):
             raise InvalidInput("master", "a master URL such as local[*]", repr(master)[:80])
@@ -97,9 +105,11 @@ class Spark(Engine):
         self._ibis = ibis.pyspark.connect(self.session)
         self._lists: set[str] = set()
         self._schemas: dict[str, Schema] = {}
+        self._databases: dict[str, DatabaseTable] = {}
 
     def open(self, source: object) -> Any:
-        """A path that the workers can read, `::table` of the catalogue, or a frame in memory."""
+        """A path that the workers can read, `::table` of the catalogue, a frame in memory, or a
+        table of a database (see `databases`), which one worker fetches."""
         if isinstance(source, Path):
             source = str(source)
         if require_plain(source, [self._ibis]):
@@ -108,6 +118,9 @@ class Spark(Engine):
             return self._frame(source)
         if source.startswith("::"):
             return self._catalogue(source.removeprefix("::"))
+        address = read_address(source)
+        if address is not None:
+            return self._database(address)
         kind = kind_of(source)
         if kind == "arrow":
             raise InvalidInput("table", "a .parquet or .csv file, or ::table, on Spark", source)
@@ -242,6 +255,8 @@ class Spark(Engine):
         Spark's errors, and so rows.)"""
         from pyspark.sql.functions import broadcast
 
+        if self._databases:
+            self._fetch(expression)
         for table in in_memory(expression):
             if table.name not in self._lists:
                 entries = table.data.to_pyarrow(table.schema)
@@ -261,6 +276,23 @@ class Spark(Engine):
 
     def _frame(self, source: Any) -> Any:
         return self._view(self.session.createDataFrame(arrow_table(source)))
+
+    def _database(self, address: Address) -> Any:
+        def read() -> DatabaseTable:
+            return open_table(address, views=self._views)
+
+        table = read()
+        result = self._view(database_frame(self.session, table, set(), ()), Schema(read))
+        self._databases[result.op().name] = table
+        return result
+
+    def _fetch(self, expression: Any) -> None:
+        """Have the tables of databases that an expression reads give the columns that it needs."""
+        for name, needed in needed_columns(expression).items():
+            if name in self._databases:
+                rows = row_conditions(expression, name)
+                frame = database_frame(self.session, self._databases[name], needed, rows)
+                valid(frame).createOrReplaceTempView(name)
 
     def _catalogue(self, name: str) -> Any:
         if not self.session.catalog.tableExists(name):

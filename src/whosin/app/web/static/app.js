@@ -3,11 +3,12 @@
 import { get, post, watch } from "./api.js";
 import { files, startData } from "./data.js";
 import { $, clearErrors, showError } from "./dom.js";
+import { startPublished } from "./published.js";
 import { startQuestions } from "./questions.js";
 import { start } from "./release.js";
 import { onShow, startViews } from "./views.js";
 
-const VIEWS = ["release", "verify", "notions", "tradeoff", "ledger"];
+const VIEWS = ["release", "check", "verify", "notions", "tradeoff", "ledger"];
 
 function show(name) {
   for (const view of [...VIEWS, "login"]) $(`view-${view}`).hidden = view !== name;
@@ -39,6 +40,7 @@ async function begin(hello) {
     began = true;
     startData(hello.register_datasets, hello.curator);
     startViews();
+    startPublished();
     window.addEventListener("hashchange", route);
     await startQuestions();
     await Promise.all([files(), start()]);

@@ -1,0 +1,67 @@
+// A table before it is published: how sure anyone could become of each person, cell by cell.
+
+import { post } from "./api.js";
+import { $, clearErrors, h, showError } from "./dom.js";
+
+const FIELDS = {
+  "pub-table": "published",
+  "pub-people": "population",
+  "pub-prior": "prior",
+  "pub-rule": "rule",
+  "pub-before": "before",
+  "pub-people-before": "population_before",
+};
+const MOST = 400; // rows that are drawn; --json has them all
+
+function drawn(found) {
+  const shown = found.rows.slice(0, MOST);
+  const side = (place) => (place ? "r" : null);
+  return h(
+    "div",
+    { class: "card" },
+    h("p", { class: "fails" }, found.warning),
+    found.summary.map((line) => h("p", {}, line)),
+    h(
+      "div",
+      { class: "wide", tabindex: "0", role: "region", "aria-label": "cells, those that say most first" },
+      h(
+        "table",
+        {},
+        h("thead", {}, h("tr", {}, found.heads.map((head, place) => h("th", { scope: "col", class: side(place) }, head)))),
+        h("tbody", {}, shown.map((row) => h("tr", {}, row.map((cell, place) => (place ? h("td", { class: "r" }, cell) : h("th", { scope: "row" }, cell)))))),
+      ),
+    ),
+    found.rows.length > MOST ? h("p", { class: "note" }, `… and ${found.rows.length - MOST} cells that say less.`) : null,
+    found.notes.map((line) => h("p", { class: "note" }, line)),
+  );
+}
+
+function asked() {
+  const body = { totals: $("pub-totals").value, secret: $("pub-secret").value, secondary: $("pub-secondary").checked };
+  for (const [id, field] of Object.entries(FIELDS)) {
+    if ($(id).value.trim() || field === "published" || field === "population" || field === "prior") body[field] = $(id).value;
+  }
+  return body;
+}
+
+export function startPublished() {
+  for (const [id, field] of Object.entries(FIELDS)) $(id).dataset.field = field;
+  for (const [id, target] of [["pub-table-file", "pub-table"], ["pub-people-file", "pub-people"]]) {
+    $(id).addEventListener("change", async () => {
+      const file = $(id).files[0];
+      if (file) $(target).value = await file.text();
+    });
+  }
+  $("published").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    for (const place of [...Object.values(FIELDS), "totals", "secret", "check"]) clearErrors(place);
+    $("findings").replaceChildren(h("p", { class: "note" }, "Working it out …"));
+    try {
+      $("findings").replaceChildren(drawn(await post("/api/published", asked())));
+    } catch (error) {
+      $("findings").replaceChildren();
+      const field = (error.field ?? "").replace(/[[.].*$/, ""); // published[0][2]: its cell is in the message
+      showError({ field, message: error.message }, "check");
+    }
+  });
+}

@@ -1,0 +1,357 @@
+"""Tables in databases: the same answers as from files, whatever the rows hold, and no secrets."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psycopg
+import pytest
+
+import postgres
+import whosin as wi
+from engine_rows import ALL, DOMAINS, QUERIES, ROWS, exact, fill_postgres, sqlite_file
+from whosin.errors import (
+    BudgetRefused,
+    InvalidInput,
+    ScanFailed,
+    SourceChanged,
+    SourceUnreachable,
+    UnknownName,
+)
+from whosin.release import Count, DuckDB, Mean, Session, Sum, Table
+from whosin.release.bounding import eligible
+from whosin.release.engines.databases import read_address
+from whosin.release.engines.databases.needed import needed_columns, row_conditions
+
+PLAN = wi.calibrate(wi.Epsilon(1))
+
+
+@pytest.fixture(scope="module")
+def rows_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("rows") / "rows.parquet")
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({ROWS.format(rows=6_000)}) TO '{path}'")
+    return path
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[postgres.Server]:
+    postgres.require()
+    with pytest.MonkeyPatch.context() as patch, postgres.server() as running:
+        patch.setenv("PGPASSWORD", postgres.PASSWORD)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def place(server: postgres.Server) -> str:
+    """The server's database, without a password."""
+    return f"postgresql://whosin@/postgres?host={server.folder}"
+
+
+@pytest.fixture
+def run(server: postgres.Server) -> Iterator[Any]:
+    """Runs statements."""
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        yield connection.execute
+
+
+@pytest.fixture(scope="module")
+def on_server(server: postgres.Server, place: str, rows_file: str) -> str:
+    """The rows in a table of the server."""
+    fill_postgres(server.url, rows_file)
+    return f"{place}::rows"
+
+
+@pytest.fixture(scope="module")
+def in_file(rows_file: str) -> str:
+    """The rows in an SQLite file."""
+    return f"{sqlite_file(rows_file)}::rows"
+
+
+@pytest.mark.parametrize("source", ["on_server", "in_file"])
+def test_answers_before_noise_are_those_of_a_file(
+    source: str, rows_file: str, request: pytest.FixtureRequest
+) -> None:
+    with DuckDB(threads=2) as engine:
+        file, other = (
+            Table(each, "person", DOMAINS, rows=2, groups=2, engine=engine)
+            for each in (rows_file, request.getfixturevalue(source))
+        )
+        answers = [(query, exact(query, file), exact(query, other)) for query in ALL]
+        assert not [query for query, one, two in answers if one != two]
+        assert not [query for query, one, _ in answers if one in ([], [[0]])]
+
+
+def test_any_driver_gives_the_same_answers(rows_file: str, tmp_path: Path) -> None:
+    """DuckDB's own driver stands for any."""
+    pytest.importorskip("adbc_driver_duckdb")
+    with duckdb.connect(str(tmp_path / "rows.db")) as connection:
+        connection.execute(f"CREATE TABLE rows AS SELECT * FROM '{rows_file}'")
+    with DuckDB() as engine:
+        file = Table(rows_file, "person", DOMAINS, rows=2, groups=2, engine=engine)
+        source = f"adbc:duckdb:{tmp_path / 'rows.db'}::rows"
+        other = Table(source, "person", DOMAINS, rows=2, groups=2, engine=engine)
+        for query in QUERIES:
+            assert exact(query, other) == exact(query, file), query
+
+
+HARD = """
+CREATE TYPE mood AS ENUM ('well', 'ill');
+CREATE DOMAIN positive AS numeric(6, 1) CHECK (value > 0 OR value = 'NaN');
+CREATE TABLE hard (
+    who int, exact numeric, short numeric(50, 2), money numeric(8, 2), size positive, state mood,
+    day date, seen timestamp, zoned timestamptz, id uuid, data jsonb, padded char(4), real4 float4,
+    bytes bytea, list int[], span interval, clock time, "Sp.ace ""x" text);
+INSERT INTO hard (who, exact, short, money, size, day, seen, zoned) VALUES
+    (1, 'NaN', 'NaN', 'NaN', 'NaN', 'infinity', 'infinity', 'infinity'),
+    (2, 'Infinity', 1, 1, 1, '-infinity', '-infinity', '-infinity'),
+    (3, '1e1000', 1e47, 999999.99, 2.5, '5874897-12-31', '294276-12-31', '294276-12-31'),
+    (4, '-1e-1000', -1, -0.01, 3, '4713-01-01 BC', '4713-01-01 BC', '4713-01-02 BC'),
+    (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO hard (who, state, id, data, padded, list, span, clock, zoned, "Sp.ace ""x") VALUES
+    (5, 'ill', gen_random_uuid(), '{"a": 1}', 'ab', '{1}', '1 month', '12:00',
+     '2024-01-01 00:30+02', 'x');
+"""
+
+
+def test_no_value_of_a_server_can_fail(place: str, run: Any) -> None:
+    run(HARD)
+    table = Table(f"{place}::public.hard", "who", engine=DuckDB())
+    data = table.data
+    usable = [name for name in table.columns if name not in ("list", "span", "clock")]
+    counts = data.aggregate(
+        **{f"n_{place}": data[name].count() for place, name in enumerate(usable)}
+    )
+    found = dict(zip(usable, table.engine.run(counts).to_pylist()[0].values(), strict=True))
+    assert found["who"] == 5 and found["exact"] == 4 and found["money"] == found["size"] == 3
+    assert found["day"] == 2 and found["seen"] == found["state"] == found['Sp.ace "x'] == 1
+    assert (
+        str(table.type("money")).startswith("decimal(8, 2)") and table.type("exact").is_floating()
+    )
+    kept = data.filter(data["who"] == 5).select("zoned", "state", "padded", "data")
+    assert table.engine.run(kept.mutate(zoned=kept["zoned"].cast("string"))).to_pylist() == [
+        {"zoned": "2023-12-31 22:30:00", "state": "ill", "padded": "ab", "data": '{"a": 1}'}
+    ]
+    for name in ("list", "span", "clock"):
+        with pytest.raises(InvalidInput):
+            Table(f"{place}::hard", name)
+
+
+def test_no_value_of_a_file_can_fail(tmp_path: Path) -> None:
+    """Any row of SQLite may hold any type; and its driver takes types from the first rows."""
+    path = tmp_path / "loose.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE loose (who INTEGER, x REAL, t TEXT, b BOOLEAN, n, d DATE)")
+        rows: list[tuple[Any, ...]] = [(None,) * 6] * 5_000
+        rows += [("abc", "def", b"\xff", "yes", 1.5, 20.5), (2, 3, "ok", 1, b"x", "2024-01-01")]
+        rows += [(3.0, 1e999, 17, 0, "t", None), (2.5, -1e999, "ok", 7, 2**60, 3)]
+        rows += [(-(2**63),) * 6]
+        connection.executemany("INSERT INTO loose VALUES (?, ?, ?, ?, ?, ?)", rows)
+        connection.execute("INSERT INTO loose (who, t) VALUES (9, CAST(x'ff41' AS TEXT))")
+    connection.close()
+    with DuckDB() as engine:
+        table = Table(f"{path}::loose", "who", engine=engine)
+        data = table.data.filter(table.data["who"].notnull())
+        found = sorted(engine.run(data).to_pylist(), key=lambda row: row["who"])
+    assert [row["who"] for row in found] == [-(2**63), 2, 3, 9]
+    assert [row["x"] for row in found] == [-(2.0**63), 3.0, float("inf"), None]
+    assert [row["t"] for row in found] == [str(-(2**63)), "ok", "17", None]
+    assert [row["b"] for row in found] == [None, True, False, None]
+    assert [row["n"] for row in found] == [str(-(2**63)), None, "t", None]
+    assert [row["d"] for row in found] == [str(-(2**63)), "2024-01-01", None, None]
+
+
+def test_only_needed_columns_and_rows_are_asked_for(on_server: str, rows_file: str) -> None:
+    where = "level >= 3 and ward in ('w1', 'w2') and age > 3 and written = '12' and id <> 4"
+    with DuckDB() as engine:
+        table = Table(on_server, "person", DOMAINS, rows=2, groups=2, engine=engine)
+        name = table.data.op().name
+        query = Sum(column="cost", by="ill", where=where)
+        expression = query.exact(table, query.cells(table))
+        used = {"person", "level", "ward", "age", "written", "id", "cost", "ill"}
+        assert needed_columns(expression) == {name: used}
+        pushed = {(each.column, each.operator) for each in row_conditions(expression, name)}
+        assert pushed == {
+            ("person", "present"),
+            ("level", ">="),
+            ("ward", "in"),
+            ("written", "="),
+        }
+        assert needed_columns(table.data.count().as_table()) == {name: set()}
+        # What is read twice with different conditions is read whole, where it has a person.
+        rows = [eligible(table, text) for text in ("level >= 3", "level < 3")]
+        both = rows[0].union(rows[1])
+        assert [each.column for each in row_conditions(both, name)] == ["person"]
+        file = Table(rows_file, "person", DOMAINS, rows=2, groups=2, engine=engine)
+        for text in (where, "level = 3", "ward = 'w1' or level > 30", "level is null"):
+            counted = Count(by="ward", where=text)
+            assert exact(counted, table) == exact(counted, file), text
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "postgresql://me:hunter2@host/db::t",
+        "postgresql://me@host/db?password=hunter2::t",
+        "postgresql://me@host/db?sslpassword=hunter2::t",
+        "postgres://:hunter2@host/db::t",
+        "adbc:other:thing://me:hunter2@host/db::t",
+        "adbc:other:Server=host;Pwd=hunter2::t",
+        "mysql://me:hunter2@host/db::t",
+        "postgresql://host/db?options=-chunter2::t",
+        "postgresql://host/hunter2",
+        "adbc:hunter2",
+        "s3://key:hunter2@bucket/x.parquet",
+    ],
+)
+def test_a_source_has_no_password(source: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Table(source, "who")
+    assert "hunter2" not in str(caught.value) and caught.value.__context__ is None
+
+
+def test_addresses() -> None:
+    assert read_address("data.csv") is None and read_address("x.duckdb::t") is None
+    address = read_address("postgresql://[::1]:5/db::s.t")
+    assert address is not None and (address.uri, address.table) == (
+        "postgresql://[::1]:5/db",
+        "s.t",
+    )
+
+
+def test_what_could_fail_on_a_row_is_not_opened(place: str, run: Any, on_server: str) -> None:
+    run("CREATE VIEW looked AS SELECT person, 1 / (level - 3) AS x FROM rows")
+    run("CREATE TABLE watched (who int); ALTER TABLE watched ENABLE ROW LEVEL SECURITY")
+    run('CREATE TABLE twice (a int, "A" int)')
+    for name in ("looked", "watched"):
+        with pytest.raises(InvalidInput, match="views = true"):
+            Table(f"{place}::{name}", "person")
+    with pytest.raises(InvalidInput, match="differ"):
+        Table(f"{place}::twice", "a")
+    with pytest.raises(UnknownName, match="rows"):
+        Table(f"{place}::rovs", "person")
+    with DuckDB(views=True) as engine:
+        assert Table(f"{place}::looked", "person", engine=engine).columns == ("person", "x")
+
+
+def test_a_role_sees_its_columns_only(place: str, run: Any, on_server: str) -> None:
+    run(f"CREATE ROLE analyst LOGIN PASSWORD '{postgres.PASSWORD}'")
+    run("GRANT SELECT (person, level) ON rows TO analyst")
+    source = on_server.replace("whosin@", "analyst@")
+    with DuckDB() as engine:
+        table = Table(source, "person", engine=engine)
+        assert table.columns == ("person", "level")
+        assert exact(Count(), table)[0][0] == 3_000
+
+
+def test_a_database_that_does_not_answer(server: Any, place: str, tmp_path: Path, run: Any) -> None:
+    run("CREATE TABLE short AS SELECT i AS who, i % 3 AS x FROM generate_series(1, 900) i")
+    source, ledger = f"{place}::short", tmp_path / "ledger.db"
+    with DuckDB() as engine:
+        table = Table(source, "who", {"x": (0, 2)}, engine=engine)
+        session = Session(table, PLAN, ledger, share="1/4")
+        server.stop("immediate")
+        with pytest.raises(SourceUnreachable) as caught:
+            Table(source, "who")
+        assert str(server.folder) not in str(caught.value)
+        with pytest.raises(SourceChanged, match="continues without paying again"):
+            session.ask(Count())
+        server.start()
+        before = session.standing.spent
+        assert abs(session.ask(Count()).value - 900) < 300
+        assert session.standing.spent == before and session.standing.state == "open"
+
+
+def test_a_connection_that_is_cut_halts_the_dataset(
+    server: Any, place: str, tmp_path: Path, run: Any
+) -> None:
+    """The server ends the connection while rows arrive: that may be about them."""
+    run("CREATE TABLE slow AS SELECT i AS who FROM generate_series(1, 200000) i")
+    run(
+        "CREATE FUNCTION slowly(int) RETURNS int LANGUAGE sql VOLATILE AS "
+        "'SELECT $1 + (pg_sleep(0.0002) IS NULL)::int'"
+    )
+    run("CREATE VIEW slowed AS SELECT slowly(who) AS who FROM slow")
+    with DuckDB(views=True) as engine:
+        session = Session(
+            Table(f"{place}::slowed", "who", engine=engine, name="slowed"),
+            PLAN,
+            tmp_path / "ledger.db",
+            share="1/4",
+        )
+        ending = threading.Thread(target=_cut, args=(run,))
+        ending.start()
+        with pytest.raises(ScanFailed, match="halted") as caught:
+            session.ask(Count())
+        ending.join()
+    assert not isinstance(caught.value, SourceChanged) and caught.value.__context__ is None
+
+
+def _cut(run: Any) -> None:
+    """End the connection that is copying."""
+    for _ in range(600):
+        time.sleep(0.05)
+        ended = run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE query LIKE '%slowed%' AND query ILIKE 'copy%' AND pid <> pg_backend_pid()"
+        ).fetchall()
+        if ended:
+            return
+
+
+def test_a_table_that_was_changed(place: str, tmp_path: Path, run: Any) -> None:
+    run("CREATE TABLE moving AS SELECT i AS who, i % 3 AS x FROM generate_series(1, 90) i")
+    with DuckDB() as engine:
+        table = Table(f"{place}::moving", "who", {"x": (0, 2)}, engine=engine)
+        session = Session(table, PLAN, tmp_path / "ledger.db", share="1/4")
+        run("ALTER TABLE moving ALTER x TYPE text")
+        with pytest.raises(SourceChanged):
+            session.ask(Count())
+        run("DROP TABLE moving")
+        with pytest.raises(SourceChanged):
+            session.ask(Count())
+
+
+def test_a_budget_is_for_one_table_of_one_server(
+    server: Any, place: str, tmp_path: Path, run: Any
+) -> None:
+    for name in ("mine", "other"):
+        run(f"CREATE TABLE {name} AS SELECT i AS who, i % 3 AS x FROM generate_series(1, 50) i")
+    run("UPDATE other SET x = 2")
+    ledger = tmp_path / "ledger.db"
+
+    def session(source: str, **options: Any) -> Session:
+        table = Table(source, "who", {"x": (0, 2)}, engine=DuckDB(), name="mine")
+        return Session(table, PLAN, ledger, share="1/9", **options)
+
+    session(f"{place}::mine").ask(Mean(column="x"))
+    again = place.replace("postgresql://", "postgres://") + "&application_name=again"
+    session(f"{again}::public.mine").ask(Mean(column="x"))  # the same table by another name
+    run("INSERT INTO mine VALUES (51, 1)")
+    session(f"{place}::mine").ask(Mean(column="x"))  # a table that lives
+    with pytest.raises(BudgetRefused, match="another table"):
+        session(f"{place}::other").ask(Count())
+    copy = tmp_path / "copy.csv"
+    rows = run("SELECT who, x FROM other ORDER BY x, who").fetchall()
+    copy.write_text("who,x\n" + "".join(f"{who},{x}\n" for who, x in rows))
+    Session(
+        Table(f"{place}::other", "who", engine=DuckDB(), name="other"), PLAN, ledger, share="1/9"
+    )
+    with pytest.raises(BudgetRefused, match="other"):  # a file with the rows of a server's table
+        Session(Table(copy, "who", name="new"), PLAN, ledger, share="1/9", copies="refuse")
+
+
+def test_folders_of_table_formats_are_refused(tmp_path: Path, rows_file: str) -> None:
+    folder = tmp_path / "lake"
+    (folder / "_delta_log").mkdir(parents=True)
+    (folder / "part.parquet").write_bytes(Path(rows_file).read_bytes())
+    with pytest.raises(InvalidInput, match="Delta"):
+        Table(str(folder), "person")
+    (folder / "_delta_log").rmdir()
+    assert "person" in Table(str(folder), "person").columns
