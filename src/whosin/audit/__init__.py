@@ -25,7 +25,7 @@ from whosin.audit.curves.claims import GaussianCurve as GaussianCurve
 from whosin.audit.curves.run import CurveRun as CurveRun
 from whosin.audit.curves.run import curve_run as curve_run
 from whosin.audit.events import Event as Event
-from whosin.audit.gradients.findings import Finding as Finding
+from whosin.audit.gradients.findings import StepFinding as StepFinding
 from whosin.audit.gradients.step import StepAudit as StepAudit
 from whosin.audit.gradients.step import gradient_step as gradient_step
 from whosin.audit.input_search import search as search

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from whosin.audit.confidence import at_least
-from whosin.audit.gradients.findings import SAMPLING, Finding
+from whosin.audit.gradients.findings import SAMPLING, StepFinding
 from whosin.audit.models.scoring import numbers
 from whosin.errors import InvalidInput
 from whosin.exact import Array
@@ -22,7 +22,7 @@ from whosin.exact import Array
 
 def check_batches(
     sample: Callable[[int], Any], examples: int, rate: float, calls: int
-) -> Iterator[Finding]:
+) -> Iterator[StepFinding]:
     """Rates, sizes, and what follows on what."""
     masks = np.array([_mask(sample(examples), examples) for _ in range(calls)])
     yield _rate(masks, rate)
@@ -43,38 +43,38 @@ def _mask(batch: Any, examples: int) -> Array:
     return mask
 
 
-def _rate(masks: Array, rate: float) -> Finding:
+def _rate(masks: Array, rate: float) -> StepFinding:
     hits = int(masks.sum())
     said = f"an example is in a batch with probability {hits / masks.size:.3g}, not {rate:g}"
-    return Finding(SAMPLING, said, at_least(hits, masks.size, rate))
+    return StepFinding(SAMPLING, said, at_least(hits, masks.size, rate))
 
 
-def _each(masks: Array, rate: float) -> Finding:
+def _each(masks: Array, rate: float) -> StepFinding:
     """The example that is in most often; the p-value pays for all of them."""
     calls, examples = masks.shape
     hits = masks.sum(axis=0)
     place = int(np.argmax(hits))
     said = f"example {place} is in {hits[place] / calls:.3g} of the batches, not {rate:g}"
     p_value = min(1.0, at_least(int(hits[place]), calls, rate) * examples)
-    return Finding(SAMPLING, said, p_value)
+    return StepFinding(SAMPLING, said, p_value)
 
 
-def _sizes(masks: Array, rate: float) -> Finding:
+def _sizes(masks: Array, rate: float) -> StepFinding:
     from scipy.stats import binom
 
     sizes = masks.sum(axis=1)
     size = int(sizes[0])
     said = f"every batch has {size} examples: batches are dealt out, not drawn by coins"
     if rate == 1 or not (sizes == size).all():
-        return Finding(SAMPLING, said, 1.0)
+        return StepFinding(SAMPLING, said, 1.0)
     chances = binom.pmf(np.arange(masks.shape[1] + 1), masks.shape[1], rate)
-    return Finding(SAMPLING, said, float((chances ** len(sizes)).sum()))
+    return StepFinding(SAMPLING, said, float((chances ** len(sizes)).sum()))
 
 
-def _in_a_row(masks: Array, rate: float) -> Iterator[Finding]:
+def _in_a_row(masks: Array, rate: float) -> Iterator[StepFinding]:
     pairs = masks[0 : len(masks) // 2 * 2 : 2] & masks[1::2][: len(masks) // 2]
     twice, count = int(pairs.sum()), pairs.size
     said = "who is in one batch is in the next {} than by chance: batches depend on each other"
     fewer = 1 - at_least(twice + 1, count, rate**2)
-    yield Finding(SAMPLING, said.format("less often"), fewer)
-    yield Finding(SAMPLING, said.format("more often"), at_least(twice, count, rate**2))
+    yield StepFinding(SAMPLING, said.format("less often"), fewer)
+    yield StepFinding(SAMPLING, said.format("more often"), at_least(twice, count, rate**2))

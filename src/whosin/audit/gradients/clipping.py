@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from whosin.audit.gradients.findings import CLIPPING, Finding, Step
+from whosin.audit.gradients.findings import CLIPPING, CalledStep, StepFinding
 from whosin.exact import Array
 
 BEYOND = 1000.0
@@ -24,7 +24,9 @@ CLOSE = 0.999
 """How near to the limit a gradient is that no step should change."""
 
 
-def check_clipping(step: Step, silent: Array, *, independent: bool) -> Iterator[Finding | None]:
+def check_clipping(
+    step: CalledStep, silent: Array, *, independent: bool
+) -> Iterator[StepFinding | None]:
     """Two directions of gradients, gradients that are not finite, and all at the limit.
 
     Args:
@@ -46,16 +48,16 @@ def check_clipping(step: Step, silent: Array, *, independent: bool) -> Iterator[
 
 def _too_far(
     along: Array, usual: Array, clip: float, words: str, independent: bool
-) -> Finding | None:
+) -> StepFinding | None:
     if not np.isfinite(along).all():
-        return Finding(CLIPPING, f"a large gradient {words} gives no finite sum", 0.0)
+        return StepFinding(CLIPPING, f"a large gradient {words} gives no finite sum", 0.0)
     moved = float(along.mean() - usual.mean())
     said = (
         f"a gradient of norm {BEYOND * clip:g} {words} moves the sum by about {moved:.3g}, "
         f"not by {clip:g} at most"
     )
     test = _student if independent else _ranks
-    return Finding(CLIPPING, said, test(along - clip, usual))
+    return StepFinding(CLIPPING, said, test(along - clip, usual))
 
 
 def _student(larger: Array, usual: Array) -> float:
@@ -77,7 +79,7 @@ def _ranks(larger: Array, usual: Array) -> float:
     return math.prod((count - place) / (2 * count - place) for place in range(above))
 
 
-def _not_finite(step: Step) -> Finding | None:
+def _not_finite(step: CalledStep) -> StepFinding | None:
     """A gradient of infinities, which a division by its norm turns into NaN."""
     claims = step.claims
     gradients = np.zeros((claims.examples, claims.dimension))
@@ -85,10 +87,10 @@ def _not_finite(step: Step) -> Finding | None:
     with np.errstate(all="ignore"):
         if np.isfinite(step.sums(gradients, 1 if claims.rate == 1 else 20)).all():
             return None
-    return Finding(CLIPPING, "a gradient that is not finite reaches the sum", 0.0)
+    return StepFinding(CLIPPING, "a gradient that is not finite reaches the sum", 0.0)
 
 
-def _all_together(step: Step, direction: Array, usual: Array) -> Finding | None:
+def _all_together(step: CalledStep, direction: Array, usual: Array) -> StepFinding | None:
     """All examples at the limit, in one direction: their sum is not limited."""
     claims, calls = step.claims, len(usual)
     gradients = np.tile(direction * claims.clip * CLOSE, (claims.examples, 1))
@@ -100,9 +102,9 @@ def _all_together(step: Step, direction: Array, usual: Array) -> Finding | None:
         f"{expected:.3g}: their sum is clipped, not each of them"
     )
     if claims.rate == 1:
-        return Finding(CLIPPING, said, _student(expected - along, -usual))
+        return StepFinding(CLIPPING, said, _student(expected - along, -usual))
     # A sum of independent bounded and normal terms: sub-Gaussian.
     deviation = max(claims.deviation, float(usual.std()))
     width = deviation**2 + claims.examples * claims.clip**2 / 4
     below = max(0.0, expected - mean)
-    return Finding(CLIPPING, said, math.exp(-(below**2) * calls / (2 * width)))
+    return StepFinding(CLIPPING, said, math.exp(-(below**2) * calls / (2 * width)))

@@ -20,7 +20,7 @@ CLIPPING, NOISE, SEED, SAMPLING, WHOLE = "clipping", "noise", "seed", "sampling"
 
 
 @dataclass(frozen=True)
-class Finding:
+class StepFinding:
     """A part of a step that is not as claimed.
 
     Attributes:
@@ -60,7 +60,7 @@ class StepClaims:
 
 
 @dataclass(frozen=True)
-class Step:
+class CalledStep:
     """A step that can be called, with what it claims."""
 
     function: Callable[[Array], Any]

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from whosin.audit.gradients.findings import NOISE, SEED, Finding
+from whosin.audit.gradients.findings import NOISE, SEED, StepFinding
 from whosin.exact import Array
 
 
-def check_seed(sums: Array) -> Iterator[Finding]:
+def check_seed(sums: Array) -> Iterator[StepFinding]:
     """Whether noise is new at each call, by the sums of calls without gradients."""
     calls = len(sums)
     if not sums.any() or not np.isfinite(sums).all():
@@ -26,16 +26,16 @@ def check_seed(sums: Array) -> Iterator[Finding]:
     repeated = calls - len(np.unique(sums, axis=0))
     if repeated:
         said = f"{repeated:,} of {calls:,} calls had exactly the noise of another: a seed is reused"
-        yield Finding(SEED, said, 0.0)
+        yield StepFinding(SEED, said, 0.0)
         return
     first, second = sums[0 : calls // 2 * 2 : 2], sums[1::2]
-    yield Finding(SEED, "consecutive calls have noise alike", _correlated(first, second))
+    yield StepFinding(SEED, "consecutive calls have noise alike", _correlated(first, second))
 
 
-def check_noise(sums: Array, deviation: float) -> Iterator[Finding]:
+def check_noise(sums: Array, deviation: float) -> Iterator[StepFinding]:
     """How much there is, and where, if calls are independent."""
     if not np.isfinite(sums).all():
-        yield Finding(NOISE, "without gradients the sum is not finite", 0.0)
+        yield StepFinding(NOISE, "without gradients the sum is not finite", 0.0)
         return
     scaled = sums / deviation
     yield _too_little(scaled, deviation)
@@ -44,28 +44,28 @@ def check_noise(sums: Array, deviation: float) -> Iterator[Finding]:
         yield _alike(scaled[:, : scaled.shape[1] // 2 * 2])
 
 
-def _too_little(scaled: Array, deviation: float) -> Finding:
+def _too_little(scaled: Array, deviation: float) -> StepFinding:
     squares = float((scaled**2).sum())
     seen = math.sqrt(squares / scaled.size) * deviation
     said = f"its standard deviation is about {seen:.3g}, not {deviation:g}"
-    return Finding(NOISE, said, _chi(squares, scaled.size))
+    return StepFinding(NOISE, said, _chi(squares, scaled.size))
 
 
-def _somewhere(scaled: Array, deviation: float) -> Finding:
+def _somewhere(scaled: Array, deviation: float) -> StepFinding:
     """The coordinate with the least noise; the p-value pays for all of them."""
     squares = (scaled**2).sum(axis=0)
     place = int(np.argmin(squares))
     seen = math.sqrt(float(squares[place]) / len(scaled)) * deviation
     said = f"coordinate {place} has a standard deviation of about {seen:.3g}, not {deviation:g}"
     p_value = min(1.0, _chi(float(squares[place]), len(scaled)) * scaled.shape[1])
-    return Finding(NOISE, said, p_value)
+    return StepFinding(NOISE, said, p_value)
 
 
-def _alike(scaled: Array) -> Finding:
+def _alike(scaled: Array) -> StepFinding:
     """Differences of pairs of coordinates: half of their squares are χ² as well."""
     pairs = scaled[:, 0::2] - scaled[:, 1::2]
     said = "the noise of neighbouring coordinates is alike"
-    return Finding(NOISE, said, _chi(float((pairs**2).sum()) / 2, pairs.size))
+    return StepFinding(NOISE, said, _chi(float((pairs**2).sum()) / 2, pairs.size))
 
 
 def _correlated(first: Array, second: Array) -> float:

@@ -20,7 +20,7 @@ from whosin.audit.curves.claims import GaussianCurve
 from whosin.audit.curves.run import CurveRun, curve_run
 from whosin.audit.gradients.batches import check_batches
 from whosin.audit.gradients.clipping import check_clipping
-from whosin.audit.gradients.findings import WHOLE, Finding, Step, StepClaims
+from whosin.audit.gradients.findings import WHOLE, CalledStep, StepClaims, StepFinding
 from whosin.audit.gradients.noising import check_noise, check_seed
 from whosin.errors import InvalidInput, MechanismFailed, WhosinError
 from whosin.exact import ranged
@@ -41,7 +41,7 @@ class StepAudit:
         run: the gradient canaries: `run.mu` is a lower bound on the μ of the step.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[StepFinding, ...]
     confidence: float
     run: CurveRun
     checked: tuple[str, ...]
@@ -93,9 +93,9 @@ def gradient_step(
     count = whole(calls, "calls", 20)
     if not callable(step):
         raise InvalidInput("step", "a function of gradients", type(step).__name__)
-    asked = Step(step, claims)
+    asked = CalledStep(step, claims)
     part = error / CHECKS
-    found: list[Finding] = []
+    found: list[StepFinding] = []
     checked = ["clipping", "noise", "seed"]
     try:
         silent = asked.sums(np.zeros((claims.examples, claims.dimension)), count)
@@ -135,11 +135,11 @@ def _read(
     )
 
 
-def _below(findings: Iterable[Finding | None], part: float) -> list[Finding]:
+def _below(findings: Iterable[StepFinding | None], part: float) -> list[StepFinding]:
     return [each for each in findings if each is not None and each.p_value <= part]
 
 
-def _as_a_whole(step: Step, part: float, seed: object) -> tuple[CurveRun, Finding | None]:
+def _as_a_whole(step: CalledStep, part: float, seed: object) -> tuple[CurveRun, StepFinding | None]:
     """Gradient canaries, each with a coin and a coordinate of its own."""
     claims = step.claims
     rng = np.random.default_rng(None if seed is None else whole(seed, "seed", 0))
@@ -153,4 +153,4 @@ def _as_a_whole(step: Step, part: float, seed: object) -> tuple[CurveRun, Findin
     if not run.refutes(GaussianCurve(1 / claims.noise)):
         return run, None
     said = f"μ is at least {run.mu:.3g}, not {1 / claims.noise:.3g}"
-    return run, Finding(WHOLE, said, part)
+    return run, StepFinding(WHOLE, said, part)
