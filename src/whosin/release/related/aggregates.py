@@ -21,7 +21,7 @@ from whosin.release.row_values import ibis_module, number, timestamp, whole_step
 
 
 @dataclass(frozen=True)
-class Asked:
+class FeatureInput:
     """What an aggregate is given.
 
     Attributes:
@@ -53,7 +53,7 @@ class Aggregate:
     """
 
     label: str
-    compute: Callable[[Asked], Any]
+    compute: Callable[[FeatureInput], Any]
     takes: str = "any"
     needs_column: bool = True
     ordered: bool = False
@@ -61,16 +61,16 @@ class Aggregate:
     empty: object = None
 
 
-def _sum(asked: Asked) -> Any:
+def _sum(asked: FeatureInput) -> Any:
     return _worth(_total(asked).fill_null(0).cast("float64"), asked.domain)
 
 
-def _mean(asked: Asked) -> Any:
+def _mean(asked: FeatureInput) -> Any:
     rows = asked.counts.sum().cast("float64").nullif(0.0)
     return _worth(_total(asked).cast("float64") / rows, asked.domain)
 
 
-def _total(asked: Asked) -> Any:
+def _total(asked: FeatureInput) -> Any:
     assert isinstance(asked.domain, Range)
     step = asked.domain.unit
     most = float(FARTHEST * step)
@@ -83,15 +83,15 @@ def _worth(steps: Any, domain: Domain | None) -> Any:
     return steps * float(domain.unit.numerator) / float(domain.unit.denominator)
 
 
-def _first(asked: Asked) -> Any:
+def _first(asked: FeatureInput) -> Any:
     return _in_order(asked).min(where=asked.counts)["value"]
 
 
-def _last(asked: Asked) -> Any:
+def _last(asked: FeatureInput) -> Any:
     return _in_order(asked).max(where=asked.counts)["value"]
 
 
-def _in_order(asked: Asked) -> Any:
+def _in_order(asked: FeatureInput) -> Any:
     """What orders a row, and its value at last: among rows that tie it decides, and where it ties
     too, it is the same."""
     keys = {f"key_{place}": key for place, key in enumerate(asked.keys)}

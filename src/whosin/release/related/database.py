@@ -17,7 +17,7 @@ from whosin.release.casts import cast
 from whosin.release.domains import Domain, Range
 from whosin.release.engines.base import Engine
 from whosin.release.predicate import columns_in, condition, unknown_column
-from whosin.release.related.aggregates import AGGREGATES, Asked, breaking, ordering, readable
+from whosin.release.related.aggregates import AGGREGATES, FeatureInput, breaking, ordering, readable
 from whosin.release.related.features import Feature
 from whosin.release.related.further import Further, FurtherTable, LookupTable
 from whosin.release.related.lookups import KEY, Lookup, read_lookup
@@ -267,7 +267,7 @@ class Database:
             keys = (order, *(breaking(given["tie"]) if "tie" in given else ()))
         if counts is True:
             counts = rows[OWNER].notnull()
-        result = aggregate.compute(Asked(value, counts, domain, keys))
+        result = aggregate.compute(FeatureInput(value, counts, domain, keys))
         return result if aggregate.empty is None else result.fill_null(aggregate.empty)
 
     def _column(self, rows: Any, key: str, name: str) -> Any:
