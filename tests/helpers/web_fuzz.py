@@ -64,6 +64,11 @@ OTHER_PLANS: list[dict[str, Any]] = [
     },
 ]
 """What needs another adversary or a delta."""
+PUBLISHED = {
+    "published": "ward,a,b,total\nA,<5,12,15\n",
+    "population": "ward,a,b\nA,40,60\n",
+    "prior": "0.1",
+}
 LOOK = {"table": PRIVATE["table"], "domains": PRIVATE["domains"]}
 SELECTS = (
     "SELECT note, COUNT(*) FROM private WHERE age > 3 GROUP BY note",
@@ -126,6 +131,7 @@ def seeds() -> list[tuple[str, str, Any, dict[str, Any]]]:
         *(("POST", "/api/price", SCENARIO | other, {}) for other in OTHER_PLANS),
         ("POST", "/api/price", PRIVATE, {}),
         ("POST", "/api/release", {"scenario": PRIVATE, "request": "private-request"}, {}),
+        ("POST", "/api/published", PUBLISHED, {}),
         *(("POST", "/api/sql", {**LOOK, "sql": sql}, {}) for sql in SELECTS),
         ("POST", "/api/check", {"table": PRIVATE["table"], "domains": PRIVATE["domains"]}, {}),
         ("GET", "/api/columns", None, {"file": "private.csv"}),
