@@ -15,7 +15,6 @@ from itertools import islice
 
 from whosin.audit.calling import Mechanism
 from whosin.audit.inputs import InputPair
-from whosin.audit.outputs import join
 from whosin.audit.result import Audit
 from whosin.audit.sampling import World, vectorised
 from whosin.audit.terms import FEWEST, Progress, Terms
@@ -63,7 +62,8 @@ def search(
         size = share // len(left)
         judged = []
         for pair, worlds, seen in left:
-            seen = _more(seen, explore(worlds, size, quiet))
+            fresh = explore(worlds, size, quiet)
+            seen = fresh if seen is None else seen.joined(fresh)
             chosen = seen.choices(round(terms.samples * (1 - COMPETING)), terms)
             promise = max(choice.promise for choice in chosen.values())
             judged.append((promise, (pair, worlds, seen), chosen))
@@ -95,14 +95,3 @@ def _read(pairs: Iterable[object]) -> list[InputPair]:
         got = "none" if not result else f"more than {MOST}"
         raise InvalidInput("pairs", f"1 to {MOST} pairs of inputs", got)
     return result
-
-
-def _more(seen: Seen | None, fresh: Seen) -> Seen:
-    """What was seen of a pair before and now."""
-    if seen is None:
-        return fresh
-    first, second = (
-        (join([old[0], new[0]]), join([old[1], new[1]]))
-        for old, new in ((seen.first, fresh.first), (seen.second, fresh.second))
-    )
-    return Seen(first, second)
