@@ -31,6 +31,7 @@ from whosin.audit.models.scoring import from_loss as from_loss
 from whosin.audit.models.scoring import from_text_loss as from_text_loss
 from whosin.audit.models.training import ModelAudit as ModelAudit
 from whosin.audit.models.training import model as model
+from whosin.audit.neighbour_tables import neighbour_tables as neighbour_tables
 from whosin.audit.recorded import two_samples as two_samples
 from whosin.audit.result import Audit as Audit
 from whosin.audit.result import AuditBounds as AuditBounds

@@ -10,7 +10,14 @@ import typer
 from whosin.app.cli.audit import files
 from whosin.app.cli.audit.claims import Claim, read_claim, why_undecided
 from whosin.app.cli.audit.training import Loaded, Training, load_target, of_training
-from whosin.app.cli.audit.worlds import Inputs, find_subject, of_worlds, read_samples
+from whosin.app.cli.audit.worlds import (
+    Inputs,
+    find_subject,
+    of_drawn,
+    of_worlds,
+    read_drawn,
+    read_samples,
+)
 from whosin.app.cli.options import Draw, Json
 from whosin.app.cli.output import print_json
 from whosin.app.cli.user_code import user_code
@@ -41,6 +48,13 @@ def audit(
     ] = None,
     entities: Annotated[
         int | None, typer.Option(help="How many people there are, for a mechanism of whosin.")
+    ] = None,
+    drawn_with: Annotated[
+        Path | None,
+        typer.Option(help="Audit samples: a file of outputs with (.csv, .txt, .jsonl, .npy) …"),
+    ] = None,
+    drawn_without: Annotated[
+        Path | None, typer.Option(help="… and one of as many outputs without, drawn afresh.")
     ] = None,
     scores: Annotated[
         Path | None, typer.Option(help="Audit a model: CSV with the columns member and score.")
@@ -96,6 +110,9 @@ def audit(
         str | None, typer.Option(help="A claim to attack, an ε: exit 1 when it is refuted.")
     ] = None,
     delta: Annotated[str | None, typer.Option(help="The δ of that claim.")] = None,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="With a claim, --with and --without: stop when refuted.")
+    ] = False,
     against: Annotated[
         Path | None, typer.Option(help="Or the claim of a plan (whosin plan --json > plan.json).")
     ] = None,
@@ -128,16 +145,21 @@ def audit(
     level = rational(confidence, "--confidence")
     inputs = Inputs(with_, without, queries, relation, pairs)
     training = Training(rows, score, label, runs, shadows, canaries, kind, state)
-    form = _form(target, scores, one_run, claim)
+    drawn = read_drawn(drawn_with, drawn_without)
+    form = _form(target, scores, one_run, drawn, claim)
     loaded: Loaded | None = None
     if form == WORLDS and target is not None:
         with user_code():
             loaded = load_target(target)
         form = FIT if loaded is not None and loaded.is_fit(training) else WORLDS
     _check_options(form, inputs, training, entities, rate, known_rate, gaussian)
+    if stop and (form != WORLDS or claim.epsilon is None or with_ is None):
+        raise InvalidInput("--stop", "given with a claim, --with and --without", "without")
     subject: Subject | None = None
     bounds: Any
-    if form == SCORES:
+    if form == DRAWN and drawn is not None:
+        bounds = of_drawn(drawn, level, claim, seed)
+    elif form == SCORES:
         bounds = files.of_scores(scores, level, claim.delta)  # type: ignore[arg-type]
     elif form == ONE_RUN:
         terms = {"known": known_rate, "gaussian": gaussian}
@@ -152,7 +174,7 @@ def audit(
         with user_code():
             named = None if loaded is None else loaded.named
             subject = find_subject(target, entities, claim.plan, named)
-            bounds = of_worlds(subject, inputs, read_samples(samples), level, claim, seed)
+            bounds = of_worlds(subject, inputs, read_samples(samples), level, claim, seed, stop)
     refuted = None if claim.epsilon is None else bounds.refutes(claim.epsilon)
     reason = why_undecided(bounds, claim) if refuted is False else None
     data = bounds.to_dict() | {"prior": belief, "posterior": bounds.posterior(belief), "seed": seed}
@@ -164,7 +186,7 @@ def audit(
     if json:
         print_json(data)
     else:
-        name = subject.name if subject else target if form == FIT else "the scores"
+        name = subject.name if subject else target if form == FIT else SUBJECTS[form]
         report.print_audit(
             bounds,
             str(name),
@@ -184,20 +206,29 @@ def audit(
 
 
 SCORES, ONE_RUN, FIT, WORLDS = "--scores", "--one-run", "a fit", "a function"
+DRAWN = "--drawn-with"
+SUBJECTS = {SCORES: "the scores", ONE_RUN: "the scores", DRAWN: "the sampled mechanism"}
 
 
 def _form(
     target: str | None,
     scores: Path | None,
     one_run: Path | None,
+    drawn: tuple[Path, Path] | None,
     claim: Claim,
 ) -> str:
     """What is to be audited: exactly one thing."""
-    alone = target is not None or (claim.plan is not None and not scores and not one_run)
-    if sum([alone, scores is not None, one_run is not None]) != 1:
-        accepted = "one of module:function, --scores, --one-run, or --against with a plan alone"
-        several = scores is not None or one_run is not None or target is not None
+    files_given = [scores is not None, one_run is not None, drawn is not None]
+    alone = target is not None or (claim.plan is not None and not any(files_given))
+    if sum([alone, *files_given]) != 1:
+        accepted = (
+            "one of module:function, --scores, --one-run, --drawn-with and --drawn-without, or "
+            "--against with a plan alone"
+        )
+        several = any(files_given) or target is not None
         raise InvalidInput("what to audit", accepted, "several" if several else "nothing")
+    if drawn is not None:
+        return DRAWN
     if scores is not None:
         return SCORES
     return ONE_RUN if one_run is not None else WORLDS
@@ -222,7 +253,7 @@ def _check_options(
         given = {words.get(name, f"--{name}"): value for name, value in vars(inputs).items()}
         for option, value in (given | {"--entities": entities}).items():
             if value is not None:
-                what = "a fit" if form == FIT else "scores"
+                what = {FIT: "a fit", DRAWN: "drawn samples"}.get(form, "scores")
                 raise InvalidInput(option, f"left out with {what}", value)
     if form != FIT:
         for option, given_value in training.given().items():
