@@ -17,11 +17,14 @@ from . import rules as rules
 from . import spaces as spaces
 from . import theorems as theorems
 from .calibration import Advantage as Advantage
+from .calibration import BayesRisk as BayesRisk
+from .calibration import Detection as Detection
 from .calibration import Epsilon as Epsilon
 from .calibration import Gain as Gain
 from .calibration import Gamma as Gamma
 from .calibration import Plan as Plan
 from .calibration import Posterior as Posterior
+from .calibration import Profile as Profile
 from .calibration import Rho as Rho
 from .calibration import calibrate as calibrate
 from .ledger import Ledger as Ledger

@@ -242,12 +242,12 @@ def print_process(plan: ProcessPlan, delta: float) -> None:
         f"{process.sample_rate:g}"
     )
     console.print(f"Noise multiplier: [bold]{plan.multiplier:.4f}[/bold]")
-    what = "attack advantage" if plan.target.name == "advantage" else "failure probability"
+    what = plan.target.measured_as
     console.print(f"An adversary {plan.target.words()}", end="")
-    console.print("." if not delta else f", but for a probability of {delta:g}.")
-    console.print(
-        f"[dim]certified: {what} at most {plan.bound:.6g} on a grid of {plan.grid:g}[/dim]"
-    )
+    fails = delta and not plan.target.averages
+    console.print("." if not fails else f", but for a probability of {delta:g}.")
+    where = f" on a grid of {plan.grid:g}" if plan.grid else ""
+    console.print(f"[dim]certified: {what} at most {plan.bound:.6g}{where}[/dim]")
     print_reasons(console, plan.theorems)
 
 
