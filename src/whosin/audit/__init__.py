@@ -31,7 +31,6 @@ from whosin.audit.models.scoring import from_loss as from_loss
 from whosin.audit.models.scoring import from_text_loss as from_text_loss
 from whosin.audit.models.training import ModelAudit as ModelAudit
 from whosin.audit.models.training import model as model
-from whosin.audit.neighbour_tables import neighbour_tables as neighbour_tables
 from whosin.audit.recorded import two_samples as two_samples
 from whosin.audit.result import Audit as Audit
 from whosin.audit.result import AuditBounds as AuditBounds
@@ -40,6 +39,7 @@ from whosin.audit.sampling import one_draw as one_draw
 from whosin.audit.single_run import OneRun as OneRun
 from whosin.audit.single_run import most_one_run as most_one_run
 from whosin.audit.single_run import one_run as one_run
+from whosin.audit.table_pairs import neighbour_tables as neighbour_tables
 from whosin.audit.world_pairs import check_claim as check_claim
 from whosin.audit.world_pairs import two_worlds as two_worlds
 from whosin.extras import needs
