@@ -47,7 +47,7 @@ def neighbour_tables(
         raise InvalidInput("table", "at least 2 rows", len(table))
     groups = _groups(table, person)
     chosen = _telling(table, groups, whole(people, "people", 1), np.random.default_rng(seed))
-    result = []
+    result: list[InputPair] = []
     for place, rows in enumerate(chosen):
         result += _pairs(table, rows, chosen[place - 1], relation)
     return result
