@@ -696,7 +696,7 @@ def test_defaults_that_nobody_chose_are_warned_of(
     assert found["domains"]["ward"]["outside"] == "drop"
     assert found["table"]["rows"] == 1 and "groups" not in found["table"]
     page.get_by_role("button", name="Release").click()
-    said = "at most 1 row of a person count; a person is in at most 1 cell"
+    said = "at most 1 row of a person counts; a person is in at most 1 cell"
     expect(page.locator("#answers")).to_contain_text(said)
     expect(page.locator("#answers")).to_contain_text(
         "rows whose ward was not declared do not count"

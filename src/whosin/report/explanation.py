@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from whosin import beliefs
+from whosin.calibration.plan import HEADROOM
 from whosin.errors import InvalidInput, UnknownName
 from whosin.report.plot import Curve
 
 PRIORS = tuple(Fraction(p, 100) for p in (1, 5, 10, 25, 50, 75, 90, 99))
-HEADROOM = Fraction(10)
-"""With a δ, ratios up to e^ε · 10/9 are exceeded with probability at most 10 δ (T18)."""
 
 
 @dataclass(frozen=True)

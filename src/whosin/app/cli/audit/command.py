@@ -9,6 +9,7 @@ import typer
 
 from whosin.app.cli.audit import files
 from whosin.app.cli.audit.claims import Claim, read_claim, why_undecided
+from whosin.app.cli.audit.synthetic import of_tables
 from whosin.app.cli.audit.training import Loaded, Training, load_target, of_training
 from whosin.app.cli.audit.worlds import (
     Inputs,
@@ -99,6 +100,10 @@ def audit(
     kind: Annotated[
         str | None, typer.Option(help="Of canaries: rows, mislabelled or outlying.")
     ] = None,
+    synthetic: Annotated[
+        tuple[Path, Path, Path] | None,
+        typer.Option(help="Audit a synthetic table: CSV files train, holdout and synthetic."),
+    ] = None,
     state: Annotated[
         Path | None, typer.Option(help="With a fit: keep coins and scores here, and resume.")
     ] = None,
@@ -146,7 +151,7 @@ def audit(
     inputs = Inputs(with_, without, queries, relation, pairs)
     training = Training(rows, score, label, runs, shadows, canaries, kind, state)
     drawn = read_drawn(drawn_with, drawn_without)
-    form = _form(target, scores, one_run, drawn, claim)
+    form = _form(target, scores, one_run, synthetic, drawn, claim)
     loaded: Loaded | None = None
     if form == WORLDS and target is not None:
         with user_code():
@@ -167,6 +172,8 @@ def audit(
         if gaussian:
             _finish_curve(bounds, claim, json)
             return
+    elif synthetic is not None:
+        bounds = of_tables(synthetic, level, claim, seed)
     elif form == FIT and loaded is not None:
         with user_code():
             bounds = of_training(loaded, training, level, claim, seed)
@@ -186,7 +193,12 @@ def audit(
     if json:
         print_json(data)
     else:
-        name = subject.name if subject else target if form == FIT else SUBJECTS[form]
+        named = {
+            FIT: target,
+            SYNTHETIC: "the synthetic table",
+            DRAWN: "the sampled mechanism",
+        }
+        name = subject.name if subject else named.get(form, "the scores")
         report.print_audit(
             bounds,
             str(name),
@@ -205,33 +217,30 @@ def audit(
         raise typer.Exit(4)
 
 
-SCORES, ONE_RUN, FIT, WORLDS = "--scores", "--one-run", "a fit", "a function"
-DRAWN = "--drawn-with"
-SUBJECTS = {SCORES: "the scores", ONE_RUN: "the scores", DRAWN: "the sampled mechanism"}
+SCORES, ONE_RUN, SYNTHETIC = "--scores", "--one-run", "--synthetic"
+FIT, WORLDS, DRAWN = "a fit", "a function", "--drawn-with"
 
 
 def _form(
     target: str | None,
     scores: Path | None,
     one_run: Path | None,
-    drawn: tuple[Path, Path] | None,
+    synthetic: object,
+    drawn: object,
     claim: Claim,
 ) -> str:
     """What is to be audited: exactly one thing."""
-    files_given = [scores is not None, one_run is not None, drawn is not None]
-    alone = target is not None or (claim.plan is not None and not any(files_given))
-    if sum([alone, *files_given]) != 1:
+    files = {SCORES: scores, ONE_RUN: one_run, SYNTHETIC: synthetic, DRAWN: drawn}
+    given = [form for form, path in files.items() if path is not None]
+    alone = target is not None or (claim.plan is not None and not given)
+    if len(given) + alone != 1:
         accepted = (
-            "one of module:function, --scores, --one-run, --drawn-with and --drawn-without, or "
-            "--against with a plan alone"
+            "one of module:function, --scores, --one-run, --synthetic, --drawn-with and "
+            "--drawn-without, or --against with a plan alone"
         )
-        several = any(files_given) or target is not None
+        several = given or target is not None
         raise InvalidInput("what to audit", accepted, "several" if several else "nothing")
-    if drawn is not None:
-        return DRAWN
-    if scores is not None:
-        return SCORES
-    return ONE_RUN if one_run is not None else WORLDS
+    return given[0] if given else WORLDS
 
 
 def _check_options(
@@ -253,7 +262,8 @@ def _check_options(
         given = {words.get(name, f"--{name}"): value for name, value in vars(inputs).items()}
         for option, value in (given | {"--entities": entities}).items():
             if value is not None:
-                what = {FIT: "a fit", DRAWN: "drawn samples"}.get(form, "scores")
+                names = {FIT: "a fit", SYNTHETIC: SYNTHETIC, DRAWN: "drawn samples"}
+                what = names.get(form, "scores")
                 raise InvalidInput(option, f"left out with {what}", value)
     if form != FIT:
         for option, given_value in training.given().items():
