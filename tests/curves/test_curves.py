@@ -170,7 +170,7 @@ def test_noise_has_the_curve_of_its_definition():
 def test_a_process_agrees_with_the_closed_form():
     """Through losses on a grid: one run of Gaussian noise that is not sampled, from above."""
     losses = Process("gaussian", 0.999999, 4).losses(4.0)
-    curve, plain = wi.curves.LossCurve(losses), wi.curves.GaussianCurve(2.0)
+    curve, plain = wi.curves.LossCurve(losses), wi.curves.NormalCurve(2.0)
     for fpr in (0.001, 0.01, 0.3, 0.9):
         assert plain.tpr(fpr) - 1e-6 <= curve.tpr(fpr) <= plain.tpr(fpr) + 1e-4
     assert curve.bayes_risk("0.3") == pytest.approx(plain.bayes_risk("0.3"), abs=1e-4)

@@ -6,9 +6,9 @@ from whosin.calibration import Plan, ProcessPlan
 from whosin.curves.channels import channel_curve, family_curve
 from whosin.curves.curve import CornerCurve as CornerCurve
 from whosin.curves.curve import TradeOff as TradeOff
-from whosin.curves.noise import GaussianCurve as GaussianCurve
 from whosin.curves.noise import LaplaceCurve as LaplaceCurve
 from whosin.curves.noise import LossCurve as LossCurve
+from whosin.curves.noise import NormalCurve as NormalCurve
 from whosin.curves.noise import gaussian_curve, geometric_curve, laplace_curve, pure_curve
 from whosin.errors import InvalidInput
 from whosin.exact import exp_up, rational
@@ -52,7 +52,7 @@ def of_process(plan: ProcessPlan) -> TradeOff:
     """The curve of a process with the noise that was planned."""
     process = plan.process
     if process.is_plain:
-        return GaussianCurve(plan.multiplier / process.steps**0.5 * (1 - 2**-50), exact=False)
+        return NormalCurve(plan.multiplier / process.steps**0.5 * (1 - 2**-50), exact=False)
     return LossCurve(process.losses(plan.multiplier))
 
 
@@ -60,5 +60,5 @@ def _of_plan(plan: Plan) -> TradeOff:
     """Of Gaussian noise for a query; otherwise of all that the plan's (ε, δ) allows."""
     if plan.query is not None and plan.noise is not None and plan.noise.kind == "gaussian":
         moves = plan.query.euclidean(plan.relation)
-        return GaussianCurve(plan.noise.scale / moves * (1 - 2**-50), exact=False)
+        return NormalCurve(plan.noise.scale / moves * (1 - 2**-50), exact=False)
     return pure_curve(exp_up(rational(plan.epsilon)), rational(plan.dp_delta))

@@ -52,7 +52,7 @@ class LaplaceCurve(TradeOff):
 
 
 @dataclass(frozen=True)
-class GaussianCurve(TradeOff):
+class NormalCurve(TradeOff):
     """Gaussian noise of standard deviation σ between answers that differ by 1:
     TPR = Φ(Φ⁻¹(FPR) + 1/σ). What is said was certified in balls, at the best ε that was found."""
 
@@ -129,7 +129,7 @@ def gaussian_curve(mechanism: AdditiveNoise, space: Space, relation: str) -> Tra
     if not square:
         return pure_curve(Fraction(1), exact=True)
     sigma = float(rational(mechanism.scale)) / math.sqrt(square)
-    return GaussianCurve(sigma * (1 - 2**-50), exact=False)
+    return NormalCurve(sigma * (1 - 2**-50), exact=False)
 
 
 def geometric_curve(mechanism: Geometric, space: Space, relation: str) -> TradeOff:

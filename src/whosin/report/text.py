@@ -267,9 +267,7 @@ def print_explanation(meaning: Explanation) -> None:
     print_table(console, table)
     if meaning.delta:
         console.print(f"\nEach line may fail with probability {meaning.failure:g} (T18).")
-    console.print(
-        "\nHow many of those who are in a test can recognise, by how many others it accuses:\n"
-    )
+    console.print("\nHow many who are in a test recognises, by how many others it accuses:\n")
     rates = meaning.rates()
     shown = [percent(fpr) for fpr, _ in rates]
     table = columns_table("accused by mistake", *shown, right=shown)

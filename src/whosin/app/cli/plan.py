@@ -126,7 +126,9 @@ def plan(
         if planned.target.averages:
             rates = getattr(planned.target, "rates", None)
             promise = None if rates is None else (float(rates[1]), float(rates[0]))
-            charts.save(charts.rates_chart(curve_of(planned), title, promise), save)
+            charts.save(
+                charts.rates_chart(curve_of(planned), "What the best test reaches", promise), save
+            )
         else:
             charts.save(charts.belief_chart(curves(planned), band(planned), title), save)
 
