@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from whosin.calibration import Plan, ProcessPlan
 from whosin.curves.channels import channel_curve, family_curve
 from whosin.curves.curve import CornerCurve as CornerCurve
@@ -17,7 +20,11 @@ from whosin.mechanisms import Gaussian, Geometric, Laplace, Mechanism, as_channe
 from whosin.mechanisms.base import need_space
 from whosin.spaces import Space
 
-OF_NOISE = {Laplace: laplace_curve, Gaussian: gaussian_curve, Geometric: geometric_curve}
+OF_NOISE: dict[type, Callable[[Any, Space, str], TradeOff]] = {
+    Laplace: laplace_curve,
+    Gaussian: gaussian_curve,
+    Geometric: geometric_curve,
+}
 """Noise whose curve has a form of its own; other mechanisms have the curve of their channel."""
 
 
@@ -44,7 +51,7 @@ def of(
         return family_curve(mechanism, space, family)
     special = OF_NOISE.get(type(mechanism))
     if special is not None:
-        return special(mechanism, need_space(space, type(mechanism).__name__), relation)  # type: ignore[operator]
+        return special(mechanism, need_space(space, type(mechanism).__name__), relation)
     return channel_curve(as_channel(mechanism, space), relation)
 
 
