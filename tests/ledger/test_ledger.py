@@ -357,6 +357,20 @@ def test_pure_answers_under_a_failing_plan_do_not_fail(ledger):
     assert any("fail" in line for line in words.allowed(standing))
 
 
+def test_an_epsilon_with_a_delta_says_what_it_allows(ledger):
+    """T18: beyond e^ε/(1 − δ/f) with probability at most f, for f = 10 δ."""
+    ledger.register("d", wi.calibrate(wi.Epsilon(1), delta=1e-6))
+    ledger.debit("d", "first", pure("0.5", "1e-7"))
+    standing = ledger.standing("d")
+    assert not standing.certain
+    assert standing.ratio == pytest.approx(math.exp(standing.epsilon) * 10 / 9)
+    told = " ".join(words.allowed(standing))
+    assert "from 50.0% to at most" in told and "fail with probability 1e-05" in told
+    ledger.register("all", wi.calibrate(wi.Epsilon(1), delta=0.2))
+    ledger.debit("all", "first", pure("0.5", "1e-7"))
+    assert math.isinf(ledger.standing("all").ratio)
+
+
 def test_the_words_say_what_all_answers_allow(ledger):
     ledger.register("d", BOUNDED)
     assert "learned nothing" in " ".join(words.allowed(ledger.standing("d")))

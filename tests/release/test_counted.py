@@ -66,7 +66,7 @@ def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
     [
         (release.Count(), "A person is one who.", False),
         (release.Count(by="sex"), "in at most 1 cell;", True),
-        (release.Rows(), "at most 1 row of a person count.", True),
+        (release.Rows(), "at most 1 row of a person counts.", True),
         (release.Median(column="x"), "x is clamped to 0..10.", True),
         (release.Top(by="ward", k=1), "A person is one who.", False),
         (release.Histogram(column="x"), "in at most 1 cell;", True),

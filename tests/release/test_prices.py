@@ -142,10 +142,34 @@ def test_relative_errors_come_out_equal(data, noise, epsilon) -> None:
     assert Fraction(epsilon - 10, 10**12) <= pot <= Fraction(epsilon, 10**12)
 
 
-def test_relative_errors_need_magnitudes_and_single_numbers(data) -> None:
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_relative_errors_leave_means_what_their_weight_gives_them(data, noise) -> None:
+    batch: list[Any] = [
+        release.Count(magnitude=10_000),
+        release.Mean(column="x", weight=2),
+        release.Count(by="ward", groups=2, magnitude=500),
+        release.Median(column="x"),
+    ]
+    purse = Unspent(oracle.PLANS["add-remove"], 10**12, 10**12, 0)
+    given = shares(batch, data, purse, "relative-error", noise)
+    plain = shares(batch, data, purse, "weights", noise)
+    for at in (1, 3):
+        kept = [float(each[at].rho or each[at].epsilon) for each in (given, plain)]
+        assert kept[0] == pytest.approx(kept[1], rel=1e-9)
+    first, second = (batch[at].offer(data, given[at]).error for at in (0, 2))
+    assert first / 10_000 == pytest.approx(second / 500, rel=1e-4)
+    halves = [
+        sum(float(each.rho or each.epsilon) for each in listed[::2]) for listed in (given, plain)
+    ]
+    assert halves[0] == pytest.approx(halves[1])
+
+
+def test_relative_errors_need_magnitudes_and_an_error_that_is_known(data) -> None:
     purse = Unspent(oracle.PLANS["add-remove"], 10**12, 0, 0)
     with pytest.raises(InvalidInput, match="magnitude must be declared"):
-        shares([release.Count()], data, purse, "relative-error", "laplace")
+        shares(
+            [release.Count(), release.Mean(column="x")], data, purse, "relative-error", "laplace"
+        )
     query = release.Mean(column="x", magnitude=5)
     with pytest.raises(InvalidInput, match="split must be weights"):
         shares([query], data, purse, "relative-error", "laplace")

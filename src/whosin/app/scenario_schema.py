@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields
 from inspect import getdoc
 from typing import Any
 
@@ -69,8 +69,19 @@ def _query(kind: type[Query]) -> dict[str, Any]:
         "description": (getdoc(kind) or "").partition("\n\n")[0].replace("\n", " "),
         "additionalProperties": False,
         "required": ["kind", *(each.name for each in own if each.default is MISSING)],
-        "properties": {"kind": {"const": kind.kind}, **{each.name: {} for each in own}},
+        "properties": {
+            "kind": {"const": kind.kind},
+            **{each.name: _words(kind, each) for each in own},
+        },
     }
+
+
+def _words(kind: type[Query], key: Field[Any]) -> dict[str, Any]:
+    """The words that a key takes, where it takes words."""
+    if key.name not in kind.choices:
+        return {}
+    flags = [True, False] if isinstance(key.default, bool) else []
+    return {"enum": [*flags, *kind.choices[key.name]]}
 
 
 if __name__ == "__main__":

@@ -18,6 +18,9 @@ from whosin.notebook_display import Displayed
 from whosin.validation import path_of
 
 VERSION = 1
+HEADROOM = Fraction(10)
+"""By how much a failure probability is larger than the δ of an (ε, δ) guarantee, where only that is
+given: beliefs then move by e^ε/(1 − 1/10) at most, but for a probability of 10 δ (T18)."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,14 @@ class Plan(Displayed):
         """The least and the largest belief that the promise is for."""
         adversary = self.target.against(self.family)
         return adversary.low, adversary.high
+
+    @property
+    def failure(self) -> Fraction:
+        """The probability, given that a person is in, with which beliefs may move further (T18):
+        δ, or more where δ is all of the data's own (ε, δ) guarantee."""
+        if self.dp_delta < self.delta:
+            return Fraction(self.delta)
+        return Fraction(self.dp_delta) * HEADROOM
 
     def to_dict(self) -> dict[str, object]:
         """A complete description, from which `Plan.from_dict` makes the plan again."""

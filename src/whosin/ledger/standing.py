@@ -123,7 +123,7 @@ class Standing(Displayed):
 
         Where pure ε add up it is e^(kε), k the size of the groups that come and go together. With a
         δ, by T18: the ratio exceeds e^ε/(1 − δ'/δ) with probability at most δ, where δ' is the δ of
-        the data's (ε, δ') guarantee and δ the plan's failure probability.
+        the data's (ε, δ') guarantee and δ is `Plan.failure`.
         """
         if not self.debits:
             return 1.0
@@ -132,12 +132,9 @@ class Standing(Displayed):
             return math.inf
         ratio = exp_up(Fraction(self.epsilon) * group)
         if not self.certain:
-            if not self.plan.delta:
+            if not 0 < self.plan.failure < 1:
                 return math.inf
-            share = 1 - Fraction(self.plan.dp_delta) / Fraction(self.plan.delta)
-            if share <= 0:
-                return math.inf
-            ratio /= share
+            ratio /= 1 - Fraction(self.plan.dp_delta) / self.plan.failure
         return round_up(ratio)
 
     def posterior(self, prior: object) -> float:

@@ -38,7 +38,8 @@ def shares(
 
     Args:
         split: "weights", by each query's weight; or "relative-error", so that the expected error
-            over the declared magnitude is the same for all. True answers play no part.
+            over the declared magnitude is the same for all whose error is known beforehand. True
+            answers play no part.
         noise: "laplace", or "gaussian" for queries that sum, under a plan with a δ; the others
             then get the ε whose ρ is their part.
     """
@@ -87,37 +88,50 @@ def divided(
 def _equal_errors(
     queries: Sequence[Query], table: Table, plan: Plan, pot: int, gaussian: bool
 ) -> list[Fraction]:
-    """Parts of the pot that give all queries the same expected error over magnitude.
+    """Parts of the pot that give all queries the same expected error over magnitude; those whose
+    error is not known beforehand (means, variances, quantiles, selections) keep what their weight
+    gives them.
 
     Discrete Laplace noise on a sensitivity of Δ steps has the expected error r for ε =
     Δ·asinh(step/r), and Gaussian noise for a ρ that falls as 1/r²: the r for which they add up to
-    the pot is found by bisection.
+    the rest of the pot is found by bisection.
     """
-    reaches = [_reach(query, table, plan, gaussian) for query in queries]
-    budget = pot / units.EPSILON_UNITS
+    weights = [rational(query.weight) for query in queries]
+    parts = [Fraction(pot, units.EPSILON_UNITS) * weight / sum(weights) for weight in weights]
+    reaches = {
+        number: reach
+        for number, query in enumerate(queries)
+        if (reach := _reach(query, table, plan, gaussian)) is not None
+    }
+    if not reaches:
+        accepted = "weights, where no query has an error that is known beforehand"
+        raise InvalidInput("split", accepted, "relative-error")
+    budget = float(sum(parts[number] for number in reaches))
 
     def needed(error: float) -> list[float]:
         if gaussian:
-            return [(reach / error) ** 2 for _, reach in reaches]
-        return [steps * math.asinh(reach / steps / error) for steps, reach in reaches]
+            return [(reach / error) ** 2 for _, reach in reaches.values()]
+        return [steps * math.asinh(reach / steps / error) for steps, reach in reaches.values()]
 
     low, high = 1e-300, 1e300
     for _ in range(200):
         middle = math.sqrt(low) * math.sqrt(high)
         low, high = (middle, high) if sum(needed(middle)) > budget else (low, middle)
-    return [Fraction(each) for each in needed(high)]
+    for number, part in zip(reaches, needed(high), strict=True):
+        parts[number] = Fraction(part)
+    return parts
 
 
-def _reach(query: Query, table: Table, plan: Plan, gaussian: bool) -> tuple[float, float]:
-    """(sensitivity in steps, what to divide by a relative error) of a query."""
-    if query.magnitude is None:
-        raise InvalidInput("magnitude", "declared for every query, to split by error", query.title)
+def _reach(query: Query, table: Table, plan: Plan, gaussian: bool) -> tuple[float, float] | None:
+    """(sensitivity in steps, what to divide by a relative error) of a query; None where its error
+    is not known beforehand."""
     probe = Fraction(1, 1000)
     rho = probe if gaussian and query.takes_gaussian else Fraction(0)
     offer = query.offer(table, Share(plan, probe, rho, probe))
     if offer.error is None or len(offer.parts) != 1 or (gaussian and not query.takes_gaussian):
-        accepted = "weights, for a batch with means, variances, quantiles or selections"
-        raise InvalidInput("split", accepted, query.title)
+        return None
+    if query.magnitude is None:
+        raise InvalidInput("magnitude", "declared for every query, to split by error", query.title)
     noisy, magnitude = offer.parts[0], float(rational(query.magnitude))
     if gaussian:
         return 0.0, offer.error / magnitude * math.sqrt(probe)

@@ -99,7 +99,8 @@ def statement(counted: Mapping[str, Any], interval: bool) -> str:
     rows, groups, whose = counted["rows"], counted["groups"], counted["entity"]
     parts = ["each row is one person" if counted["by_row"] else f"a person is one {whose}"]
     if rows is not None and not counted["by_row"]:
-        parts.append(f"at most {rows} {'rows' if rows > 1 else 'row'} of a person count")
+        noun, verb = ("rows", "count") if rows > 1 else ("row", "counts")
+        parts.append(f"at most {rows} {noun} of a person {verb}")
     if groups is not None and not counted["by_row"]:
         parts.append(f"a person is in at most {groups} {'cells' if groups > 1 else 'cell'}")
     for column, (low, high) in counted["ranges"].items():

@@ -99,7 +99,8 @@ def allowed(standing: Standing) -> list[str]:
 def _failing(standing: Standing) -> list[str]:
     if not standing.plan.delta or standing.certain:
         return []
-    return [f"That may fail with probability {standing.plan.delta:g}, given that a person is in."]
+    failure = float(standing.plan.failure)
+    return [f"That may fail with probability {failure:g}, given that a person is in."]
 
 
 def history_line(standing: Standing) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from whosin import beliefs, families
 from whosin.beliefs import percent
 from whosin.calibration import Plan
+from whosin.calibration.plan import HEADROOM
 from whosin.exact import Number, exp_up, log_up, rational
 from whosin.ledger.budget import Budget
 from whosin.ledger.units import EPSILON_UNITS
@@ -156,8 +157,9 @@ def curves(plan: Plan) -> list[Curve]:
     name = "with this plan"
     if is_dp(plan) and plan.target.averages:
         ratio = exp_up(plan.epsilon)
-    if is_dp(plan):  # F9 at the one point that is known: δ(ε)/(1 − e^ε/g) with g = e^ε · 10/9
-        ratio, name = ratio * 10 / 9, f"{name}, but for a probability of {10 * plan.delta:g}"
+    if is_dp(plan):  # F9 at the one point that is known: δ(ε)/(1 − e^ε/g)
+        name = f"{name}, but for a probability of {float(plan.failure):g}"
+        ratio = ratio / (1 - 1 / HEADROOM)
     result: list[Curve] = [("●", name, lambda p: _believed(ratio, p))]
     if plan.baseline_epsilon is not None and not math.isclose(
         plan.baseline_epsilon, log_up(ratio), rel_tol=1e-9

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from whosin import beliefs
+from whosin.calibration.plan import HEADROOM
 from whosin.curves.curve import FALSE_POSITIVE_RATES
 from whosin.curves.noise import pure_curve
 from whosin.errors import InvalidInput, UnknownName
@@ -14,8 +15,6 @@ from whosin.exact import exp_up, rational
 from whosin.report.plot import Curve
 
 PRIORS = tuple(Fraction(p, 100) for p in (1, 5, 10, 25, 50, 75, 90, 99))
-HEADROOM = Fraction(10)
-"""With a δ, ratios up to e^ε · 10/9 are exceeded with probability at most 10 δ (T18)."""
 
 
 @dataclass(frozen=True)

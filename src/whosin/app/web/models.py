@@ -82,6 +82,12 @@ class LookBody(Body):
     )
 
 
+class SqlBody(LookBody):
+    """A SELECT, and the table that it asks."""
+
+    sql: str = Field(max_length=10_000, description="One SELECT from the table")
+
+
 class PlanBody(Body):
     """An adversary and a target."""
 
