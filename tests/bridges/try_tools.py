@@ -114,6 +114,9 @@ for _ in range(200):
     ),
 }
 
+AFTER = {"tumult": ["numpy<2"]}
+"""What a tool needs and we replaced: bridges work with an older NumPy than the rest of whosin."""
+
 
 def tried(name: str) -> bool:
     package, script = TOOLS[name]
@@ -122,8 +125,10 @@ def tried(name: str) -> bool:
     try:
         if not (place / ".installed").exists():
             subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-            install = [str(python), "-m", "pip", "install", "--quiet", package, "-e", str(ROOT)]
-            subprocess.run(install, check=True)
+            install = [str(python), "-m", "pip", "install", "--quiet"]
+            for packages in ([package], ["-e", str(ROOT)], AFTER.get(name, [])):
+                if packages:
+                    subprocess.run([*install, *packages], check=True)
             (place / ".installed").touch()
         said = f"print({name!r}, version({package.partition('==')[0]!r}))\n"
         subprocess.run([str(python), "-c", HEAD + script + said], check=True)
