@@ -144,6 +144,10 @@ class Published:
     seconds: float
     truth: float
 
+    def gridded(self, value: Any, size: int, rng: np.random.Generator) -> Array:
+        """Outputs on a grid of 2^-20: the bits of floats tell nothing more."""
+        return np.round(self.draw(value, size, rng) * 2.0**20) / 2.0**20
+
 
 def _ones(length: int, value: float = 1.0) -> Array:
     return np.full(length, value)
