@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +14,7 @@ import pytest
 import whosin as wi
 from amounts import cases
 from command import Result, refused
+from tables_oracle import brute
 from whosin.errors import InvalidInput
 from whosin.rules import Publication, check_published, posteriors, sums
 from whosin.rules.published_file import read_rule, read_table
@@ -53,25 +53,6 @@ def lines(rows: int, columns: int, shape: tuple[int, int]) -> Iterator[tuple[int
             over = range(rows) if row == rows else [row]
             across = range(columns) if column == columns else [column]
             yield row, column, [r * columns + c for r in over for c in across]
-
-
-def brute(
-    sizes: Sequence[int], known: Sequence[int], prior: Fraction, fits: Callable[[Any], Fraction]
-) -> list[Fraction]:
-    """The expectation of each count over all tables, as a posterior."""
-    tops, bottom = [F(0)] * len(sizes), F(0)
-    for counts in itertools.product(*(range(k, n + 1) for n, k in zip(sizes, known, strict=True))):
-        weight = fits(counts)
-        if not weight:
-            continue
-        for x, n, k in zip(counts, sizes, known, strict=True):
-            weight *= math.comb(n - k, x - k) * prior ** (x - k) * (1 - prior) ** (n - x)
-        bottom += weight
-        tops = [top + weight * x for top, x in zip(tops, counts, strict=True)]
-    return [
-        (top / bottom - k) / (n - k) if n > k else prior
-        for top, n, k in zip(tops, sizes, known, strict=True)
-    ]
 
 
 class Case:
