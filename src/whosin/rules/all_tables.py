@@ -52,7 +52,7 @@ def infer_allowed(
     if all(ends[g][1] - ends[g][0] <= WIDEST for g in free):
         made = _tables(ends, _in_order(free, seen), seen)
     if made is None:
-        return [_bounded(each) for each in infer(groups, seen)]
+        return [_bounded(each) for each in infer(groups, seen, share=10)]
     step = max(1, AT_ONCE // max(1, len(groups)))
     kept = []
     for start in range(0, len(made), step):

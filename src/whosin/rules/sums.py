@@ -70,8 +70,13 @@ class Inferred:
     exact: bool
 
 
-def infer(groups: Sequence[AlikePeople], seen: Iterable[ShownSum]) -> list[Inferred]:
+def infer(
+    groups: Sequence[AlikePeople], seen: Iterable[ShownSum], share: int = 1
+) -> list[Inferred]:
     """The count of each group, given all that was seen.
+
+    Args:
+        share: by what the most lines of a table are divided, for bounds after less work.
 
     Raises:
         InvalidInput: nothing fits.
@@ -100,7 +105,9 @@ def infer(groups: Sequence[AlikePeople], seen: Iterable[ShownSum]) -> list[Infer
             result[g] = Inferred(*ends[g], Fraction(mean), True)
             continue
         weights = {g: count_weights(groups[g], *ends[g], alone.get(g, [])) for g in members}
-        for g, inferred in zip(members, _component(members, sums, ends, weights), strict=True):
+        for g, inferred in zip(
+            members, _component(members, sums, ends, weights, share), strict=True
+        ):
             result[g] = inferred
     return [each for each in result if each is not None]
 
@@ -231,6 +238,7 @@ def _component(
     sums: list[tuple[tuple[int, ...], Likely]],
     ends: list[tuple[int, int]],
     given: Mapping[int, Array | None],
+    share: int,
 ) -> list[Inferred]:
     weights = {g: table for g, table in given.items() if table is not None}
     bounds = [Inferred(*ends[g], None, False) for g in members]
@@ -246,7 +254,7 @@ def _component(
             return bounds
         tables += made
         partial -= len(groups)
-    product = eliminate(tables, MOST_LINES)
+    product = eliminate(tables, MOST_LINES // share)
     if product is None:
         return bounds
     exact = product.lines <= EXACT_LINES and all(each.weights.dtype == object for each in tables)
