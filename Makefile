@@ -4,18 +4,23 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 BIN := .venv/bin
 SHOWN := .venv/.package
 STAMP := .venv/.installed
+# Hundreds of tests start the command: each would compile it anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test coverage mutate soak system bench docs reference format clean
 
 demo: $(SHOWN)
 	@$(BIN)/whosin demo
 
+# Types are checked while the tests are compiled, which their three processes then need not do.
 test: $(STAMP)
 	@sh tests/system.sh
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
-	@$(BIN)/mypy
-	@$(BIN)/mkdocs build --quiet --strict --site-dir .venv/site
+	@$(BIN)/mypy & types=$$!; \
+	$(BIN)/mkdocs build --quiet --strict --site-dir .venv/site && \
+	{ $(BIN)/python -m pytest --collect-only -qq >.venv/collected || { cat .venv/collected; false; }; } && \
+	wait $$types
 	@$(BIN)/python -m pytest --numprocesses 3 $(PYTEST)
 
 # How much of the code the quick tests run, in this process: MISSING=1 lists the lines.

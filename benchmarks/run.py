@@ -24,6 +24,7 @@ import databases
 import distortion
 import engine
 import gwas
+import leakage
 import ledger
 import noise
 import planning
@@ -34,6 +35,7 @@ from measuring import HOME, Row
 
 GROUPS = {
     "engine": engine.rows,
+    "leakage": leakage.rows,
     "planning": planning.rows,
     "rules": rules.rows,
     "chains": chains.rows,
@@ -57,7 +59,10 @@ def main(names: list[str]) -> int:
     for name in names or GROUPS:
         for row in GROUPS[name]():
             rows.append(row)
-            print(f"{row.work}: {row.seconds:.4g} {row.unit}", file=sys.stderr)
+            beside = f"; {row.peer_text}" if row.peer else ""
+            met = "" if row.met else "; NOT MET"
+            said = f"{row.work}: {row.seconds:.4g} {row.unit}".rstrip()
+            print(f"{said}{beside}{met}", file=sys.stderr)
     table = Table(box=None, pad_edge=False)
     for heading in ("work", "ours", "peer", "ratio", "goal", "met"):
         table.add_column(heading, justify="left" if heading in ("work", "goal") else "right")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +247,39 @@ def _too_deep(what: str) -> InvalidInput:
 def _kind(value: object) -> str:
     names = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")
+
+
+def toml_text(data: Mapping[str, Any]) -> str:
+    """Plain data as a TOML document: sections of one level, and lists of sections."""
+    plain, sections = [], []
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            sections.append(_section(f"[{_toml_key(key)}]", value))
+        elif isinstance(value, list) and value and all(isinstance(e, Mapping) for e in value):
+            sections += [_section(f"[[{_toml_key(key)}]]", each) for each in value]
+        else:
+            plain.append(f"{_toml_key(key)} = {_toml_value(value)}\n")
+    return "\n".join(["".join(plain)] * bool(plain) + sections)
+
+
+def _section(head: str, data: Mapping[str, Any]) -> str:
+    lines = [f"{_toml_key(key)} = {_toml_value(value)}" for key, value in data.items()]
+    return "\n".join([head, *lines]) + "\n"
+
+
+def _toml_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml_value(key)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{_toml_key(key)} = {_toml_value(each)}" for key, each in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    if isinstance(value, str):
+        # As JSON, but for DEL, which TOML has escaped too.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value.isoformat()

@@ -111,6 +111,13 @@ def flint_rational(value: object) -> Any:
     return fmpq(ratio.numerator, ratio.denominator)
 
 
+def flint_float(value: Any) -> Any:
+    """The FLINT rational of a finite float of any width, quickly."""
+    from flint import fmpq
+
+    return fmpq(*value.as_integer_ratio())
+
+
 def flint_array(values: Iterable[object], shape: tuple[int, ...]) -> Array:
     """An object array of FLINT rationals."""
     flat = np.empty(math.prod(shape), dtype=object)

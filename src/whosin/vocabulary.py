@@ -16,7 +16,8 @@ class Word:
 
     Attributes:
         name: its spelling in files; on the command line it has two dashes before it.
-        takes: "number", "whole", "range", "text", "file", or "flag" for true and false.
+        takes: "number", "whole", "range", "profile" (numbers by numbers), "text", "file", or "flag"
+            for true and false.
         help: what it says, in a sentence.
         short: another spelling of the option, if it has one.
         default: what holds where it is not said, if anything does.
@@ -38,6 +39,11 @@ TARGET = _words(
     Word("gamma", "number", "Or the most a belief may grow, ×γ."),
     Word("gain", "number", "Or the most it may grow, as a sum."),
     Word("advantage", "number", "Or how far an attack's hit rate may exceed its false alarms."),
+    Word("tpr", "number", "Or the share of members that any test may recognise, at that fpr."),
+    Word("fpr", "number", "The share of others that such a test may accuse."),
+    Word("risk", "number", "Or how often whoever decides in or out is wrong, at least."),
+    Word("risk-prior", "number", "How sure that one was before."),
+    Word("profile", "profile", "Or the most by prior: 0.1:0.3,0.5:0.6, linear between."),
     Word("rho", "number", "Or the most for one of the candidates."),
     Word("candidates", "whole", "How many candidates there are.", "-m"),
     Word("epsilon", "number", "Or plain ε."),
@@ -100,6 +106,20 @@ NOTION = _words(
     Word("direction", "text", "For dp and dps: both (default), positive or negative."),
     Word("candidates", "whole", "For di: how many candidates there are.", "-m"),
     Word("beta", "number", "For dps: the sampling probability."),
+    Word("group", "whole", "For dp on records: how many rows may differ at once."),
+    Word(
+        "gain",
+        "file",
+        "For leakage: identity, tries=3, singling-out=1/4, or a file (JSON).",
+        default="identity",
+    ),
+    Word("form", "text", "For leakage: multiplicative (default) or additive."),
+    Word(
+        "metric",
+        "file",
+        "For metric-privacy: hamming (default), difference, or a file (JSON).",
+        default="hamming",
+    ),
     Word("prior-file", "file", "A prior on records (JSON), for the notions that need one."),
 )
 """What a notion is measured with, each in the notions that have it."""

@@ -217,7 +217,7 @@ def test_curves_are_what_they_say():
 
 
 @pytest.mark.parametrize(
-    "curve", [3, lambda x: x, lambda x: 1 - x * x, lambda x: "?", lambda x: 2.0], ids=str
+    "curve", [3, lambda x: x, lambda x: 1 - x * x, lambda x: "?", lambda x: 2.0]
 )
 def test_what_is_no_curve_is_refused(curve):
     found = wi.audit.curve_run(*gaussian_run(np.random.default_rng(1), 1.0, 40), known_rate=True)

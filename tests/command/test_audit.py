@@ -19,7 +19,7 @@ import numpy as np
 import whosin as wi
 
 def noisy(count, size, rng):
-    return count + rng.laplace(0, 0.5, size)
+    return (count + rng.laplace(0, 0.5, size)).round(2)
 
 def one(count, rng):
     return "yes" if rng.random() < (0.7 if count else 0.3) else "no"
@@ -48,7 +48,7 @@ def talking(count, size, rng):
     import os
     print("drawing", size)
     os.write(1, b"from below")
-    return count + rng.laplace(0, 0.5, size)
+    return (count + rng.laplace(0, 0.5, size)).round(2)
 
 def unreadable(count, rng):
     return rng.bytes(16)
@@ -57,7 +57,7 @@ def vectors(count, size, rng):
     return count + rng.normal(size=(size, 3))
 
 def with_default(count, epsilon=1.0):
-    return count + np.random.laplace(0, 1 / epsilon)
+    return round(count + np.random.laplace(0, 1 / epsilon), 3)
 
 def sometimes(count, size, rng):
     if count:

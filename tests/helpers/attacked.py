@@ -16,7 +16,8 @@ Array = NDArray[Any]
 
 
 def laplace(value: float, size: int, rng: np.random.Generator) -> Array:
-    return value + rng.laplace(0, 1 / CLAIM, size)
+    """On a grid: the bits of floats would tell more."""
+    return value + np.round(rng.laplace(0, 1 / CLAIM, size) * 2**20) / 2**20
 
 
 def noisy_max(queries: Array, size: int, rng: np.random.Generator) -> Array:
@@ -45,6 +46,7 @@ def svt1(queries: Array, size: int, rng: np.random.Generator) -> Array:
 def svt3(queries: Array, size: int, rng: np.random.Generator) -> Array:
     """The same, and the noisy value that was above."""
     stop, noisy = _above(queries, size, rng, 2 / CLAIM, 2 / CLAIM)
+    noisy = np.round(noisy * 2**20) / 2**20
     padded = np.concatenate([noisy, np.full((size, 1), -1000.0)], axis=1)
     return np.column_stack([stop, padded[np.arange(size), stop]])
 

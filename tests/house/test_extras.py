@@ -49,6 +49,7 @@ EXTRA = {
     "explain --epsilon 1 --save x.html": "charts",
     "notions --save x.png": "charts",
     "release x.toml": "release",
+    "sql x.toml SELECT": "release",
     "release x.toml --report x.html": "charts",
     "table check x.toml": "release",
     "demo --keep kept": "release",

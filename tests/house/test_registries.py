@@ -73,7 +73,8 @@ def test_objects_are_frozen_and_explain_themselves(kind):
 
 
 def test_notions_name_their_unit():
-    assert {notion.unit for notion in NOTIONS.values()} == {"γ", "ε", "ρ", "level", "nats"}
+    units = {"γ", "ε", "ρ", "level", "nats", "leakage"}
+    assert {notion.unit for notion in NOTIONS.values()} == units
 
 
 def test_theorems_cite_papers():

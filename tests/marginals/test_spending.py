@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 from whosin.errors import InvalidInput, WhosinError
-from whosin.marginals import Measurement, Spending, Workload, cell_variances, optimum, spend
+from whosin.marginals import (
+    Measurement,
+    Spending,
+    Sums,
+    Workload,
+    cell_variances,
+    optimum,
+    spend,
+)
 from whosin.marginals.covers import cover, largest
 
 ADULT = (10, 9, 16, 16, 7, 15, 6, 5, 2, 42, 2, 10, 10)
@@ -76,8 +84,21 @@ def test_what_is_promised_is_what_the_noise_gives(relation: str, noise: str, row
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_each_goal_is_better_at_its_own(noise: str) -> None:
     workload = Workload.up_to((2, 3, 40, 5), 2)
-    mean, worst = (spend(workload, noise, goal=goal).variances for goal in ("mean", "worst"))
+    mean, cells, worst = (
+        spend(workload, noise, goal=goal).variances for goal in ("mean", "cells", "worst")
+    )
     assert worst.max() < 0.98 * mean.max() and mean.mean() < 0.999 * worst.mean()
+    sizes = [workload.cells(each) for each in workload.sets]
+    assert cells @ sizes < 0.98 * (mean @ sizes) and mean.mean() < 0.999 * cells.mean()
+
+
+def test_every_cell_counts_the_same_where_the_goal_is_cells() -> None:
+    """As with weights that are the numbers of cells, or of sums."""
+    runs = Sums(6, ((0, 3), (3, 6)))
+    sets, sums = ((0, 1), (1,)), ((None, runs), (None,))
+    weighted = Workload((3, 6), sets, (3 * 2 * 2.0, 6 * 5.0), sums)
+    found = spend(Workload((3, 6), sets, (2.0, 5.0), sums), goal="cells")
+    assert found.parts == pytest.approx(spend(weighted).parts)
 
 
 def test_pure_budgets_are_spent_better_than_one_query_each() -> None:

@@ -17,6 +17,7 @@ from whosin.ledger import Cost
 from whosin.release import Range, Values
 from whosin.release.batch_price import price
 from whosin.release.checking import check_table
+from whosin.release.what_counts import statement
 from whosin.report import answers, html, notebook
 
 ROWS = {
@@ -228,3 +229,28 @@ def test_the_curator_sees_how_many_rows_an_entity_has() -> None:
     assert found["rows without an entity, which are dropped"] == 1
     alone = {f.what: f.rows for f in check_table(oracle.table(ROWS, DOMAINS, entity="row"))}
     assert alone["rows"] == alone["entities: each row is one"] == 7
+
+
+def test_columns_that_are_alike_are_said_once() -> None:
+    data = oracle.table(
+        {"who": ["a"], "a": ["x"], "b": ["x"], "c": [1], "d": [1], "e": ["x"], "f": ["x"]},
+        {
+            **dict.fromkeys("ab", Values(("x", "y"))),
+            **dict.fromkeys("cd", Range(0, 2, edges=(0, 1, 2), outside="clamp")),
+            **dict.fromkeys("ef", Values(("x", "y"), outside="drop")),
+        },
+    )
+    said = statement(release.Marginals(columns=list("abcdef")).counted(data).to_dict(), False)
+    assert 'values of a and b that were not declared are in "other"' in said
+    assert "c and d beyond the bins are in the first or the last one" in said
+    assert "rows whose e or f was not declared do not count" in said
+
+
+def test_a_report_says_what_was_asked_in_words(tmp_path) -> None:
+    query = release.Marginals(
+        sets=[["sex", "ward"], ["ranges(x)"]], ranges={"x": [[0, 5], [5, 10]]}, weights=[1, 2]
+    )
+    data = oracle.table(ROWS, DOMAINS)
+    made = wi.Session(data, oracle.PLANS["add-remove"], tmp_path / "l.db").release(query, share=1)
+    report = html.release_report("Tables", oracle.PLANS["add-remove"], made)
+    assert "query marginals, weights 1 and 2 — ε" in report and "0..5" in report

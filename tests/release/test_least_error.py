@@ -272,6 +272,14 @@ def test_magnitudes_are_declared_for_all_or_for_none(data) -> None:
     price(data, PLAN, [Count(magnitude=5), Mean(column="age")], share=1, split="optimal")
 
 
+@pytest.mark.parametrize("magnitude", ["1e20", "1e60", "1e-60"])
+def test_what_hardly_counts_still_gets_a_part(data, magnitude: str) -> None:
+    batch = [Count(magnitude=1), Count(where="sex = 'f'", magnitude=magnitude)]
+    errors = [each.standard_error for each in price(data, PLAN, batch, share=1, split="optimal")]
+    small, large = sorted(each for each in errors if each is not None)
+    assert small < 2 < 1e4 < large < 1e8
+
+
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
 @pytest.mark.parametrize("rho", [0, Fraction(1, 50)])
 def test_neighbours_move_everything_that_is_measured_by_no_more_than_was_paid(relation, rho):

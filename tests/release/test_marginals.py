@@ -17,7 +17,7 @@ import whosin as wi
 from whosin.errors import InvalidInput, WhosinError
 from whosin.ledger.units import EPSILON_UNITS
 from whosin.marginals import Measurement, Radii, Workload, cell_variances, estimate, tables_of
-from whosin.release import Marginals, Range
+from whosin.release import Count, Marginals, Range
 from whosin.release.table_noise import NoisyTable
 
 DOMAINS = {
@@ -386,17 +386,29 @@ def test_refusals(tmp_path, query, words: str) -> None:
             Marginals(columns=["sex"], order=2),
             "queries[0].order must be at most the number of columns, 1; got 2",
         ),
+        (
+            Marginals(columns=["sex"], rows=0),
+            "queries[0].rows must be a whole number of at least 1 and at most 1,000,000,000; got 0",
+        ),
+        (
+            Marginals(columns=["sex"], weight="1e-15"),
+            "queries[0].weight must be large enough to get any budget; got 1e-15",
+        ),
     ],
 )
 def test_refusals_are_one_sentence_with_a_path(tmp_path, query, sentence: str) -> None:
+    """Of a session that is told of its queries, as a scenario's is, or not; nothing is spent."""
     long = list(range(5000))
     source = people(3)
     for name in ("long", "longer"):
         source = source.append_column(name, pa.array([1, 2, 3]))
     data = oracle.table(source, DOMAINS | {"long": long, "longer": long})
-    with pytest.raises(WhosinError) as refused:
-        wi.Session(data, oracle.PLANS["add-remove"], tmp_path / "l.db", share=1).ask(query)
-    assert str(refused.value) == sentence
+    batch = [query, Count()]
+    plan = oracle.PLANS["add-remove"]
+    for number, told in enumerate(([], batch)):
+        with pytest.raises(WhosinError) as refused:
+            wi.Session(data, plan, tmp_path / f"{number}.db", queries=told).release(batch, share=1)
+        assert str(refused.value) == sentence
 
 
 def test_gaussian_noise_needs_a_delta(tmp_path) -> None:

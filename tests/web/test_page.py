@@ -774,6 +774,27 @@ def test_an_unfinished_question_is_not_in_the_price(hospital, opened, serving, a
     many_tables(page, album, tmp_path)
 
 
+def test_a_select_becomes_questions(hospital, opened, serving, album):
+    page = opened(serving(hospital), quiet=False)
+    choose(page, "hospital.parquet", "patient")
+    page.get_by_label("What ward may hold").select_option("values")
+    page.get_by_label("values of ward").fill("surgery, medicine")
+    page.get_by_text("Ask in SQL").click()
+    page.get_by_label("A SELECT from this table").fill("SELECT MAX(age) FROM hospital")
+    page.get_by_role("button", name="Make questions of it").click()
+    expect(page.locator('[data-error="sql"]')).to_contain_text("QUANTILE_CONT(age, 0.99)")
+    page.get_by_label("A SELECT from this table").fill(
+        "SELECT ward, COUNT(DISTINCT patient) AS people FROM hospital WHERE age >= 65 GROUP BY ward"
+    )
+    page.get_by_role("button", name="Make questions of it").click()
+    expect(page.locator('[data-error="sql"]')).to_be_empty()
+    question = page.get_by_label("question 1", exact=True)
+    expect(question.get_by_label("Only rows where")).to_have_value("age >= 65")
+    expect(page.locator("#cost-0")).to_contain_text("Costs ε = 0.4055")
+    expect(page.locator("#go")).to_be_enabled()
+    shoot(page, album, "sql")
+
+
 def many_tables(page: Page, album: Path, folder: Path) -> None:
     """A question of several tables: what it would be worth, its own keys, its tables, its files."""
     page.get_by_label("What ward may hold").select_option("values")

@@ -17,6 +17,7 @@ TYPES: dict[str, Any] = {
     "number": {"type": ["number", "string"]},
     "whole": {"type": "integer"},
     "range": {"type": ["number", "string", "array"]},
+    "profile": {"type": ["string", "object"]},
     "text": {"type": "string"},
     "flag": {"type": "boolean"},
 }

@@ -37,7 +37,10 @@ def judge(
     for choice, (first, second) in zip(picked, hits, strict=True):
         pairs = ((first, trials[0]), (second, trials[1]))
         favoured, other = pairs if choice.event.above else pairs[::-1]
-        bound = RatioTest(*favoured, *other, error / len(picked), choice.slope, delta).bound()
+        share = error / len(picked) / len(choice.slopes)
+        bound = max(
+            RatioTest(*favoured, *other, share, slope, delta).bound() for slope in choice.slopes
+        )
         counts.append(EventCount(choice.event, first, second, *trials, bound))
     return tuple(sorted(counts, key=lambda count: -count.log_ratio))
 

@@ -7,16 +7,14 @@ allowed: they cost strength, never validity.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from whosin.audit.columns import OutputColumns
-from whosin.audit.orderings import BINS, ByBin, ByFrequency, ByPart, ByValue, Ordering
-from whosin.audit.outputs import FORMS, NUMBERS, Outputs, alike, join, read
-from whosin.audit.tokens import ByCell, ByToken
+from whosin.audit.orderings import Ordering
+from whosin.audit.outputs import Outputs, read
+from whosin.audit.trials import FEW, Trial
 from whosin.exact import Array
 
 MANY, SOME = 2000, 20
@@ -26,13 +24,13 @@ SCARCE = 12
 """Below this many counts their logarithm is too rough to judge an event by."""
 MODEST = math.log(2)
 """What is promised at most where counts are scarce: too hopeful a slope costs the whole bound."""
+FAR = 2.0
+"""An estimate that is so much above its promise comes from an event that the other world hardly
+has."""
+CERTAIN = 0.9
+"""An event that happens so often in its own world shows as much with any κ."""
 PLAIN = 0.05
 """What a less plain event must promise more, as a part, to be chosen."""
-FEW = 64
-"""Up to this many different outputs a table of counts leaves nothing for a classifier to find."""
-Pair = tuple[Outputs, Outputs]
-"""Outputs with and without."""
-
 WITH, WITHOUT = "with", "without"
 
 
@@ -74,97 +72,23 @@ class Choice:
     Attributes:
         promise: the bound on ln r that counting is expected to show.
         estimate: ln r as seen by the search.
-        slope: κ for the exact test, by the promise: too small a κ costs little, one beyond the true
-            ratio everything.
+        share: how often the favoured world has it.
+        slopes: κ for the exact test, by the promise: too small a κ costs little, one beyond the
+            true ratio everything. Where the other world hardly has the event, a small κ costs more
+            than one in e: then a second one, near the estimate, shares the error.
     """
 
     event: Event
     promise: float
     estimate: float
+    share: float = 0.0
 
     @property
-    def slope(self) -> float:
-        return math.exp(min(max(self.promise, 0.0), 30.0))
-
-
-@dataclass(frozen=True)
-class Trial:
-    """An ordering with scores that it gave to draws it was not learnt on, in both worlds.
-
-    `matched` are the scores by which a share of the draws is turned into a threshold: of the final
-    ordering, where the trial's own scores came from orderings learnt on one half each. `smooth`
-    orderings put draws in the tail for a reason, not by chance.
-    """
-
-    ordering: Ordering
-    with_scores: Array
-    without_scores: Array
-    matched: Array | None = None
-    smooth: bool = False
-
-
-def trials_of(first: Pair, second: Pair) -> list[Trial]:
-    """What is worth trying for outputs of this kind, from two halves of the search's samples,
-    the plainest first; at least one.
-
-    Tables of counts are cheap to learn: each half judges what the other half learnt, and both
-    together order the outputs of the final event. What chooses places or learns from them does so
-    on the first half only.
-    """
-    parts = alike([*first, *second])
-    first, second = (parts[0], parts[1]), (parts[2], parts[3])
-    both = join([first[0], second[0]]), join([first[1], second[1]])
-    kind, draws, distinct = both[0].kind, len(both[0]) + len(both[1]), distinct_outputs(both)
-    result = []
-    if kind == NUMBERS and distinct > 2:
-        value = ByValue()
-        result.append(Trial(value, value.score(both[0]), value.score(both[1])))
-    if distinct <= draws / 2 or kind == FORMS:
-        result.append(_crossed(ByFrequency.learn, first, second, both))
-    if kind == NUMBERS and distinct > BINS:
-        result.append(_crossed(ByBin.learn, first, second, both))
-    if kind != NUMBERS and (distinct > FEW or not result):
-        result += _of_parts(first, second, both, learned=distinct > FEW)
-    return result
-
-
-def distinct_outputs(both: Pair) -> int:
-    """How many different outputs there are in both worlds."""
-    return len(set(both[0].keys().tolist()) | set(both[1].keys().tolist()))
-
-
-def _of_parts(first: Pair, second: Pair, both: Pair, *, learned: bool) -> list[Trial]:
-    """Orderings by the parts of outputs: tokens, the number that differs most, classifiers."""
-    table: Callable[..., Ordering] = ByCell.learn
-    if both[0].kind == FORMS:
-        table = ByToken.learn
-        for part in (*first, *second):
-            _ = part.descriptions  # once, for all that follows
-        both = join([first[0], second[0]]), join([first[1], second[1]])
-    result = [_crossed(partial(table, sign=sign), first, second, both) for sign in (1, -1)]
-    columns = OutputColumns.of(*first)
-    if columns.places:
-        place, missing = columns.places[0], columns.medians[0]
-        number = ByPart(both[0].kind, both[0].width, place, missing)
-        result.append(Trial(number, number.score(second[0]), number.score(second[1])))
-    if learned and columns.count:
-        from whosin.audit.classifiers import learn
-
-        for each in learn(*first, columns):
-            scores = each.score(second[0]), each.score(second[1])
-            result.append(Trial(each, *scores, smooth=True))
-    return result
-
-
-def _crossed(
-    learn: Callable[[Outputs, Outputs], Ordering], first: Pair, second: Pair, both: Pair
-) -> Trial:
-    one, two, final = learn(*first), learn(*second), learn(*both)
-    scores = [
-        np.concatenate([one.score(second[world]), two.score(first[world])]) for world in (0, 1)
-    ]
-    matched = np.concatenate([final.score(both[0]), final.score(both[1])])
-    return Trial(final, scores[0], scores[1], matched)
+    def slopes(self) -> tuple[float, ...]:
+        logs = [max(self.promise, 0.0)]
+        if self.estimate - self.promise > FAR and self.share < CERTAIN:
+            logs.append(self.estimate - 1)
+        return tuple(math.exp(min(log, 30.0)) for log in logs)
 
 
 def choose(
@@ -176,7 +100,7 @@ def choose(
         for favours in (WITH, WITHOUT):
             sign = 1 if favours == WITH else -1
             first, other = (sign * trial.with_scores, sign * trial.without_scores)[::sign]
-            threshold, promise, estimate = _threshold(
+            threshold, promise, estimate, common = _threshold(
                 first, other, draws, error, delta, MANY if not trial.smooth else SOME
             )
             if favours in result:
@@ -189,7 +113,7 @@ def choose(
                 )
                 threshold = _level(sign * trial.matched, share)
             event = Event(trial.ordering, sign * threshold, favours)
-            result[favours] = Choice(event, promise, estimate)
+            result[favours] = Choice(event, promise, estimate, common)
     return result
 
 
@@ -203,8 +127,8 @@ def _level(scores: Array, share: float) -> float:
 
 def _threshold(
     scores: Array, others: Array, draws: int, error: float, delta: float, many: int
-) -> tuple[float, float, float]:
-    """(t, promise, estimate) where {score ≥ t} promises the largest ln Pr[score] / Pr[other]."""
+) -> tuple[float, float, float, float]:
+    """(t, promise, estimate, share) where {score ≥ t} promises the largest ln ratio."""
     from scipy.special import ndtri
 
     levels = np.unique(np.concatenate([scores, others]))
@@ -228,7 +152,7 @@ def _threshold(
     # With a handful of hits to come no test says anything.
     promise = np.where(p * draws >= 3, promise, -np.inf)
     best = int(np.argmax(promise))
-    return float(levels[best]), float(promise[best]), float(estimate[best])
+    return float(levels[best]), float(promise[best]), float(estimate[best]), float(p[best])
 
 
 def _rare(hits: Array, counts: Array, doubt: float) -> Array:

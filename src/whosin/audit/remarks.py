@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 
 from whosin.audit.describing import MOST as DESCRIBED
 from whosin.audit.describing import Token
-from whosin.audit.events import distinct_outputs
 from whosin.audit.freezing import Raised
 from whosin.audit.outputs import FORMS, NUMBERS, Outputs, alike, join
 from whosin.audit.sampling import is_constant, raised
 from whosin.audit.tokens import count_tokens
+from whosin.audit.trials import distinct_outputs
 from whosin.errors import InvalidInput
 
 BLIND = (

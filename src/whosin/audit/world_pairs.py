@@ -13,12 +13,13 @@ import numpy as np
 from whosin.audit.calling import Call, Mechanism
 from whosin.audit.confidence import read_confidence
 from whosin.audit.counting import judge, log_ratio, pick
-from whosin.audit.events import Choice, Pair, choose, trials_of
+from whosin.audit.events import Choice, choose
 from whosin.audit.outputs import Outputs
 from whosin.audit.remarks import check_returns, is_blind, remarks
 from whosin.audit.result import Audit, most_that_can_show, trials_to_show
 from whosin.audit.sampling import World, check_fresh, chunks, vectorised
 from whosin.audit.terms import Progress, Terms, read_epsilon, read_samples
+from whosin.audit.trials import Pair, trials_of
 from whosin.errors import InvalidInput
 
 SEARCH = 0.25

@@ -19,16 +19,20 @@ from typing import Any
 import numpy as np
 
 from whosin.calibration.failure import (
-    Profile,
+    DeltaProfile,
+    certified_rate,
     failure_bound,
     gaussian_delta,
     gaussian_profile,
     hockey_stick_multiplier,
+    rate_multiplier,
     smallest_multiplier,
 )
-from whosin.calibration.targets import Target
+from whosin.calibration.loss_distribution import LossDistribution
+from whosin.calibration.rate_targets import RateTarget
+from whosin.calibration.target import Target
 from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError
-from whosin.exact import Array, ranged, rational
+from whosin.exact import ranged, rational, round_down, round_up
 from whosin.extras import needs
 from whosin.families import Family
 from whosin.validation import of_kind, whole
@@ -66,7 +70,7 @@ class Process:
 
     def profile(
         self, multiplier: float, grid: float = GRIDS[-1], *, reverse: bool = False
-    ) -> Profile:
+    ) -> DeltaProfile:
         """δ(ε) of (with the person ‖ without), from above, on a grid of privacy losses.
 
         Args:
@@ -74,18 +78,15 @@ class Process:
         """
         if self.is_plain:
             return gaussian_profile(multiplier / math.sqrt(self.steps))
+        return self.losses(multiplier, grid, reverse=reverse).delta
+
+    def losses(
+        self, multiplier: float, grid: float = GRIDS[-1], *, reverse: bool = False
+    ) -> LossDistribution:
+        """The privacy losses of all runs together, rounded to the safe side."""
         needs("accounting")
-        from dp_accounting.pld import privacy_loss_distribution as pld
-
-        once = pld.PrivacyLossDistribution(_losses(self, multiplier, grid, reverse))
-        composed = once if self.steps == 1 else once.self_compose(self.steps)
-
-        def profile(epsilons: Array) -> Array:
-            if len(epsilons) == 1:  # a list is walked loss by loss, one number is not
-                return np.array([composed.get_delta_for_epsilon(float(epsilons[0]))])
-            return np.asarray(composed.get_delta_for_epsilon(list(map(float, epsilons))))
-
-        return profile
+        once = _losses(self, multiplier, grid, reverse)
+        return LossDistribution.of(once if self.steps == 1 else once.self_compose(self.steps))
 
 
 def _losses(process: Process, multiplier: float, grid: float, reverse: bool = False) -> Any:
@@ -149,7 +150,8 @@ def calibrate_process(
     """The least noise multiplier for which a process keeps a target.
 
     Args:
-        target: an `Advantage` needs no δ; all others may fail with probability δ.
+        target: those about rates (`Advantage`, `Detection`, `BayesRisk`) need no δ; all others
+            may fail with probability δ.
         family: who may be looking, by default anyone with independent beliefs.
 
     Raises:
@@ -162,27 +164,46 @@ def calibrate_process(
     if adversary.group > 1 or (adversary.relation == "replace" and process.sample_rate != 1):
         raise Unsupported("sampled processes are accounted for add-remove families only")
     failing = float(ranged(delta, "delta", "at least 0 and below 1"))
-    if target.stated_advantage is not None:
-        goal = float(target.stated_advantage)
+    if isinstance(target, RateTarget):
+        return _rate(target, process, grids)
 
-        def bound(multiplier: float, grid: float) -> float:
-            return float(process.profile(multiplier, grid)(np.zeros(1))[0])
+    if not 0 < failing < 1:
+        raise InvalidInput("delta", "strictly between 0 and 1 for this target", delta)
+    if target.stated_epsilon is not None:
+        return _private(target, target.stated_epsilon, process, failing, grids)
+    ratio = float(target.ratio(adversary.low, adversary.high))
+    if ratio == math.inf:
+        raise InvalidInput("target", "one that rules something out", "one met without noise")
 
-    else:
-        if not 0 < failing < 1:
-            raise InvalidInput("delta", "strictly between 0 and 1 for this target", delta)
-        if target.stated_epsilon is not None:
-            return _private(target, target.stated_epsilon, process, failing, grids)
-        goal, ratio = failing, float(target.ratio(adversary.low, adversary.high))
-        if ratio == math.inf:
-            raise InvalidInput("target", "one that rules something out", "one met without noise")
+    def bound(multiplier: float, grid: float) -> float:
+        return failure_bound(process.profile(multiplier, grid), ratio)[0]
 
-        def bound(multiplier: float, grid: float) -> float:
-            return failure_bound(process.profile(multiplier, grid), ratio)[0]
+    multiplier, value, grid = _least(bound, process, failing, grids)
+    return ProcessPlan(process, target, multiplier, value, failing, grid, ("T18",))
 
-    theorems = () if target.stated_advantage is not None else ("T18",)
-    multiplier, value, grid = _least(bound, process, goal, grids)
-    return ProcessPlan(process, target, multiplier, value, goal, grid, theorems)
+
+def _rate(target: RateTarget, process: Process, grids: tuple[float, ...]) -> ProcessPlan:
+    """The least noise that keeps a rate of all tests: what they gain on guessing is searched."""
+    if process.is_plain:
+        return _plain_rate(target, process)
+    limit, guessing = round_down(target.limit), float(target.guessing)
+
+    def bound(multiplier: float, grid: float) -> float:
+        return target.reached(process.profile(multiplier, grid))[0] - guessing
+
+    multiplier, value, grid = _least(bound, process, limit - guessing, grids)
+    rate = min(value + guessing, limit)
+    return ProcessPlan(process, target, multiplier, rate, limit, grid, ())
+
+
+def _plain_rate(target: RateTarget, process: Process) -> ProcessPlan:
+    """Without sampling the runs are one Gaussian, which balls certify."""
+    root = math.sqrt(process.steps)
+    multiplier = rate_multiplier(target) * root * (1 + 2**-50)
+    bound = min(certified_rate(target, multiplier / root), target.limit)
+    return ProcessPlan(
+        process, target, multiplier, round_up(bound), round_up(target.limit), 0.0, ()
+    )
 
 
 def _private(

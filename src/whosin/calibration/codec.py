@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from whosin.calibration.queries import PlannedQuery
-from whosin.calibration.targets import TARGETS, Target
+from whosin.calibration.target import Target
+from whosin.calibration.targets import TARGETS
 from whosin.documents import check_keys
 from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.families import FAMILIES, Family

@@ -19,7 +19,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from whosin.calibration.failure import Profile, failure_bound, smallest_multiplier
+from whosin.calibration.failure import DeltaProfile, failure_bound, smallest_multiplier
 from whosin.exact import Array
 from whosin.families import AtMostKnown
 from whosin.spaces.binomials import two_binomials
@@ -33,7 +33,7 @@ FEW = 33
 
 def profile(
     entities: int, family: AtMostKnown, scale: float = 0.0, vertices: int | None = None
-) -> Profile:
+) -> DeltaProfile:
     """δ(ε) between a count with one person and without, the others as uncertain as the family says.
 
     Args:

@@ -21,10 +21,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from whosin.calibration.rate_targets import RateTarget
 from whosin.errors import InvalidInput
-from whosin.exact import BALL_BITS, Array, ball, ball_ratio_upper
+from whosin.exact import BALL_BITS, Array, ball, ball_ratio_upper, rational
 
-Profile = Callable[[Array], Array]
+DeltaProfile = Callable[[Array], Array]
 POINTS = 400
 FAR = -30.0
 """Below this the tail is a series, before it gets too small for a float."""
@@ -64,7 +65,7 @@ class GaussianPlan:
     failure: float
 
 
-def failure_bound(profile: Profile, ratio: float) -> tuple[float, float, float]:
+def failure_bound(profile: DeltaProfile, ratio: float) -> tuple[float, float, float]:
     """F9: (bound on Pr[r(o) > ratio | t], the ε that gives it, δ(ε) there)."""
     if not ratio > 1:
         raise InvalidInput("ratio", "above 1", ratio)
@@ -78,8 +79,8 @@ def failure_bound(profile: Profile, ratio: float) -> tuple[float, float, float]:
 
 
 def gaussian_profile(
-    multiplier: float, sample_rate: float = 1.0, log_cdf: Profile = log_normal
-) -> Profile:
+    multiplier: float, sample_rate: float = 1.0, log_cdf: DeltaProfile = log_normal
+) -> DeltaProfile:
     """δ(ε) of Gaussian noise with σ = multiplier · sensitivity, exactly (Balle and Wang 2018).
 
     Sampled at rate q it is (1−q) N(0, σ²) + q N(1, σ²) with the person against N(0, σ²) without:
@@ -155,6 +156,23 @@ def hockey_stick_multiplier(epsilon: Fraction, delta: Fraction) -> float:
     while gaussian_delta(multiplier, epsilon) > delta:
         multiplier *= 1 + 2**-40
     return multiplier
+
+
+def rate_multiplier(target: RateTarget) -> float:
+    """The least Gaussian noise that keeps a rate of all tests, certified in the same way."""
+    limit = target.limit
+    multiplier = smallest_multiplier(
+        lambda m: target.reached(gaussian_profile(m))[0], float(limit), accuracy=1e-10
+    )
+    while certified_rate(target, multiplier) > limit:
+        multiplier *= 1 + 2**-40
+    return multiplier
+
+
+def certified_rate(target: RateTarget, multiplier: float) -> Fraction:
+    """At least the rate that tests reach under Gaussian noise of this multiplier."""
+    at = rational(target.reached(gaussian_profile(multiplier))[1])
+    return target.rate_up(at, gaussian_delta(multiplier, at))
 
 
 def gaussian_delta(multiplier: float, epsilon: Fraction) -> Fraction:

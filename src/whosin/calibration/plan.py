@@ -10,7 +10,7 @@ from pathlib import Path
 
 from whosin.calibration import codec
 from whosin.calibration.queries import PlannedQuery
-from whosin.calibration.targets import Target
+from whosin.calibration.target import Target
 from whosin.documents import check_keys, read_json
 from whosin.errors import InvalidInput
 from whosin.families import Family

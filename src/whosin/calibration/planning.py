@@ -7,10 +7,11 @@ from fractions import Fraction
 
 from whosin import beliefs
 from whosin.calibration.counts import least_scale, smallest_scale
-from whosin.calibration.failure import gaussian_plan, hockey_stick_multiplier
+from whosin.calibration.failure import gaussian_plan, hockey_stick_multiplier, rate_multiplier
 from whosin.calibration.plan import Fallback, Noise, Plan
 from whosin.calibration.queries import PlannedQuery
-from whosin.calibration.targets import Target
+from whosin.calibration.rate_targets import RateTarget
+from whosin.calibration.target import Target
 from whosin.errors import InvalidInput, WhosinError
 from whosin.exact import Number, exp_float, exp_up, log_down, ranged, rational, round_down, round_up
 from whosin.families import Adversary, AtMostKnown, Family
@@ -37,7 +38,8 @@ def calibrate(
         family: who may be looking; by default anyone with independent beliefs (one of m
             candidates for `Rho`).
         delta: the probability, given that a person is in, with which the promise may fail; 0 for
-            none. Gaussian noise needs one.
+            none. Gaussian noise needs one. Promises about rates (`Advantage`, `Detection`,
+            `BayesRisk`) do not fail: there it is the δ of (ε, δ)-DP, and is counted in.
         query: what is asked, to plan its noise: a `PlannedQuery`, or its kind such as "count".
         entities: how many people there are at the least; only `AtMostKnown` with a δ needs it.
 
@@ -55,21 +57,22 @@ def calibrate(
     if family is None:
         family = target.default_family()
     failing = ranged(delta, "delta", "at least 0 and below 1")
-    if failing and target.stated_advantage is not None:
-        # r ≤ g except with probability δ does not bound TPR − FPR, an average over all outputs.
-        raise InvalidInput("delta", "0 for an advantage, which never fails", delta)
     if entities is not None:
         entities = whole(entities, "entities", 1)
     adversary = target.against(family)
-    ratio = target.ratio(adversary.low, adversary.high)
+    if failing and isinstance(target, RateTarget):
+        ratio: Number = target.ratio_with(failing)
+    else:
+        ratio = target.ratio(adversary.low, adversary.high)
     if ratio == math.inf:
         raise InvalidInput("target", "one that rules something out", "one met without any noise")
-    epsilon, dp_delta, noise = _pure(target, adversary, ratio), 0.0, None
+    epsilon, dp_delta, noise = _pure(target, adversary, ratio, failing), 0.0, None
     if not epsilon:  # it is rounded down
         raise InvalidInput("target", "one that leaves an ε that a float can hold", "a smaller one")
     theorems = (*adversary.theorems, *target.theorems)
     failing_at = round_down(failing)
-    private = target.stated_epsilon is not None and bool(failing)  # (ε, δ)-DP, which needs no T18
+    # (ε, δ)-DP, which needs no T18
+    private = bool(failing) and (target.stated_epsilon is not None or target.averages)
     if query is not None:
         noise = laplace(query.sensitivity(adversary.relation) / Fraction(epsilon))
     if failing and isinstance(family, AtMostKnown):
@@ -80,7 +83,7 @@ def calibrate(
             raise InvalidInput("delta", "0 for groups", delta)
         if private:
             dp_delta = failing_at
-            multiplier = hockey_stick_multiplier(rational(epsilon), rational(dp_delta))
+            multiplier = _private_multiplier(target, rational(epsilon), rational(dp_delta))
         else:
             gaussian = gaussian_plan(round_down(rational(ratio)), failing_at)
             multiplier, epsilon, dp_delta = gaussian.multiplier, gaussian.epsilon, gaussian.delta
@@ -135,7 +138,7 @@ def _uncertain(
         raise InvalidInput("query", "count, for at-most-known with a delta", query and query.kind)
     if entities is None or entities < 2:
         raise InvalidInput("entities", "at least 2, for at-most-known with a delta", entities)
-    if target.stated_epsilon is not None:
+    if target.stated_epsilon is not None or target.averages:
         scale, epsilon, dp_delta = least_scale(entities, family, _log(target, ratio), delta)
     else:
         most = round_down(rational(ratio))
@@ -154,14 +157,26 @@ def _log(target: Target, ratio: Number) -> float:
     return log_down(ratio if isinstance(ratio, float) else Fraction(ratio))
 
 
-def _pure(target: Target, adversary: Adversary, ratio: Number) -> float:
+def _private_multiplier(target: Target, epsilon: Fraction, delta: Fraction) -> float:
+    """The least Gaussian noise for a target that means (ε, δ)-DP, or that bounds a rate: for one
+    answer by itself all of its profile counts, not one ε."""
+    if isinstance(target, RateTarget):
+        return rate_multiplier(target)
+    return hockey_stick_multiplier(epsilon, delta)
+
+
+def _pure(target: Target, adversary: Adversary, ratio: Number, delta: Fraction) -> float:
     """The largest ε with e^(group · ε) ≤ ratio, then checked against the target's definition."""
     epsilon = _log(target, ratio) / adversary.group
     for _ in range(64):
         if target.stated_epsilon is not None and adversary.group == 1:
             return epsilon
         worst = exp_up(Fraction(epsilon) * adversary.group)
-        if target.met(worst, adversary.low, adversary.high):
+        if isinstance(target, RateTarget):
+            kept = target.met_with(worst, delta)
+        else:
+            kept = target.met(worst, adversary.low, adversary.high)
+        if kept:
             return epsilon
         epsilon = math.nextafter(epsilon, 0)
     raise WhosinError("calibration did not meet its own target; please report this")

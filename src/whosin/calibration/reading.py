@@ -13,7 +13,8 @@ from whosin import vocabulary
 from whosin.calibration.plan import Plan
 from whosin.calibration.planning import calibrate
 from whosin.calibration.queries import PlannedQuery
-from whosin.calibration.targets import HIPAA, TARGETS, Target
+from whosin.calibration.target import Target
+from whosin.calibration.targets import HIPAA, TARGETS
 from whosin.errors import InvalidInput, WhosinError, at
 from whosin.families import FAMILIES, Family, Independent, read_family
 from whosin.validation import of_kind
@@ -45,10 +46,12 @@ def read_target(data: Said) -> Target:
                 with at(word):
                     meaning = vocabulary.TARGET[word].help
                     raise InvalidInput(word, f"given with {taken[0]}: {meaning}", "nothing")
-        values = [value_of(vocabulary.TARGET[word], said[word]) for word in taken]
-        attributes = [each.name for each in fields(chosen[0])]  # type: ignore[arg-type]
-        words = {"": taken[0], **dict(zip(attributes, taken, strict=True))}
-        return at_its_word(lambda: chosen[0](*values), words)
+        names = [each.name for each in fields(chosen[0])]  # type: ignore[arg-type]
+        words = {name: chosen[0].spelled_as.get(name, name) for name in names}
+        values = {
+            name: value_of(vocabulary.TARGET[word], said[word]) for name, word in words.items()
+        }
+        return at_its_word(lambda: chosen[0](**values), {"": taken[0], **words})
 
 
 def read_adversary(data: Said, target: Target) -> Family:

@@ -1,107 +1,28 @@
-"""Targets: how sure an adversary may become, one frozen class each.
+"""Targets about one belief or one ε, and the registry of all targets.
 
-A target answers one question: given that prior beliefs lie in [low, high], how large may the
-likelihood ratio r = Pr[S|t]/Pr[S|¬t] be? Answers are exact where they can be; the caller rounds
-down.
+One frozen class each (see `target`): those about how often tests are right are in `rate_targets`,
+and the one whose posterior depends on the prior is in `belief_profile`.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 from whosin import beliefs
+from whosin.calibration.belief_profile import Profile
+from whosin.calibration.rate_targets import Advantage, BayesRisk, Detection
+from whosin.calibration.target import NumberTarget, Target, exactly
 from whosin.errors import ImpossibleTarget, InvalidInput
-from whosin.exact import Number, exp_up, ranged, rational
-from whosin.families import Adversary, Family, Independent, OneOf
+from whosin.exact import Number, exp_up, rational
+from whosin.families import Adversary, Family, OneOf
 from whosin.families.base import WHOLE
 from whosin.validation import MOST_PEOPLE, whole
 
 LARGEST_EPSILON = 700
 """Beyond it e^ε does not fit into a float, and promises nothing."""
-
-
-class Target(ABC):
-    """How sure an adversary may become."""
-
-    name: ClassVar[str]
-    words_taken: ClassVar[tuple[str, ...]]
-    """Its words in files, options and requests (see `vocabulary`), one for each attribute."""
-    theorems: ClassVar[tuple[str, ...]] = ()
-    stated_epsilon: Fraction | None = None
-    """The ε between neighbours, where the target is one and no belief: with a δ it is (ε, δ)-DP."""
-    stated_advantage: Fraction | None = None
-    """The average over all outputs, where the target is one: it cannot fail with a probability."""
-
-    def __init_subclass__(cls) -> None:
-        if "name" in cls.__dict__ and "words_taken" not in cls.__dict__:
-            cls.words_taken = (cls.name,)
-
-    @abstractmethod
-    def ratio(self, low: Fraction, high: Fraction) -> Number:
-        """The largest likelihood ratio that meets the target at every prior in [low, high].
-
-        Raises:
-            ImpossibleTarget: no ratio above 1 does; the message names the nearest possible one.
-        """
-
-    @abstractmethod
-    def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        """Whether a ratio meets the target, checked from the definition, not from `ratio`."""
-
-    def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
-        """The largest Pr[S|t]/Pr[S|¬t] that meets the target where its inverse may be anything: a
-        mechanism such as k-Max bounds how much presence can show, and absence may show all.
-
-        Raises:
-            InvalidInput: the target speaks of both directions.
-        """
-        return self.ratio(low, high)
-
-    def baseline(self) -> Number | None:
-        """The ratio that plain DP needs for the same target against any prior, where one exists."""
-        return None
-
-    def default_family(self) -> Family:
-        """The adversaries of a plan that names none: anyone with independent beliefs."""
-        return Independent()
-
-    def against(self, family: Family) -> Adversary:
-        """The adversary of a family as the target sees it.
-
-        Raises:
-            Unsupported: no finite ε protects against the family.
-            InvalidInput: the target does not fit the family.
-        """
-        if not isinstance(family, Family):
-            raise InvalidInput("family", "a family of priors", repr(family))
-        return family.adversary()
-
-    @abstractmethod
-    def words(self) -> str:
-        """The promise, completing "an adversary …"."""
-
-
-class NumberTarget(Target):
-    """A target whose first attribute is its number, in an accepted range."""
-
-    accepted: ClassVar[str] = "strictly between 0 and 1"
-
-    def __post_init__(self) -> None:
-        _ = self.number
-
-    @property
-    def number(self) -> Fraction:
-        """The number, exactly."""
-        name = fields(self)[0].name  # type: ignore[arg-type]
-        return ranged(getattr(self, name), name, self.accepted)
-
-
-def _exactly(ratio: Number) -> Fraction | float:
-    return math.inf if ratio == math.inf else rational(ratio)
 
 
 @dataclass(frozen=True)
@@ -117,7 +38,7 @@ class Gamma(NumberTarget):
         return beliefs.ratio_for_gamma(self.number, low, high)
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        return beliefs.worst_belief(_exactly(ratio), low, high).gamma <= self.number
+        return beliefs.worst_belief(exactly(ratio), low, high).gamma <= self.number
 
     def baseline(self) -> Number:
         return self.number
@@ -154,7 +75,7 @@ class Posterior(NumberTarget):
         return beliefs.ratio_for_posterior(most, high)
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        return beliefs.posterior(_exactly(ratio), high) <= self.number
+        return beliefs.posterior(exactly(ratio), high) <= self.number
 
     def words(self) -> str:
         return f"becomes at most {float(self.number):.1%} sure"
@@ -202,6 +123,7 @@ class Rho(NumberTarget):
     m: int
     name: ClassVar[str] = "rho"
     words_taken: ClassVar[tuple[str, ...]] = ("rho", "candidates")
+    spelled_as: ClassVar[dict[str, str]] = {"m": "candidates"}
     theorems: ClassVar[tuple[str, ...]] = ("T8",)
 
     def __post_init__(self) -> None:
@@ -220,7 +142,7 @@ class Rho(NumberTarget):
         return beliefs.ratio_for_posterior(rho, prior)
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        return beliefs.posterior(_exactly(ratio), Fraction(1, self.m)) <= self.number
+        return beliefs.posterior(exactly(ratio), Fraction(1, self.m)) <= self.number
 
     def default_family(self) -> Family:
         return OneOf(self.m)
@@ -260,40 +182,9 @@ class Gain(NumberTarget):
         return f"gains at most {float(self.number) * 100:g} percentage points of certainty"
 
 
-@dataclass(frozen=True)
-class Advantage(NumberTarget):
-    """The largest TPR − FPR of any membership attack on one person: (r−1)/(r+1) = tanh(ε/2)."""
-
-    advantage: object
-    name: ClassVar[str] = "advantage"
-
-    @property
-    def stated_advantage(self) -> Fraction:  # type: ignore[override]
-        return self.number
-
-    def ratio(self, low: Fraction, high: Fraction) -> Number:
-        return (1 + self.number) / (1 - self.number)
-
-    def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        if ratio == math.inf:
-            return False
-        exact = rational(ratio)
-        return (exact - 1) / (exact + 1) <= self.number
-
-    def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
-        # TPR ≤ r FPR, so TPR − FPR ≤ (1 − 1/r) TPR, attained where TPR = 1.
-        return 1 / (1 - self.number)
-
-    def baseline(self) -> Number:
-        return self.ratio(*WHOLE)
-
-    def words(self) -> str:
-        most = float(self.number)
-        return f"has an attack advantage (true minus false positive rate) of at most {most:g}"
-
-
 TARGETS: dict[str, type[Target]] = {
-    kind.name: kind for kind in (Gamma, Posterior, Epsilon, Rho, Gain, Advantage)
+    kind.name: kind
+    for kind in (Gamma, Posterior, Epsilon, Rho, Gain, Advantage, Detection, BayesRisk, Profile)
 }
 
 HIPAA = Posterior(Fraction(15, 1000))

@@ -13,7 +13,8 @@ the best of several starts is taken.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from whosin.marginals.variance import Information, table_variances
 from whosin.marginals.workload import Attributes, Workload
 
 NOISES = ("laplace", "gaussian")
-GOALS = ("mean", "worst")
+GOALS = ("mean", "cells", "worst")
 STEPS, ROUNDS = 400, 60
 NEGLIGIBLE = 1e-7
 """A part this small, relative to the largest, is not measured."""
@@ -67,20 +68,25 @@ def spend(
     """The best way that was found to measure a workload.
 
     Args:
-        goal: "mean" for the least weighted mean of the tables' variances; "worst" for the least
-            largest variance times weight.
+        goal: "mean" for the least weighted mean of the tables' variances; "cells" for that of all
+            cells, where a table counts by its cells; "worst" for the least largest variance times
+            weight.
     """
     if noise not in NOISES:
         raise UnknownName("noise", str(noise), NOISES)
     if goal not in GOALS:
         raise UnknownName("goal", str(goal), GOALS)
+    if goal == "cells":
+        cells = (prod(workload.asked(number)) for number in range(len(workload.sets)))
+        weights = tuple(one * many for one, many in zip(workload.weights, cells, strict=True))
+        return spend(replace(workload, weights=weights), noise, relation, "mean", rows)
     if noise == "gaussian" and relation == "add-remove":
         return _residuals(workload, goal, rows)
     result = [
         _descend(workload, noise, relation, goal, rows, start) for start in _starts(workload, noise)
     ]
-    weights = np.array(workload.weights)
-    return min(result, key=lambda each: _score(each.variances, weights, goal))
+    given = np.array(workload.weights)
+    return min(result, key=lambda each: _score(each.variances, given, goal))
 
 
 def _score(variances: Array, weights: Array, goal: str) -> float:

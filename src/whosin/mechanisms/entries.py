@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-from whosin.exact import Array, ball_exp, ball_sum, flint_rational, quotient, rational
+from whosin.exact import Array, ball_exp, ball_sum, flint_float, flint_rational, quotient, rational
 
 Weighted = Iterable[tuple[int, Fraction]]
 
@@ -46,7 +46,7 @@ class Floats(Entries):
         self.table = table
 
     def at(self, world: int, output: int) -> Any:
-        return flint_rational(self.table[world, output])
+        return flint_float(self.table[world, output])
 
     def rows(self, labels: Array) -> Entries:
         return type(self)(self.table[labels])

@@ -6,16 +6,18 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
-from whosin.errors import UnknownName, Unsupported
+from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.exact import log_up, round_up
 from whosin.families.fixed_size import worst_swap
 from whosin.families.independent import largest_addition
 from whosin.mechanisms import Channel, as_channel
 from whosin.notions.base import Notion, certify, on_subsets, witness
 from whosin.notions.certain import value_witness
+from whosin.notions.groups import group_case
 from whosin.notions.level import Level
 from whosin.spaces import Records, Space
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio
+from whosin.validation import whole
 
 HALF = Fraction(1, 2)
 
@@ -29,23 +31,30 @@ class DifferentialPrivacy(Notion):
             one entity for another; on records, one row's value for another).
         direction: "both", "positive" (the larger world on top) or "negative"; replacing is
             symmetric, so there it makes no difference.
+        group: on records, how many rows may differ at once: the level of a group of that many
+            people, which is at most that many times the level of one, and often less.
     """
 
     relation: str = "add-remove"
     direction: str = "both"
+    group: int = 1
     unit: ClassVar[str] = "ε"
     short_names: ClassVar[tuple[str, ...]] = ("dp",)
 
     @property
     def title(self) -> str:
         sides = "" if self.direction == "both" else f", {self.direction}"
-        return f"{super().title} ({self.relation}{sides})"
+        people = "" if self.group == 1 else f", groups of {self.group}"
+        return f"{super().title} ({self.relation}{sides}{people})"
 
     def __post_init__(self) -> None:
         if self.relation not in ("add-remove", "replace"):
             raise UnknownName("relation", str(self.relation), ("add-remove", "replace"))
         if self.direction not in ("both", "positive", "negative"):
             raise UnknownName("direction", str(self.direction), ("both", "positive", "negative"))
+        object.__setattr__(self, "group", whole(self.group, "group", 1))
+        if self.group > 1 and self.relation != "replace":
+            raise InvalidInput("group", "1 unless relation is 'replace', on records", self.group)
 
     @property
     def about_records(self) -> bool | None:  # type: ignore[override]
@@ -57,7 +66,9 @@ class DifferentialPrivacy(Notion):
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel = as_channel(mechanism, space)
         if isinstance(channel.space, Records):
-            return self._on_records(channel)
+            return self._on_records(channel) if self.group == 1 else self._of_groups(channel)
+        if self.group > 1:
+            raise Unsupported("groups are rows of records: they need Records")
         lattice = on_subsets(channel, "differential privacy")
         positive = True
         if self.relation == "replace":
@@ -100,3 +111,16 @@ class DifferentialPrivacy(Notion):
         del others[chosen]
         case = value_witness(channel.outputs[output], ratio, chosen, (high, low), others, exact)
         return Level(max(log_up(ratio), 0.0), case, True, (), notion=self)
+
+    def _of_groups(self, channel: Channel) -> Level:
+        worlds, output = group_case(channel, self.group)
+        one = Fraction(1)
+        ratio = channel.ratio([(worlds[0], one)], [(worlds[1], one)], output)
+        exact = channel.exact is not None
+        assert isinstance(channel.space, Records)
+        pairs = dict(enumerate(zip(*map(channel.space.world, worlds), strict=True)))
+        known = {row: pair[0] for row, pair in pairs.items() if pair[0] == pair[1]}
+        group = {row: pair for row, pair in pairs.items() if pair[0] != pair[1]}
+        row = min(group, default=0)
+        case = value_witness(channel.outputs[output], ratio, row, pairs[row], known, exact)
+        return Level(max(log_up(ratio), 0.0), replace(case, group=group), True, (), notion=self)

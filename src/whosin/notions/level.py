@@ -29,6 +29,11 @@ class Witness:
         row, known, values: on records, the row, the other rows' values, and the two values of the
             row that the ratio compares.
         rows_known: for Bayesian semantic privacy, which rows are known.
+        guess, strategy: for leakages, the best guess before, and the best one for each output;
+            `prior` and `posterior` are then what they are worth. For a ratio of two worlds, the
+            likelier one.
+        against: the world that it is compared with.
+        group: for groups of rows, the two values that each row of the group has.
     """
 
     output: Hashable
@@ -42,6 +47,10 @@ class Witness:
     known: dict[int, int] | None = None
     values: tuple[int, int] | None = None
     rows_known: tuple[int, ...] | None = None
+    guess: Hashable | None = None
+    strategy: dict[Hashable, Hashable] | None = None
+    against: Hashable | None = None
+    group: dict[int, tuple[int, int]] | None = None
 
     @cached_property
     def distribution(self) -> Prior | None:
@@ -63,6 +72,7 @@ class Level(Displayed):
         notion: what was measured.
         note: what the level leaves out, in a sentence; empty where it leaves out nothing.
         nearer: where the level is a limit, the case of the same kind that is above a given claim.
+        prior: for an average over all priors, the one that attains `lower`.
     """
 
     value: Number
@@ -73,6 +83,7 @@ class Level(Displayed):
     notion: object = field(default=None, repr=False)
     note: str = ""
     nearer: Callable[[Fraction], Witness] | None = field(default=None, repr=False, compare=False)
+    prior: Prior | None = field(default=None, repr=False, compare=False)
 
     def holds(self, at_most: object) -> bool | None:
         """Whether the level is at most a claim: True, False, or None where it is undecided.

@@ -46,18 +46,19 @@ class MutualInformation(OfOnePrior):
         mass = self.prior.on_records(records, flint_rational)
         few = channel.likelihoods.size <= FEW
         if few:
-            return Level(_in_balls(mass, channel), None, True, (), notion=self)
+            return Level(information(mass, channel.rationals), None, True, (), notion=self)
         value, least = _in_floats(mass, channel)
         exact, lower = bracket(value, least)
         return Level(value, None, exact, (), lower, notion=self)
 
 
-def _in_balls(mass: Array, channel: Channel) -> float:
-    """Σ Pr[x,y] ln(Pr[y|x]/Pr[y]), each ratio an exact fraction and its logarithm a ball."""
+def information(mass: Array, table: Array, *, up: bool = True) -> float:
+    """Σ Pr[x,y] ln(Pr[y|x]/Pr[y]) of FLINT rationals, each ratio exact and its logarithm a ball;
+    rounded up, or down."""
     from flint import arb, ctx
 
     weight: dict[Any, Any] = {}
-    for column in channel.rationals.T:
+    for column in table.T:
         joint = mass * column
         total = joint.sum()
         for both, likelihood in zip(joint, column, strict=True):
@@ -70,7 +71,7 @@ def _in_balls(mass: Array, channel: Channel) -> float:
             total = sum(terms, arb(0))
             if total.rel_accuracy_bits() > ENOUGH:
                 break
-    return max(ball_up(total), 0.0)
+    return max(ball_up(total) if up else -ball_up(-total), 0.0)
 
 
 def _in_floats(mass: Array, channel: Channel) -> tuple[float, float]:

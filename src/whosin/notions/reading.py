@@ -12,12 +12,16 @@ from whosin.errors import UnknownName, at
 from whosin.families import read_family
 from whosin.notions import NOTIONS
 from whosin.notions.base import Notion
+from whosin.notions.gains import read_gain
+from whosin.notions.metric_privacy import read_metric
 from whosin.priors.files import prior_of
 from whosin.validation import of_kind
 from whosin.words import describe, takes, words_said
 
 READERS: dict[str, Callable[[Any], object]] = {
     "family": read_family,
+    "gain": read_gain,
+    "metric": read_metric,
     "prior-file": lambda file: prior_of(read_object(Path(file), "file")),
 }
 """Words whose value is an object of its own."""
@@ -50,4 +54,6 @@ def read_notion(name: str, data: Mapping[str, object]) -> Notion:
 def plain_words(notion: Notion) -> dict[str, object]:
     """The words that read a notion back, apart from its family and a prior's file."""
     taken = takes(type(notion), vocabulary.NOTION) or {}
-    return {word: getattr(notion, taken[word].name) for word in taken if word not in READERS}
+    words = [word for word in taken if word not in ("family", "prior-file")]
+    values = {word: getattr(notion, taken[word].name) for word in words}
+    return {word: getattr(value, "spelled", value) for word, value in values.items()}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from whosin.calibration import Plan
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import InvalidInput, UnknownName, at
 from whosin.exact import rational
 from whosin.ledger import units
 from whosin.release.pricing import Share
@@ -69,7 +69,7 @@ def divided(
     whole = sum(parts, Fraction(0))
     failing = sum(query.needs_delta for query in queries)
     result = []
-    for query, part in zip(queries, parts, strict=True):
+    for number, (query, part) in enumerate(zip(queries, parts, strict=True)):
         delta = Fraction(0)
         if query.needs_delta:
             delta = Fraction(unspent.delta // failing, units.DELTA_UNITS)
@@ -77,7 +77,8 @@ def divided(
         rho = amount if gaussian and query.takes_gaussian else 0
         epsilon = 0 if rho else units.pure(amount) if gaussian else amount
         if not epsilon and not rho:
-            raise InvalidInput("weight", "large enough to get any budget", query.title)
+            with at(f"queries[{number}].weight"):
+                raise InvalidInput("weight", "large enough to get any budget", query.weight)
         scale = units.EPSILON_UNITS
         result.append(Share(unspent.plan, Fraction(epsilon, scale), Fraction(rho, scale), delta))
     return result

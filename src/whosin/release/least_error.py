@@ -28,6 +28,9 @@ from whosin.release.queries import Query
 from whosin.release.queries.together import Together, mergeable
 from whosin.release.table import Table
 
+LEAST = 1e-6
+"""The part of a query whose error hardly counts."""
+
 
 @dataclass(frozen=True)
 class _Unit:
@@ -153,7 +156,7 @@ def _better(
     power: int,
 ) -> list[float]:
     """Parts that make Σ V/part^power least, where the variances at the present parts give the V;
-    what has none keeps its part."""
+    what has none keeps its part, and nothing gets less than `LEAST` of what is divided."""
     result, free = list(parts), []
     for number, unit in enumerate(units):
         own = [worths[place] for place in unit.places]
@@ -163,5 +166,5 @@ def _better(
             result[number] = (score * parts[number] ** power) ** (1 / (power + 1))
     whole, wanted = (sum(listed[number] for number in free) for listed in (parts, result))
     for number in free:
-        result[number] *= whole / wanted
+        result[number] = whole * max(result[number] / wanted, LEAST)
     return result

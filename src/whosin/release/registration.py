@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, at
 from whosin.exact import rational
 from whosin.ledger import chain
 from whosin.ledger.binding import Binding
@@ -35,7 +35,10 @@ def binding_of(table: Table, queries: Iterable[Query] = (), *, rows: bool = Fals
     universes = {universe_of(query) for query in asked} - {None}
     if len(universes) > 1:
         raise InvalidInput("universe", "the same for every maximum", f"{len(universes)} of them")
-    most = [Bounds(table.rows, table.groups), *(query.bounds(table) for query in asked)]
+    most = [Bounds(table.rows, table.groups)]
+    for number, query in enumerate(asked):
+        with at(f"queries[{number}]"), query.at_own_key():
+            most.append(query.bounds(table))
     return Binding(
         entity=_entity(table),
         rows=max(bounds.rows for bounds in most),

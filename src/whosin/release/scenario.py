@@ -22,6 +22,7 @@ from whosin.release.engines.databases.address import ANY
 from whosin.release.pricing import Offer
 from whosin.release.queries import QUERIES, Query, read_query
 from whosin.release.session import Session
+from whosin.release.sql import queries_in
 from whosin.release.table import Table
 
 KEYS = {
@@ -62,6 +63,15 @@ class Scenario:
             error.path = error.path or f"table.{field if field in KEYS['table'] else 'source'}"
             raise
 
+    def asking(self, sql: str) -> Scenario:
+        """The same scenario with the queries that a SELECT asks, and no others."""
+        table = self.open_table()
+        try:
+            known = (self.dataset,) if self.dataset else ()
+            return replace(self, queries=queries_in(sql, table, known))
+        finally:
+            table.engine.close()
+
     def price(self) -> list[Offer]:
         """What the queries cost and how good the answers will be; nothing is written or spent."""
         return price(self.open_table(), self.plan, self.queries, **self.budget)
@@ -82,18 +92,24 @@ class Scenario:
         )
 
 
-def load_scenario(path: str | Path) -> Scenario:
-    """Read a scenario file."""
+def load_scenario(path: str | Path, *, asked: bool = True) -> Scenario:
+    """Read a scenario file.
+
+    Args:
+        asked: whether its queries are asked; otherwise it needs none, and those it has are left.
+    """
     needs("release")
     file = Path(path)
     data = read_toml(file, file.name)
-    return read_scenario(data, file.parent, title=file.stem)
+    return read_scenario(data, file.parent, title=file.stem, asked=asked)
 
 
-def read_scenario(data: Mapping[str, Any], folder: Path, title: str = "release") -> Scenario:
+def read_scenario(
+    data: Mapping[str, Any], folder: Path, title: str = "release", *, asked: bool = True
+) -> Scenario:
     """A scenario from its keys; paths are relative to the folder."""
     _check(data, "scenario")
-    for key in ("target", "table", "queries"):
+    for key in ("target", "table", *(("queries",) if asked else ())):
         if key not in data:
             form = "[[queries]]" if key == "queries" else f"[{key}]"
             raise InvalidInput("scenario", f"given with {form}", f"a file without {form}")
@@ -105,8 +121,8 @@ def read_scenario(data: Mapping[str, Any], folder: Path, title: str = "release")
             with at(f"table.{key}"):
                 raise InvalidInput(key, "given as a text", repr(table.get(key)))
     table["source"] = _beside(folder, table["source"])
-    listed = data["queries"]
-    if not isinstance(listed, list) or not listed:
+    listed = data["queries"] if asked else []
+    if asked and (not isinstance(listed, list) or not listed):
         raise InvalidInput("queries", "one [[queries]] or more", "none")
     queries = tuple(_query(each, index, folder) for index, each in enumerate(listed))
     _check_names(queries)

@@ -30,6 +30,7 @@ from whosin.release.engines.base import Progress
 from whosin.release.pricing import Offer
 from whosin.release.queries import Query
 from whosin.release.registration import binding_of, question_of
+from whosin.release.sql import queries_in
 from whosin.release.stored_answers import answers_of
 from whosin.release.table import Table
 
@@ -272,6 +273,23 @@ class Session:
             self._spent += charge.cost(self.plan.relation)
         self._asked += len(self._begun)
         self._begun = []
+
+    def queries_in(self, sql: str) -> tuple[Query, ...]:
+        """The queries that a SELECT asks, for `dry_run` or `release`; nothing is spent."""
+        return queries_in(sql, self.table, (self.dataset,))
+
+    def sql(
+        self,
+        sql: str,
+        *,
+        share: object = None,
+        split: str = "weights",
+        noise: str = "laplace",
+        watch: Watch | None = None,
+    ) -> Release:
+        """Answer a SELECT, an answer for each of its aggregates; as `release` does."""
+        asked = self.queries_in(sql)
+        return self.release(asked, share=share, split=split, noise=noise, watch=watch)
 
     def ask(self, query: Query, *, share: object = None, noise: str = "laplace") -> Answer:
         """Answer one query."""

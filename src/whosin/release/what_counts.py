@@ -104,10 +104,12 @@ def statement(counted: Mapping[str, Any], interval: bool) -> str:
         parts.append(f"a person is in at most {groups} {'cells' if groups > 1 else 'cell'}")
     for column, (low, high) in counted["ranges"].items():
         parts.append(f"{column} is clamped to {low}..{high}")
-    for column in counted["others"]:
-        parts.append(f'values of {column} that were not declared are in "other"')
+    if counted["others"]:
+        several = _listed(counted["others"], "and")
+        parts.append(f'values of {several} that were not declared are in "other"')
     outside = counted.get("outside", {})  # older ledgers have none
-    parts += [_closed(column, how) for column, how in outside.items()]
+    for how in dict.fromkeys(outside.values()):
+        parts.append(_closed([column for column, own in outside.items() if own == how], how))
     text = "; ".join(parts)
     said = f"{text[0].upper()}{text[1:]}."
     leaves_out = not counted["by_row"] and (rows is not None or groups is not None)
@@ -115,16 +117,23 @@ def statement(counted: Mapping[str, Any], interval: bool) -> str:
     return f"{said} {NOT_COVERED}" if interval and changes else said
 
 
-def _closed(column: str, how: str) -> str:
-    """What becomes of a value outside a closed domain."""
+def _closed(columns: Sequence[str], how: str) -> str:
+    """What becomes of a value outside closed domains."""
     if how == DROP:
-        return f"rows whose {column} was not declared do not count"
+        return f"rows whose {_listed(columns, 'or')} was not declared do not count"
+    several = _listed(columns, "and")
     if how == CLAMP:
         return (
-            f"{column} beyond the bins is in the first or the last one, and rows without a value "
-            "there do not count"
+            f"{several} beyond the bins {'is' if len(columns) == 1 else 'are'} in the first or the "
+            "last one, and rows without a value there do not count"
         )
-    return f"values of {column} that were not declared count as {how}"
+    return f"values of {several} that were not declared count as {how}"
+
+
+def _listed(names: Sequence[str], last: str) -> str:
+    """Names as a sentence lists them."""
+    *most, end = names
+    return f"{', '.join(most)} {last} {end}" if most else end
 
 
 def beyond(columns: Sequence[str], domains: Sequence[Cellular]) -> dict[str, Any]:

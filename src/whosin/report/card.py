@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from whosin import beliefs, families
 from whosin.beliefs import percent
-from whosin.calibration import Epsilon, Plan
-from whosin.exact import Number, log_up, rational
+from whosin.calibration import Plan
+from whosin.exact import Number, exp_up, log_up, rational
 from whosin.ledger.budget import Budget
 from whosin.ledger.units import EPSILON_UNITS
 from whosin.report.numbers import short
@@ -58,7 +58,9 @@ def who(family: families.Family) -> str:
 
 def _promise(plan: Plan) -> tuple[str, ...]:
     lines = [f"Whoever that is {plan.target.words()}."]
-    if is_dp(plan):
+    if is_dp(plan) and plan.target.averages:
+        lines.append(f"It does not fail: δ = {plan.delta:g} is counted in.")
+    elif is_dp(plan):
         lines.append(f"That is (ε, δ)-differential privacy with δ = {plan.delta:g}.")
     elif plan.delta:
         lines.append(f"It may fail with probability {plan.delta:g}, given that the person is in.")
@@ -93,8 +95,10 @@ def _cost(plan: Plan) -> list[str]:
 
 
 def is_dp(plan: Plan) -> bool:
-    """Whether the promise is (ε, δ)-differential privacy, which is not one about beliefs."""
-    return isinstance(plan.target, Epsilon) and plan.delta > 0
+    """Whether the promise is (ε, δ)-differential privacy, or one about rates that it keeps: these
+    are not about beliefs."""
+    stated = plan.target.averages or plan.target.stated_epsilon is not None
+    return stated and plan.delta > 0
 
 
 def _through_a_ledger(plan: Plan) -> str:
@@ -150,6 +154,8 @@ def curves(plan: Plan) -> list[Curve]:
     """Posterior against prior under this plan, under plain DP, and without protection."""
     ratio = plan.target.ratio(*plan.beliefs)  # may be beyond any float
     name = "with this plan"
+    if is_dp(plan) and plan.target.averages:
+        ratio = exp_up(plan.epsilon)
     if is_dp(plan):  # F9 at the one point that is known: δ(ε)/(1 − e^ε/g) with g = e^ε · 10/9
         ratio, name = ratio * 10 / 9, f"{name}, but for a probability of {10 * plan.delta:g}"
     result: list[Curve] = [("●", name, lambda p: _believed(ratio, p))]

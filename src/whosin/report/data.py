@@ -5,8 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from whosin.families import Explicit, Family
+from whosin.mechanisms import Channel
 from whosin.notions import NOTIONS, Level, Notion
 from whosin.notions.reading import plain_words
+from whosin.refinement import Comparison
 
 OUTCOMES: dict[bool | None, str] = {True: "holds", False: "refuted", None: "undecided"}
 """What can become of a claim."""
@@ -38,10 +40,32 @@ def level_data(level: Level, notion: Notion, claim: Fraction | None = None) -> d
         keys = ["entity", "output", "prior", "posterior", "ratio", "attained"]
         keys += ["row", "known", "values"] if case.row is not None else []
         keys += ["rows_known"] if case.row is not None and case.rows_known is not None else []
+        keys += [key for key in ("guess", "against", "group") if getattr(case, key) is not None]
         data["witness"] = {key: getattr(case, key) for key in keys}
+        if case.strategy is not None:
+            guesses = [{"output": each, "guess": best} for each, best in case.strategy.items()]
+            data["witness"] |= {"strategy": guesses}  # type: ignore[operator]
     if claim is not None:
         holds = level.holds(claim)
         data.update(at_most=claim, holds=holds, outcome=OUTCOMES[holds])
+    return data
+
+
+def comparison_data(result: Comparison, source: Channel, target: Channel) -> dict[str, object]:
+    """Whether a channel can be simulated from another: the simulation, or whom it serves better."""
+    data: dict[str, object] = {
+        "simulated": result.holds,
+        "outcome": OUTCOMES[result.holds],
+        "exact": result.exact,
+        "distance": result.distance,
+        "simulation": result.simulation,
+        "outputs": {"source": list(source.outputs), "target": list(target.outputs)},
+        "gain": None,
+    }
+    if result.gain is not None:
+        gains = {"guesses": list(result.gain.guesses), "matrix": result.gain.matrix}
+        values = {"target": result.target_value, "source": result.source_value}
+        data |= {"gain": gains, "prior": "uniform", "worth": values}
     return data
 
 

@@ -141,12 +141,21 @@ def drawing(chart: Any) -> str:
     return "<div class=wide>" + re.sub(r"^<\?xml.*?\?>", "", svg) + "</div>"
 
 
+def _said(value: Any) -> str:
+    """What was asked under a key, in words."""
+    if not isinstance(value, list):
+        return str(value)
+    inner = (" × ".join(map(str, each)) if isinstance(each, list) else each for each in value)
+    return " and ".join(map(str, inner))
+
+
 def _answer(answer: Answer, number: int) -> str:
     paid = f"{cost_words(answer.cost)}; {answer.noise}"
+    hidden = {"counted", "name", "universe", "prior"}
+    if answer.tables:
+        hidden |= {"sets", "ranges"}  # the tables say it themselves
     asked = ", ".join(
-        f"{key} {' and '.join(map(str, value)) if isinstance(value, list) else value}"
-        for key, value in answer.question.items()
-        if key not in ("counted", "name", "universe", "prior")
+        f"{key} {_said(value)}" for key, value in answer.question.items() if key not in hidden
     )
     chart = None if answer.tables else answer_chart(answer)
     return "\n".join(

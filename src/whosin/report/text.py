@@ -15,8 +15,10 @@ from whosin.beliefs import percent
 from whosin.calibration import Plan, ProcessPlan
 from whosin.calibration.chain_plans import ChainPlan
 from whosin.ledger import Entry, Standing
+from whosin.mechanisms import Channel
 from whosin.notions import Level, Notion, Witness
 from whosin.references import THEOREMS, Paper, Theorem
+from whosin.refinement import Comparison
 from whosin.report import budget, card
 from whosin.report.explanation import Explanation
 from whosin.report.numbers import is_rounded, short
@@ -52,6 +54,39 @@ def print_level(level: Level, notion: Notion, claim: Fraction | None = None) -> 
         console.print(f"[{colour}]{words}[/{colour}]", soft_wrap=True)
 
 
+def print_comparison(result: Comparison, source: Channel, target: Channel) -> None:
+    """Whether a channel can be simulated from another, and what proves it."""
+    console = Console(highlight=False)
+    if result.holds is None:
+        console.print(
+            "[yellow]Undecided: neither a simulation nor a gain could be proved.[/yellow]"
+        )
+        return
+    if result.holds:
+        console.print("[green]It can be simulated: nobody gains more from it.[/green]")
+        assert result.simulation is not None and result.distance is not None
+        if result.distance:
+            off = short(result.distance)
+            console.print(f"Up to {off} of probability, within the rounding of floats.")
+        table = Table("seen", *(printable(name) for name in target.outputs))
+        for name, row in list(zip(source.outputs, result.simulation, strict=True))[:GUESSES]:
+            table.add_row(printable(name), *(short(each) for each in row))
+        console.print(table)
+        return
+    assert result.gain is not None and result.target_value is not None
+    assert result.source_value is not None
+    console.print("[red]It cannot be simulated: somebody gains more from it.[/red]")
+    console.print(
+        f"All worlds alike before, the best guess is worth {short(result.target_value)} with it "
+        f"and {short(result.source_value)} with the other. What a guess gains in each world:",
+        soft_wrap=True,
+    )
+    table = Table("guess", *(printable(world) for world in list(source.space)[:GUESSES]))
+    for name, gains in list(zip(result.gain.guesses, result.gain.matrix, strict=True))[:GUESSES]:
+        table.add_row(printable(name), *(short(each) for each in gains[:GUESSES]))
+    console.print(table)
+
+
 def _value(level: Level) -> str:
     """The level with the word that is true of it: exactly, rounded, or at most."""
     number = f"[bold]{short(level.value)}[/bold]"
@@ -73,10 +108,37 @@ def verdict(level: Level, notion: Notion, claim: Fraction) -> str:
     return f"{spelled} is undecided: {known}, and the proven bound is {short(level.value)}."
 
 
+GUESSES = 6
+"""Guesses of a strategy that are printed."""
+
+
+def _strategy(case: Witness) -> Table:
+    """A guesser: what the best guess is worth before and after, and what it is."""
+    table = facts_table()
+    assert case.strategy is not None
+    table.add_row("worth before", f"{short(case.prior)}, by guessing {printable(case.guess)}")
+    table.add_row("worth after", short(case.posterior))
+    table.add_row("factor", short(case.ratio))
+    for output, guess in list(case.strategy.items())[:GUESSES]:
+        table.add_row(f"after {printable(output)}", f"guess {printable(guess)}")
+    if len(case.strategy) > GUESSES:
+        table.add_row("", f"and so on for {len(case.strategy) - GUESSES:,} other outputs")
+    return table
+
+
 def _witness(case: Witness) -> Table:
+    if case.strategy is not None:
+        return _strategy(case)
     table = facts_table()
     if case.entity is not None:
         table.add_row("about", printable(case.entity))
+    elif case.guess is not None:
+        others = "" if case.against is None else f" or {printable(case.against)}"
+        table.add_row("about", f"the table {printable(case.guess)}{others}")
+    elif case.group is not None:
+        pairs = (f"row {row}: {one} or {two}" for row, (one, two) in case.group.items())
+        table.add_row("about", "together " + ", ".join(pairs))
+        table.add_row("knowing", _known(case.known or {}))
     elif case.values is not None:
         table.add_row("about", f"row {case.row}: value {case.values[0]} or {case.values[1]}")
         table.add_row("knowing", _known(case.known or {}))
@@ -87,7 +149,8 @@ def _witness(case: Witness) -> Table:
     table.add_row("output", printable(case.output))
     table.add_row("belief before", percent(case.prior))
     table.add_row("belief after", percent(case.posterior))
-    table.add_row("likelihood ratio", short(case.ratio))
+    alone = case.guess is not None and case.against is None
+    table.add_row("factor" if alone else "likelihood ratio", short(case.ratio))
     if not case.attained:
         table.add_row("", "the level is a limit; this prior is close to it")
     return table
@@ -179,12 +242,12 @@ def print_process(plan: ProcessPlan, delta: float) -> None:
         f"{process.sample_rate:g}"
     )
     console.print(f"Noise multiplier: [bold]{plan.multiplier:.4f}[/bold]")
-    what = "attack advantage" if plan.target.name == "advantage" else "failure probability"
+    what = plan.target.measured_as
     console.print(f"An adversary {plan.target.words()}", end="")
-    console.print("." if not delta else f", but for a probability of {delta:g}.")
-    console.print(
-        f"[dim]certified: {what} at most {plan.bound:.6g} on a grid of {plan.grid:g}[/dim]"
-    )
+    fails = delta and not plan.target.averages
+    console.print("." if not fails else f", but for a probability of {delta:g}.")
+    where = f" on a grid of {plan.grid:g}" if plan.grid else ""
+    console.print(f"[dim]certified: {what} at most {plan.bound:.6g}{where}[/dim]")
     print_reasons(console, plan.theorems)
 
 

@@ -142,11 +142,7 @@ def plan(
     _check_family(family)
     failing = ranged(delta, "delta", "strictly between 0 and 1")
     of_one_person = isinstance(target.default_family(), Independent)
-    if (
-        target.stated_advantage is not None
-        or target.stated_epsilon is not None
-        or not of_one_person
-    ):
+    if target.averages or target.stated_epsilon is not None or not of_one_person:
         raise InvalidInput("target", "a posterior, a gamma or another bound on beliefs", target)
     least = 1 if kind == "population" else 2
     if people is None and kind != "population":

@@ -84,11 +84,13 @@ def products(weights: Array, array: Array) -> tuple[Array, Array]:
     """
     array = scaled(array)
     least = np.min(array, where=array > 0, initial=1)
-    lowest = min((_power(w) - 1 for w in weights if w != 0), default=0) + int(np.frexp(least)[1])
+    kinds = dict.fromkeys(weights)  # often few
+    lowest = min((_power(w) - 1 for w in kinds if w != 0), default=0) + int(np.frexp(least)[1])
     for dtype in (np.dtype(np.float64), np.dtype(np.longdouble)):
         if lowest - 4 > np.finfo(dtype).minexp and dtype.itemsize >= array.dtype.itemsize:
             number: Any = extended if dtype != np.float64 else lambda w: int(w.p) / int(w.q)
-            rows = np.array([number(w) if w != 0 else 0 for w in weights], dtype=dtype)
+            numbers = {w: number(w) if w != 0 else 0 for w in kinds}
+            rows = np.array([numbers[w] for w in weights], dtype=dtype)
             return rows, array.astype(dtype, copy=False)
     raise Unsupported(
         f"a probability of about 2^{lowest} under this prior is below the smallest number there "

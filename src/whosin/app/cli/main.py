@@ -25,6 +25,7 @@ from whosin.app.cli import (
     plan,
     release,
     serve,
+    sql,
     table,
     tradeoff,
     verify,
@@ -62,6 +63,7 @@ app.command("verify")(verify.verify)
 app.command("notions")(notions.notions)
 app.command("tradeoff")(tradeoff.tradeoff)
 app.command("release")(release.release)
+app.command("sql")(sql.sql)
 app.add_typer(check.app, name="check")
 app.add_typer(table.app, name="table")
 app.add_typer(ledger.app, name="ledger")

@@ -24,26 +24,34 @@ class StoppedWriting(OSError):
     """A file or the output could not be written after the answers were paid for."""
 
 
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show costs and expected errors; spend nothing.")
+]
+OtherLedger = Annotated[
+    str | None, typer.Option("--ledger", help="Another ledger: a file, or postgresql://…")
+]
+Continued = Annotated[
+    str | None, typer.Option("--request", help="Continue an interrupted release under its id.")
+]
+Amend = Annotated[
+    bool, typer.Option("--amend", help="Go on with another file, other domains or bounds.")
+]
+ReportFile = Annotated[
+    Path | None, typer.Option("--report", help="Write a report for people: out.html.")
+]
+Save = Annotated[
+    Path | None, typer.Option("--save", help="Write the answers: x.json, x.csv or x.parquet.")
+]
+
+
 def release(
     scenario: ScenarioFile,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show costs and expected errors; spend nothing.")
-    ] = False,
-    ledger: Annotated[
-        str | None, typer.Option(help="Another ledger: a file, or postgresql://…")
-    ] = None,
-    request: Annotated[
-        str | None, typer.Option(help="Continue an interrupted release under its id.")
-    ] = None,
-    amend: Annotated[
-        bool, typer.Option("--amend", help="Go on with another file, other domains or bounds.")
-    ] = False,
-    report: Annotated[
-        Path | None, typer.Option(help="Write a report for people: out.html.")
-    ] = None,
-    save: Annotated[
-        Path | None, typer.Option(help="Write the answers: x.json, x.csv or x.parquet.")
-    ] = None,
+    dry_run: DryRun = False,
+    ledger: OtherLedger = None,
+    request: Continued = None,
+    amend: Amend = False,
+    report: ReportFile = None,
+    save: Save = None,
     json: Json = False,
 ) -> None:
     """Release the answers of a scenario: whom it protects from whom, the table, the questions.
@@ -52,21 +60,49 @@ def release(
     for each.
     """
     from whosin.release.scenario import load_scenario
-    from whosin.report import answers, html, releases
+
+    check_paths(save, report)
+    loaded = load_scenario(scenario)
+    if dry_run:
+        show_price(loaded, ledger, json)
+    else:
+        show_answers(loaded, ledger, request, amend, report, save, json)
+
+
+def check_paths(save: Path | None, report: Path | None) -> None:
+    """Whether answers and report can be written there."""
+    from whosin.report import answers, html
 
     answers.check_path(save)
     html.check_path(report)
-    loaded = load_scenario(scenario)
+
+
+def show_price(loaded: Scenario, ledger: str | None, json: bool) -> None:
+    """What a scenario costs; nothing is spent."""
+    from whosin.report import releases
+
+    title, plan, offers = loaded.title, loaded.plan, loaded.price()
+    left = _left(ledger if ledger is not None else loaded.ledger, loaded)
+    listed = [releases.offer_data(offer) for offer in offers]
+    data: dict[str, Any] = {"title": title, "remaining_epsilon": left, "offers": listed}
+    if tables := [each for offer in offers for each in offer.tables]:
+        data["tables"] = tables
+    print_result(json, data, releases.print_offers, title, plan, offers, left)
+
+
+def show_answers(
+    loaded: Scenario,
+    ledger: str | None,
+    request: str | None,
+    amend: bool,
+    report: Path | None,
+    save: Path | None,
+    json: bool,
+) -> None:
+    """Answer a scenario, write what was asked for, and print the answers."""
+    from whosin.report import answers, html, releases
+
     title, plan = loaded.title, loaded.plan
-    if dry_run:
-        offers = loaded.price()
-        left = _left(ledger if ledger is not None else loaded.ledger, loaded)
-        listed = [releases.offer_data(offer) for offer in offers]
-        data: dict[str, Any] = {"title": title, "remaining_epsilon": left, "offers": listed}
-        if tables := [each for offer in offers for each in offer.tables]:
-            data["tables"] = tables
-        print_result(json, data, releases.print_offers, title, plan, offers, left)
-        return
     answered = _run(loaded, ledger, request, amend=amend, quiet=json)
     with _naming(answered.request):
         if save is not None:

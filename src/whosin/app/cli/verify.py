@@ -38,7 +38,14 @@ def verify(
         str | None,
         typer.Option(
             help="What to measure: membership (default), nmp, dp, di, dps; on records dp, "
-            "bayesian-dp, semantic, bayesian-semantic, identifiability, mutual-information."
+            "bayesian-dp, semantic, bayesian-semantic, identifiability, mutual-information; on "
+            "both leakage, maximal-leakage, pointwise-leakage, capacity, metric-privacy."
+        ),
+    ] = None,
+    simulated_from: Annotated[
+        Path | None,
+        typer.Option(
+            help="Another channel file: can what FILE shows be simulated from what it shows?"
         ),
     ] = None,
     at_most: Annotated[
@@ -67,6 +74,9 @@ def verify(
     some adversaries the level is known between two numbers only, and the claim is between them.
 
     With --delta the promise may fail with that probability, given that the person is in.
+
+    With --simulated-from nobody gains more from FILE than from the other channel (exit 0), or
+    somebody does, and is shown (exit 1).
     """
     from whosin.exact import rational
     from whosin.mechanisms import Channel, read_mechanism
@@ -76,13 +86,16 @@ def verify(
     from whosin.report import text
     from whosin.report.data import level_data
 
+    if simulated_from is not None:
+        named = {"mechanism": mechanism, "notion": notion, "at-most": at_most, "delta": delta}
+        _left_out({**named, **notion_words, **mechanism_words}, "left out with --simulated-from")
+        _compare(file, simulated_from, json)
+        return
     document = None if file is None else read_object(file, "file")
     structured = None if document is None else measurement(document)
     if structured is not None:
         named = {"mechanism": mechanism, "notion": notion, **notion_words, **mechanism_words}
-        for option, value in named.items():
-            if value is not None:
-                raise InvalidInput(f"--{option}", "left out with a chain or block file", value)
+        _left_out(named, "left out with a chain or block file")
         measured, subject, space = structured
     else:
         measured = read_notion(notion or "membership", notion_words)
@@ -108,6 +121,30 @@ def verify(
         code = {True: 0, False: REFUTED, None: UNDECIDED}[level.holds(claim)]
         if code:
             raise typer.Exit(code)
+
+
+def _left_out(named: Mapping[str, Any], accepted: str) -> None:
+    for option, value in named.items():
+        if value is not None:
+            raise InvalidInput(f"--{option}", accepted, value)
+
+
+def _compare(file: Path | None, other: Path, json: bool) -> None:
+    """Whether one channel can be simulated from another, and the exit code of it."""
+    from whosin.mechanisms import Channel
+    from whosin.refinement import simulates
+    from whosin.report import text
+    from whosin.report.data import comparison_data
+
+    if file is None:
+        raise InvalidInput("FILE", "given: the channel that is to be simulated", "nothing")
+    source, target = Channel.load(other), Channel.load(file)
+    result = simulates(source, target)
+    data = comparison_data(result, source, target)
+    print_result(json, data, text.print_comparison, result, source, target)
+    code = {True: 0, False: REFUTED, None: UNDECIDED}[result.holds]
+    if code:
+        raise typer.Exit(code)
 
 
 def _measured(notion: Notion, mechanism: Mechanism, space: Space | None, delta: Fraction) -> Level:

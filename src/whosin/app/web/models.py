@@ -33,6 +33,7 @@ TAKES: dict[str, Any] = {
     "whole": Many,
     "range": Text | float,
     "flag": bool,
+    "profile": Text | dict[str, Spelled],
     "text": Text,
 }
 
@@ -79,6 +80,12 @@ class LookBody(Body):
     domains: dict[Short, Any] = Field(
         default={}, max_length=500, description="By column: a list of values, or {lower, upper}"
     )
+
+
+class SqlBody(LookBody):
+    """A SELECT, and the table that it asks."""
+
+    sql: str = Field(max_length=10_000, description="One SELECT from the table")
 
 
 class PlanBody(Body):

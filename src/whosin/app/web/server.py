@@ -28,6 +28,7 @@ from whosin.app.web.routes import (
     published,
     release,
     session,
+    sql,
     tradeoff,
     verify,
 )
@@ -56,7 +57,7 @@ Whatever is refused comes as `{"error": {"field", "message"}}`. Answers are paid
 ledger; a retry under the same `request` id returns the same answer and pays nothing."""
 
 GROUPS = (
-    session, kinds, plan, files, check, release, verify, published, notions, tradeoff, ledger,
+    session, kinds, plan, files, check, release, sql, verify, published, notions, tradeoff, ledger,
 )  # fmt: skip
 
 

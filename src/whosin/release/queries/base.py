@@ -160,6 +160,12 @@ class Query(ABC):
         return data
 
 
+def scenario_keys(query: Query) -> dict[str, Any]:
+    """A query as the keys of a scenario file, which `read_query` takes."""
+    asked = query.question()
+    return {"kind": asked.pop("query"), **asked}
+
+
 def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
     """A query from the keys of a scenario file."""
     if not isinstance(data, Mapping):

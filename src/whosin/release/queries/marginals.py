@@ -50,8 +50,8 @@ class Marginals(Query):
         sets: the tables instead, each a list of columns; the empty one is the total.
         weights: how much the error of each table counts, in the order of `sets`; with `columns`,
             for tables of one column, of two, and so on.
-        goal: "mean" for the least mean squared error over the tables, "worst" for the least error
-            of the worst table.
+        goal: "mean" for the least mean squared error over the tables, "cells" for that over all
+            cells, so that large tables count more, "worst" for the least error of the worst table.
         magnitudes: how large the cells of each table are thought to be, in the order of `weights`:
             errors then count relative to them. Say what is publicly known.
         ranges: for each column that is asked as ranges(column) its ranges, which may overlap:

@@ -95,7 +95,8 @@ class Names:
             if not isinstance(each, exp.Column):
                 return each
             name = self.column(each, levels=True)
-            return exp.Column(this=exp.to_identifier(name, quoted=True))
+            quoted = bool(each.this.args.get("quoted"))
+            return exp.Column(this=exp.to_identifier(name, quoted=quoted))
 
         return str(node.copy().transform(plain).sql(dialect="duckdb", comments=False))
 

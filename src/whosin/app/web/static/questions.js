@@ -1,8 +1,8 @@
 // Step 4: the questions, each with its cost and expected error before anything runs.
 
-import { columns, declaredColumns, entityChosen, entityColumn, groupable, problemOfTable, stillDeclared, summable, unfinished } from "./data.js";
-import { get } from "./api.js";
-import { $, h, number } from "./dom.js";
+import { columns, declaredColumns, domains, entityChosen, entityColumn, groupable, problemOfTable, stillDeclared, summable, tableKeys, unfinished } from "./data.js";
+import { get, post } from "./api.js";
+import { $, clearErrors, h, number, showError } from "./dom.js";
 import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
 import { gain, tablesOffered } from "./offers.js";
 import { changed } from "./release.js";
@@ -84,7 +84,12 @@ export const places = () => [...asked.keys()].filter((place) => missing(asked[pl
 export const allFinished = () => asked.length > 0 && places().length === asked.length;
 
 export function loadQueries(given) {
-  asked = given.map(({ kind, name, column, columns: several, by = several, where, weight, ...kept }) => {
+  asked = questions(given);
+  renderQueries();
+}
+
+function questions(given) {
+  return given.map(({ kind, name, column, columns: several, by = several, where, weight, ...kept }) => {
     const extra = KINDS[kind]?.extra?.[0];
     const text = extra && kept[extra] !== undefined ? String(kept[extra]) : (KINDS[kind]?.extra?.[2] ?? "");
     if (extra) delete kept[extra];
@@ -101,7 +106,6 @@ export function loadQueries(given) {
       kept,
     };
   });
-  renderQueries();
 }
 
 function text(query, place, key, label, placeholder = "") {
@@ -244,6 +248,7 @@ export function renderQueries() {
         ? "Say in step 3 whose row it is."
         : "Choose a table first.";
   $("add-query").hidden = !ready;
+  $("sql-box").hidden = !ready;
   $("budget").hidden = !asked.length;
   $("queries").replaceChildren(...(ready ? asked.map(card) : []));
 }
@@ -304,4 +309,18 @@ export async function startQuestions() {
     changed();
     $(`query-${asked.length - 1}-name`).focus();
   });
+  $("add-sql").addEventListener("click", addSql);
+}
+
+// A SELECT becomes questions, which are shown, changed and priced like others.
+async function addSql() {
+  clearErrors("sql");
+  try {
+    const body = { table: tableKeys(), domains: domains(), sql: $("sql").value };
+    asked.push(...questions((await post("/api/sql", body)).queries));
+    renderQueries();
+    changed();
+  } catch (error) {
+    showError(error, "sql");
+  }
 }

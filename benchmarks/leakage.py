@@ -1,0 +1,85 @@
+"""Leakages of large channels beside qif's, and refinement of 64 × 64 channels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+import whosin as wi
+from measuring import Row, best_of, peer
+
+QIF = """
+import json, time
+import numpy as np, qif
+rng = np.random.default_rng(0)
+table = rng.random((2**10, 8))
+table /= table.sum(axis=1, keepdims=True)
+start = time.perf_counter()
+value = qif.measure.shannon.add_capacity(table)[0]
+print(json.dumps({"seconds": time.perf_counter() - start, "value": float(value)}))
+"""
+REFINED = """
+import json, time
+import numpy as np, qif
+rng = np.random.default_rng(1)
+source = rng.integers(1, 99, (64, 64)).astype(float)
+source /= source.sum(axis=1, keepdims=True)
+garbling = rng.integers(1, 9, (64, 64)).astype(float)
+garbling /= garbling.sum(axis=1, keepdims=True)
+start = time.perf_counter()
+held = qif.refinement.refined_by(source, source @ garbling)
+print(json.dumps({"seconds": time.perf_counter() - start, "value": float(held)}))
+"""
+
+
+def channel(entities: int) -> wi.Channel:
+    table = np.random.default_rng(0).random((2**entities, 8))
+    table /= table.sum(axis=1, keepdims=True)
+    return wi.Channel(wi.Subsets(entities), table)
+
+
+def rationals(table: np.ndarray) -> np.ndarray:
+    return np.array([[Fraction(int(v), int(row.sum())) for v in row] for row in table])
+
+
+def rows() -> Iterator[Row]:
+    large, uniform = channel(16), wi.priors.Uniform()
+    for name, notion in (
+        ("leakage, one try", wi.notions.Leakage("identity", uniform)),
+        ("leakage, five tries", wi.notions.Leakage("tries=5", wi.priors.Independent("0.3"))),
+        ("maximal leakage", wi.notions.MaximalLeakage()),
+        ("pointwise leakage", wi.notions.PointwiseLeakage(uniform)),
+        ("capacity", wi.notions.Capacity()),
+    ):
+        seconds = best_of(lambda notion=notion: notion.measure(large), repeats=1)  # type: ignore[misc]
+        yield Row(f"{name}, 2^16 worlds × 8 outputs", seconds, "under 2 s", seconds < 2)
+    small, notion = channel(10), wi.notions.Capacity()
+    theirs = peer("qif", ["qif==1.6.0", "numpy"], QIF)
+    seconds = best_of(lambda: notion.measure(small), repeats=3)
+    if theirs:
+        assert abs(theirs["value"] * np.log(2) - float(notion.measure(small).value)) < 1e-4
+    yield Row(
+        "capacity, 2^10 worlds × 8 outputs, gap 1e-9",
+        seconds,
+        "as fast",
+        theirs is None or seconds <= theirs["seconds"],
+        "qif" if theirs else None,
+        theirs["seconds"] if theirs else None,
+    )
+    rng, space = np.random.default_rng(1), wi.Records(1, 64)
+    source = rationals(rng.integers(1, 99, (64, 64)))
+    target = source @ rationals(rng.integers(1, 9, (64, 64)))
+    both = wi.Channel(space, source), wi.Channel(space, target)
+    assert wi.refinement.simulates(*both).holds
+    theirs = peer("qif", ["qif==1.6.0", "numpy"], REFINED)
+    seconds = best_of(lambda: wi.refinement.simulates(*both), repeats=1)
+    yield Row(
+        "refinement of 64 × 64 channels, proved",
+        seconds,
+        "seconds",
+        seconds < 10,
+        "qif" if theirs else None,
+        theirs["seconds"] if theirs else None,
+    )

@@ -1,0 +1,309 @@
+"""Targets about how often tests are right: an advantage, a detection rate, a Bayes risk.
+
+A test says "in" or "out" after seeing the answers; its false-positive rate (FPR) is how often it
+says "in" of someone who is out, its true-positive rate (TPR) how often of someone who is in. These
+rates are averages over all outputs, so that a promise about them does not fail with a probability:
+a δ is the δ of (ε, δ)-differential privacy, and is counted in.
+
+Under (ε, δ)-DP in both directions no test lies above TPR ≤ e^ε FPR + δ and
+1 − FPR ≤ e^ε (1 − TPR) + δ, and both are attained (`best_tests`). In general, with δ(ε) the
+hockey-stick divergence of "with the person" from "without" at any real ε,
+
+    TPR ≤ e^ε FPR + δ(ε),
+
+so that each ε and δ(ε) gives a bound on every rate (`rate`, and `rate_up` in exact numbers).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from whosin.beliefs import percent
+from whosin.calibration.target import NumberTarget, Target
+from whosin.errors import ImpossibleTarget, InvalidInput
+from whosin.exact import Array, Number, exp_up, log_down, ranged, rational
+
+HALF = Fraction(1, 2)
+LOOKED_AT = 257
+"""How many ε are tried at a time where the best one has to be looked for."""
+
+
+def best_tests(ratio: Number, delta: Fraction = Fraction(0)) -> list[tuple[Fraction, Fraction]]:
+    """The corners (FPR, TPR) of what tests can reach where r ≤ ratio but for δ, both ways."""
+    if ratio == math.inf:
+        return [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(1))]
+    r, sure = rational(ratio), 1 - delta
+    corner = sure / (1 + r)
+    none, all_ = Fraction(0), Fraction(1)
+    return [(none, none), (none, delta), (corner, 1 - corner), (sure, all_), (all_, all_)]
+
+
+class RateTarget(Target):
+    """A target that bounds a rate of every test, at some limit."""
+
+    averages: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def limit(self) -> Fraction:
+        """What `rate` may reach."""
+
+    @property
+    def guessing(self) -> Fraction:
+        """What `rate` is where nothing is learned."""
+        return Fraction(0)
+
+    @property
+    def places(self) -> tuple[float, float]:
+        """The ε among which the best bound on the rate is."""
+        return 0.0, 0.0
+
+    @abstractmethod
+    def rate(self, epsilons: Array, deltas: Array) -> Array:
+        """A bound on the rate from δ(ε) ≤ δ, for each ε by itself."""
+
+    @abstractmethod
+    def rate_up(self, epsilon: Fraction, delta: Fraction) -> Fraction:
+        """The same in exact numbers, or just above."""
+
+    @abstractmethod
+    def ratio_with(self, delta: Fraction) -> Fraction:
+        """The largest e^ε for which (ε, δ)-DP keeps the limit.
+
+        Raises:
+            ImpossibleTarget: none above 1 does.
+            InvalidInput: none does at this δ.
+        """
+
+    @abstractmethod
+    def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
+        """Whether all tests below the lines between these corners keep the target."""
+
+    def met_with(self, ratio: Number, delta: Fraction) -> bool:
+        """Whether (ln ratio, δ)-DP keeps the target, by what its best tests reach."""
+        return self.kept_by(best_tests(ratio, delta))
+
+    def ratio(self, low: Fraction, high: Fraction) -> Number:
+        return self.ratio_with(Fraction(0))
+
+    def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
+        return self.met_with(ratio, Fraction(0))
+
+    def baseline(self) -> Number:
+        return self.ratio_with(Fraction(0))
+
+    def reached(self, profile: Callable[[Array], Array]) -> tuple[float, float]:
+        """(rate, ε): a bound on the rate from a profile δ(ε), and the ε that gives it.
+
+        The rate is convex in e^ε, so that looking closer around the best of many finds the least.
+        """
+        low, high = self.places
+        for _ in range(3):
+            epsilons = np.linspace(low, high, LOOKED_AT if high > low else 1)
+            rates = self.rate(epsilons, np.asarray(profile(epsilons), dtype=float))
+            best = int(np.argmin(rates))
+            low, high = epsilons[max(best - 1, 0)], epsilons[min(best + 1, len(epsilons) - 1)]
+        return float(rates[best]), float(epsilons[best])
+
+
+@dataclass(frozen=True)
+class Advantage(NumberTarget, RateTarget):
+    """The largest TPR − FPR of any membership attack on one person: (r−1)/(r+1) = tanh(ε/2)."""
+
+    advantage: object
+    name: ClassVar[str] = "advantage"
+    measured_as: ClassVar[str] = "attack advantage"
+
+    @property
+    def limit(self) -> Fraction:
+        return self.number
+
+    def rate(self, epsilons: Array, deltas: Array) -> Array:
+        return deltas
+
+    def rate_up(self, epsilon: Fraction, delta: Fraction) -> Fraction:
+        return delta
+
+    def ratio_with(self, delta: Fraction) -> Fraction:
+        _leaves_room(delta, self.number, "the advantage")
+        return (1 + self.number - 2 * delta) / (1 - self.number)
+
+    def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
+        return max(tpr - fpr for fpr, tpr in tests) <= self.number
+
+    def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
+        # TPR ≤ r FPR, so TPR − FPR ≤ (1 − 1/r) TPR, attained where TPR = 1.
+        return 1 / (1 - self.number)
+
+    def words(self) -> str:
+        most = float(self.number)
+        return f"has an attack advantage (true minus false positive rate) of at most {most:g}"
+
+
+@dataclass(frozen=True)
+class Detection(RateTarget):
+    """No test that accuses at most a share `fpr` of those who are out recognises more than a share
+    `tpr` of those who are in: TPR ≤ min(e^ε FPR, 1 − e^−ε (1 − FPR))."""
+
+    tpr: object
+    fpr: object
+    name: ClassVar[str] = "detection"
+    measured_as: ClassVar[str] = "true positive rate"
+    words_taken: ClassVar[tuple[str, ...]] = ("tpr", "fpr")
+
+    def __post_init__(self) -> None:
+        tpr, fpr = self.rates
+        if tpr <= fpr:
+            accepted = f"above fpr, {float(fpr):g}: guessing recognises as many as it accuses"
+            raise InvalidInput("tpr", accepted, float(tpr))
+
+    @property
+    def rates(self) -> tuple[Fraction, Fraction]:
+        """(TPR, FPR), exactly."""
+        return (
+            ranged(self.tpr, "tpr", "strictly between 0 and 1"),
+            ranged(self.fpr, "fpr", "strictly between 0 and 1"),
+        )
+
+    @property
+    def limit(self) -> Fraction:
+        return self.rates[0]
+
+    @property
+    def guessing(self) -> Fraction:
+        return self.rates[1]
+
+    @property
+    def places(self) -> tuple[float, float]:
+        # Elsewhere e^ε α alone, or 1 − e^ε (1 − α), is above the limit.
+        tpr, fpr = map(float, self.rates)
+        return math.log((1 - tpr) / (1 - fpr)), math.log(tpr / fpr)
+
+    def rate(self, epsilons: Array, deltas: Array) -> Array:
+        return np.asarray(np.exp(epsilons) * float(self.rates[1]) + deltas)
+
+    def rate_up(self, epsilon: Fraction, delta: Fraction) -> Fraction:
+        return exp_up(epsilon) * self.rates[1] + delta
+
+    def ratio_with(self, delta: Fraction) -> Fraction:
+        tpr, fpr = self.rates
+        _leaves_room(delta, tpr - fpr, "tpr − fpr")
+        return max((tpr - delta) / fpr, (1 - fpr - delta) / (1 - tpr))
+
+    def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
+        tpr, fpr = self.rates
+        return all(
+            y0 + (y1 - y0) * (min(fpr, x1) - x0) / (x1 - x0) <= tpr if x1 > x0 else y1 <= tpr
+            for (x0, y0), (x1, y1) in pairwise(tests)
+            if x0 <= fpr
+        )
+
+    def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
+        tpr, fpr = self.rates
+        return tpr / fpr
+
+    def words(self) -> str:
+        tpr, fpr = map(percent, self.rates)
+        return (
+            f"recognises at most {tpr} of those who are in, with any test that falsely accuses at "
+            f"most {fpr} of those who are not"
+        )
+
+
+@dataclass(frozen=True)
+class BayesRisk(RateTarget):
+    """Someone with this prior who has to say "in" or "out" is wrong with probability at least
+    `risk`: prior · (1 − TPR) + (1 − prior) · FPR ≥ risk for every test, on average over whether the
+    person is in and over all outputs. Under ε it is at least min(prior, 1 − prior, 1/(1 + e^ε))."""
+
+    prior: object
+    risk: object
+    name: ClassVar[str] = "bayes-risk"
+    measured_as: ClassVar[str] = "share of the risk of guessing that is lost"
+    words_taken: ClassVar[tuple[str, ...]] = ("risk", "risk-prior")
+    spelled_as: ClassVar[dict[str, str]] = {"prior": "risk-prior"}
+
+    def __post_init__(self) -> None:
+        _, risk, guessing = self.numbers
+        if risk > guessing:
+            accepted = (
+                f"at most {float(guessing):g}, the risk of someone who guesses from the prior alone"
+            )
+            raise InvalidInput("risk", accepted, float(risk))
+
+    @property
+    def numbers(self) -> tuple[Fraction, Fraction, Fraction]:
+        """(prior, risk, the risk of guessing), exactly."""
+        prior = ranged(self.prior, "prior", "strictly between 0 and 1")
+        return (
+            prior,
+            ranged(self.risk, "risk", "strictly between 0 and 1"),
+            min(prior, 1 - prior),
+        )
+
+    @property
+    def limit(self) -> Fraction:
+        """How much less than guessing the risk may be, as a share of it: δ at odds of 1/prior."""
+        _, risk, guessing = self.numbers
+        return 1 - risk / guessing
+
+    @property
+    def places(self) -> tuple[float, float]:
+        prior = self.numbers[0]
+        # δ falls, so that an ε from below is on the safe side.
+        at = log_down((1 - prior) / prior) if prior != HALF else 0.0
+        return at, at
+
+    def rate(self, epsilons: Array, deltas: Array) -> Array:
+        prior, _, guessing = self.numbers
+        return np.asarray(1 - float(prior / guessing) * (1 - deltas))
+
+    def rate_up(self, epsilon: Fraction, delta: Fraction) -> Fraction:
+        prior, _, guessing = self.numbers
+        return 1 - prior / guessing * (1 - delta)
+
+    def ratio_with(self, delta: Fraction) -> Fraction:
+        _, risk, guessing = self.numbers
+        if risk == HALF:
+            raise ImpossibleTarget(
+                "risk must be below 0.5: only someone who learns nothing is wrong half of the time "
+                "(the nearest possible: any risk below 0.5)",
+                nearest=HALF,
+            )
+        if delta and delta > 1 - risk / guessing:
+            most = float(1 - risk / guessing)
+            raise InvalidInput("delta", f"at most {most:g}, with this risk", float(delta))
+        result = (1 - delta) / risk - 1
+        if result <= 1:
+            raise InvalidInput("delta", "smaller: it leaves no room for an ε", float(delta))
+        return result
+
+    def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
+        prior, risk, _ = self.numbers
+        every = [*tests, (Fraction(0), Fraction(0)), (Fraction(1), Fraction(1))]
+        return min(prior * (1 - tpr) + (1 - prior) * fpr for fpr, tpr in every) >= risk
+
+    def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
+        # TPR ≤ min(r FPR, 1): the risk is min(prior, (1 − prior)/r).
+        prior, risk, _ = self.numbers
+        return (1 - prior) / risk
+
+    def words(self) -> str:
+        prior, risk, _ = self.numbers
+        return (
+            f"errs with a probability of at least {percent(risk)} when saying whether someone is "
+            f"in of whom they were {percent(prior)} sure"
+        )
+
+
+def _leaves_room(delta: Any, most: Fraction, what: str) -> None:
+    if delta >= most:
+        raise InvalidInput("delta", f"below {what}, {float(most):g}", float(delta))

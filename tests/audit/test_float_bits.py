@@ -1,0 +1,95 @@
+"""The bits of floats: marks from the definition, known leaks found, no leak invented."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import whosin as wi
+from whosin.audit import float_bits
+from whosin.audit.float_bits import BIAS, COARSE, FINE, LOWEST, MANTISSA, NOTHING, marks
+
+
+def lowest_bit(value: float) -> int:
+    """The largest k such that the float is a multiple of 2^k, in exact rationals."""
+    number, power = Fraction(abs(value)), 0
+    while (number / Fraction(2) ** power).denominator > 1:
+        power -= 1
+    while (number / Fraction(2) ** (power + 1)).denominator == 1:
+        power += 1
+    return power
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False).filter(bool))
+def test_marks_are_the_sign_the_exponent_and_the_lowest_bit(value):
+    found = {grain: int(mark[0]) for grain, mark in marks(np.array([value])).items()}
+    assert found[COARSE] == 2 * (lowest_bit(value) - LOWEST) + (value < 0)
+    power, zeros = divmod(found[FINE] // 2, MANTISSA + 1)
+    assert found[FINE] % 2 == (value < 0)
+    assert max(power, 1) - BIAS - MANTISSA + zeros == lowest_bit(value)
+    if power:
+        assert power - BIAS == math.frexp(value)[1] - 1
+
+
+def test_what_is_no_finite_float_has_a_mark_of_its_own():
+    assert marks(np.array([0.0, -0.0, math.inf, -math.inf]))[COARSE].tolist() == [NOTHING] * 4
+
+
+def laplace(value, size, rng):
+    return value + rng.laplace(0, 10, size)
+
+
+def test_laplace_noise_in_floats_is_refuted_by_its_bits():
+    found = wi.audit.two_worlds(laplace, 1.0, 0.0, 200_000, seed=1)
+    assert found.epsilon > 6.5 and "lowest bit" in str(found.event)
+    rng = np.random.default_rng(8)
+    rates = [found.event.contains(laplace(x, 20_000, rng)).mean() for x in (1.0, 0.0)]
+    assert rates[0] < 0.0005 and rates[1] > 0.02
+
+
+def test_noise_on_a_grid_keeps_its_promise():
+    """Multiples of 2^-10, far above rounding: the bits say no more than the value."""
+
+    def rounded(value, size, rng):
+        return value + np.round(rng.laplace(0, 10, size) * 1024) / 1024
+
+    found = wi.audit.two_worlds(rounded, 1.0, 0.0, 200_000, seed=1)
+    assert 0.08 < found.epsilon < 0.1
+
+
+@pytest.mark.parametrize(
+    ("shape", "where"),
+    [
+        (lambda x, rng: {"n": 3, "mean": x + rng.laplace(0, 10)}, "['mean']"),
+        (lambda x, rng: f"the mean is {x + rng.laplace(0, 10)!r}", "['number'][0]"),
+        (lambda x, rng: [None, {"a": (1, x + rng.laplace(0, 10))}], "[1]['a'][1]"),
+        (lambda x, rng: np.array([7.0, 5.0, x]) + rng.laplace(0, 10, 3), "[2]"),
+    ],
+)
+def test_every_float_inside_an_output_is_looked_at(shape, where):
+    found = wi.audit.two_worlds(shape, 1.0, 0.0, 5_000, seed=2)
+    assert found.epsilon > 1 and f"output{where} is" in str(found.event)
+
+
+def test_small_floats_and_wide_vectors():
+    def single(value, size, rng):
+        return np.float32(value) + rng.laplace(0, 10, size).astype(np.float32)
+
+    assert wi.audit.two_worlds(single, 1.0, 0.0, 20_000, seed=3).epsilon > 2
+
+    def wide(value, size, rng):
+        return np.full(40, 3.0) + np.eye(40)[37] * (value - 3) + rng.laplace(0, 10, (size, 40))
+
+    found = wi.audit.two_worlds(wide, 1.0, 0.0, 6_000, seed=3)
+    assert found.epsilon > 1 and "output[37]" in str(found.event)
+
+
+def test_only_so_many_places_are_kept():
+    rng = np.random.default_rng(1)
+    outputs = [wi.audit.outputs.read(rng.random((500, 90)), 500) for _ in range(2)]
+    assert len(float_bits.ByBits.learn(*outputs, sign=1).tables) == 2 * float_bits.KEPT

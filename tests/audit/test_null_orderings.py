@@ -1,0 +1,122 @@
+"""Every ordering by itself, where nothing leaks: false alarms stay within the level.
+
+Both worlds have one distribution, so any bound above 0 is false. The other orderings are taken out,
+so that the one under test always chooses the event.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import whosin as wi
+from amounts import cases
+from attacked import alarms, most_alarms
+from whosin.audit import trials
+from whosin.audit.orderings import ByFrequency
+from whosin.audit.outputs import read
+from whosin.audit.ratio import RatioTest
+
+counting = import_module("whosin.audit.counting")
+
+
+def floats(size, rng):
+    return rng.laplace(0, 10, size)
+
+
+def heavy(size, rng):
+    return rng.standard_cauchy(size) ** 3
+
+
+def tied(size, rng):
+    """Mostly 0, clipped to a few values, and now and then a float of its own."""
+    return np.where(
+        rng.random(size) < 0.8, 0.0, np.where(rng.random(size) < 0.5, 0.1, rng.random(size))
+    )
+
+
+def steps(size, rng):
+    return rng.geometric(0.02, size) * 0.1
+
+
+def rows(size, rng):
+    return np.column_stack([rng.laplace(0, 1, (size, 3)), rng.integers(0, 3, size)])
+
+
+def mixed(size, rng):
+    words = ("flu", "cold", None, "rare")
+    return [
+        {"n": float(rng.laplace()), "what": words[min(3, rng.geometric(0.6) - 1)]}
+        if rng.random() < 0.9
+        else f"failed at {rng.random():.6f}"
+        for _ in range(size)
+    ]
+
+
+NULLS = {
+    "floats": floats,
+    "heavy tails": heavy,
+    "ties": tied,
+    "steps of 0.1": steps,
+    "rows": rows,
+    "mixed": mixed,
+}
+ORDERINGS = {"bits": (trials.by_bits, tuple(NULLS))}
+CASES = [(name, null) for name, (_, nulls) in ORDERINGS.items() for null in nulls]
+
+
+def alone(way):
+    """One way; a table of whole outputs where it does not apply."""
+
+    def tried(halves):
+        yield from list(way(halves)) or [halves.crossed(ByFrequency.learn)]
+
+    return tried
+
+
+@pytest.fixture
+def only(monkeypatch):
+    """Try one kind of ordering alone; decide only whether the bound is above 0."""
+
+    class Above(RatioTest):
+        def bound(self):
+            return 1e-9 if self.hits and self.rejects(0.0) else 0.0
+
+    def patch(way):
+        monkeypatch.setattr(trials, "WAYS", [alone(way)])
+        monkeypatch.setattr(counting, "RatioTest", Above)
+
+    return patch
+
+
+def audit(null, samples=160):
+    return lambda run: (
+        wi.audit.two_worlds(
+            lambda _value, size, rng: NULLS[null](size, rng), 1, 0, samples, seed=run
+        ).epsilon
+    )
+
+
+@pytest.mark.parametrize(("ordering", "null"), CASES)
+@cases(5, 1000)
+def test_an_ordering_raises_no_false_alarm(ordering, null, count, only):
+    only(ORDERINGS[ordering][0])
+    assert alarms(audit(null, 160 if count < 100 else 400), 0.0, count) <= most_alarms(count)
+
+
+@pytest.mark.parametrize("ordering", ORDERINGS)
+def test_events_counted_where_they_were_chosen_are_no_audit(ordering):
+    """The same test fails without fresh samples."""
+    way, nulls = ORDERINGS[ordering]
+
+    def careless(run):
+        rng = np.random.default_rng(run)
+        pairs = [tuple(read(NULLS[nulls[0]](200, rng), 200) for _ in range(2)) for _ in range(2)]
+        halves = trials.Halves.of(*pairs)
+        ordering = next(iter(way(halves))).ordering
+        hits = [int((ordering.score(each) > 0).sum()) for each in halves.both]
+        return float(RatioTest(hits[0], 400, hits[1], 400, 0.05).suggests(0.0))
+
+    assert alarms(careless, 0.0, 20) > most_alarms(20)

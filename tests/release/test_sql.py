@@ -1,0 +1,341 @@
+"""SQL as a way to ask: answers before noise are pandas', and what cannot be asked is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import tomllib
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import whosin as wi
+from amounts import cases
+from command import answer, refused
+from engine_rows import exact
+from whosin.app.cli.main import main
+from whosin.documents import toml_text
+from whosin.errors import InvalidInput, UnknownName
+from whosin.release import Dates, DuckDB, Range, Session, Table, Values
+from whosin.release.queries import QUERIES
+from whosin.release.queries.base import read_query, scenario_keys
+from whosin.release.sql import queries_in
+
+WARDS = ["A", "B", "C"]
+DOMAINS: dict[str, Any] = {
+    "ward": Values(tuple(WARDS), parents={"site": {"north": ["A"], "south": ["B", "C"]}}),
+    "days": Range(0, 40, 1),
+    "age": Range(0, 99, 1),
+    "visit": Dates("2020-01-01", "2023-12-31", "month"),
+}
+PLAN = wi.calibrate(wi.Epsilon(1))
+ENGINE = DuckDB(threads=1)
+
+
+def frame(seed: int, size: int = 400) -> pd.DataFrame:
+    """Rows with missing values, within the declared domains, several a person."""
+    rng = np.random.default_rng(seed)
+    data = pd.DataFrame(
+        {
+            "patient": rng.integers(0, size // 3, size),
+            "ward": rng.choice(np.array([*WARDS, None], object), size),
+            "days": rng.integers(0, 41, size).astype(float),
+            "age": rng.integers(0, 100, size),
+            "visit": pd.Timestamp("2020-01-01")
+            + pd.to_timedelta(rng.integers(0, 1460, size), unit="D"),
+            "note": rng.choice(np.array(["x", "yy", None], object), size),
+        }
+    )
+    data.loc[rng.random(size) < 0.1, "days"] = math.nan
+    return data
+
+
+def table(data: pd.DataFrame, **options: Any) -> Table:
+    """Every row counts, so that nothing is left to chance."""
+    rows = {"rows": len(data), "groups": 1000} if options.get("entity", "") != "row" else {}
+    return Table(
+        pa.Table.from_pandas(data, preserve_index=False),
+        options.get("entity", "patient"),
+        DOMAINS,
+        name="visits",
+        engine=ENGINE,
+        **rows,
+    )
+
+
+@cache
+def small() -> Table:
+    """A table for what depends on its schema alone."""
+    return table(frame(1, 9))
+
+
+CONDITIONS = [
+    ("", lambda d: d["age"] >= 0),
+    ("WHERE age >= 65", lambda d: d["age"] >= 65),
+    ("WHERE ward = 'A' AND NOT days > 10", lambda d: (d["ward"] == "A") & (d["days"] <= 10)),
+    ("WHERE v.ward IN ('A', 'B') OR v.note IS NULL",
+     lambda d: d["ward"].isin(["A", "B"]) | d["note"].isna()),
+    ("WHERE site = 'south'", lambda d: d["ward"].isin(["B", "C"])),
+    ("WHERE visit BETWEEN '2021-01-01' AND '2021-12-31' AND days IS NOT NULL",
+     lambda d: d["visit"].between("2021-01-01", "2021-12-31") & d["days"].notna()),
+    ("WHERE days / 2 > age - 20", lambda d: d["days"] / 2 > d["age"] - 20),
+    ("WHERE year(visit) = 2022 AND note LIKE 'y%'",
+     lambda d: (d["visit"].dt.year == 2022) & d["note"].str.startswith("y", na=False)),
+]  # fmt: skip
+GROUPS = [
+    ((), lambda d: {}),
+    (("ward",), lambda d: {"ward": d["ward"]}),
+    (("site",), lambda d: {"site": d["ward"].map({"A": "north", "B": "south", "C": "south"})}),
+    (("year(visit)",), lambda d: {"y": d["visit"].dt.year}),
+    (("ward", "decade(age)"), lambda d: {"ward": d["ward"], "decade": d["age"] // 10 * 10}),
+]
+AGGREGATES = {
+    "COUNT(DISTINCT patient)": lambda d: d["patient"].nunique(),
+    "COUNT(*)": len,
+    "COUNT(days)": lambda d: d["days"].count(),
+    "COUNT(*) FILTER (WHERE age < 50)": lambda d: (d["age"] < 50).sum(),
+    "COUNT_IF(note = 'x')": lambda d: (d["note"] == "x").sum(),
+    "SUM(days)": lambda d: d["days"].sum(),
+    "AVG(days)": lambda d: d["days"].mean(),
+    "VAR_POP(days)": lambda d: d["days"].var(ddof=0),
+    "AVG(age) FILTER (WHERE ward = 'B')": lambda d: d[d["ward"] == "B"]["age"].mean(),
+}
+
+
+@cases(4, 200)
+def test_every_form_agrees_with_pandas(count: int) -> None:
+    for seed in range(count):
+        check_forms(seed)
+
+
+def check_forms(seed: int) -> None:
+    data = frame(seed)
+    opened, chance = table(data), random.Random(seed)
+    for aggregate, truth in AGGREGATES.items():
+        text, chosen = chance.choice(CONDITIONS)
+        names, columns = chance.choice(GROUPS)
+        listed = ", ".join([*names, f"{aggregate} AS found"])
+        sql = f"SELECT {listed} FROM visits v {text}"
+        sql += f" GROUP BY {', '.join(names)}" if names else ""
+        (query,) = queries_in(sql, opened)
+        kept = data[chosen(data)]
+        keys = pd.DataFrame(columns(kept), index=kept.index)
+        expected = {"": truth(kept)}
+        if names:
+            groups = [list(keys[name]) for name in keys]
+            inside = keys.notna().all(axis=1)
+            labels = pd.Series(list(zip(*groups, strict=True)), index=kept.index)[inside]
+            expected = {
+                "/".join(map(_label, label)): truth(kept.loc[where.index])
+                for label, where in labels.groupby(labels)
+            }
+        found = _answers(query, opened)
+        for label, value in expected.items():
+            if value == value:  # no mean of no rows
+                assert found[label] == pytest.approx(float(value), abs=1e-3), (sql, label)
+        rest = [found[each] for each in found.keys() - expected.keys() if "other" not in each]
+        assert not any(value for value in rest if value == value) or "AVG" in sql or "VAR" in sql
+
+
+def _label(value: Any) -> str:
+    return value if isinstance(value, str) else str(int(value))
+
+
+def _answers(query: Any, opened: Table) -> dict[str, float]:
+    """What a query answers without noise, by the labels of its cells."""
+    cells = query.cells(opened)
+    sums = [np.asarray(each, float) for each in exact(query, opened)]
+    parts = query.parts(opened)
+    unit = [float(part.unit) for part in parts]
+    values = {part.name: total * each for part, total, each in zip(parts, sums, unit, strict=True)}
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if query.kind in ("mean", "variance"):
+            low, high = (float(end) for end in opened.range(query.column).bounds)
+            domain = opened.range(query.column)
+            centre = (domain.units[0] + domain.units[1]) // 2 * float(domain.unit)
+            mean = values["sum"] / values["rows"]
+            result = mean + centre
+            if query.kind == "variance":
+                middle = (low + high) / 2
+                result = values["squares"] / values["rows"] - (mean + centre - middle) ** 2
+        else:
+            result = next(iter(values.values()))
+    labels = [""]
+    for domain in cells.domains:
+        labels = [f"{a}/{b}".strip("/") for a in labels for b in domain.labels]
+    return dict(zip(labels, result.tolist(), strict=True))
+
+
+def test_rows_that_are_people() -> None:
+    opened = table(frame(3), entity="row")
+    (query,) = queries_in("SELECT COUNT(*) FROM visits", opened)
+    assert query.kind == "count" and exact(query, opened) == [[400]]
+    with pytest.raises(InvalidInput, match="COUNT"):
+        queries_in("SELECT COUNT(DISTINCT patient) FROM visits", opened)
+
+
+@pytest.mark.parametrize(
+    ("sql", "keys"),
+    [
+        ("SELECT MEDIAN(days) m FROM visits", {"kind": "median", "name": "m", "column": "days"}),
+        (
+            "SELECT ward, QUANTILE_CONT(days, 0.9) q FROM visits GROUP BY 1",
+            {"kind": "quantile", "name": "q", "column": "days", "by": "ward", "quantile": "0.9"},
+        ),
+        (
+            "SELECT PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY age) q FROM visits",
+            {"kind": "quantile", "name": "q", "column": "age", "quantile": "0.25"},
+        ),
+        (
+            "SELECT DISTINCT ward FROM visits WHERE age > 3",
+            {"kind": "keys", "column": "ward", "where": "age > 3"},
+        ),
+        (
+            "SELECT ward FROM visits GROUP BY ward ORDER BY COUNT(DISTINCT patient) DESC LIMIT 2",
+            {"kind": "top", "by": "ward", "k": 2},
+        ),
+        (
+            "SELECT EXTRACT(year FROM Visit) AS y, COUNT(*) n FROM main.Visits GROUP BY y",
+            {"kind": "rows", "name": "n", "by": "year(visit)"},
+        ),
+        ("FROM visits SELECT SUM(days) s -- all", {"kind": "sum", "name": "s", "column": "days"}),
+    ],
+)
+def test_what_a_select_becomes(sql: str, keys: dict[str, Any]) -> None:
+    (query,) = queries_in(sql, small())
+    assert scenario_keys(query) == keys
+    assert read_query(keys, QUERIES) == query
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELECT MAX(days) FROM visits", "QUANTILE_CONT(days, 0.99)"),
+        ("SELECT MIN(days) FROM visits", "QUANTILE_CONT(days, 0.01)"),
+        ("SELECT * FROM visits", "nobody's rows"),
+        ("SELECT ward FROM visits", "GROUP BY"),
+        ("SELECT ward, COUNT(*) FROM visits", "GROUP BY"),
+        ("SELECT STDDEV(days) FROM visits", "VAR_POP(days)"),
+        ("SELECT VAR_SAMP(days) FROM visits", "VAR_POP(days)"),
+        ("SELECT AVG(n) FROM (SELECT patient, COUNT(*) n FROM visits GROUP BY 1)", "[[features]]"),
+        ("WITH x AS (SELECT 1) SELECT COUNT(*) FROM x", "WITH"),
+        ("SELECT ward, COUNT(*) FROM visits GROUP BY ward HAVING COUNT(*) > 3", "HAVING"),
+        ("SELECT COUNT(*) FROM visits ORDER BY 1", "ORDER BY"),
+        ("SELECT COUNT(*) FROM visits LIMIT 1", "LIMIT"),
+        ("SELECT SUM(days) OVER () FROM visits", "[[features]]"),
+        ("SELECT COUNT(*) FROM visits JOIN wards USING (ward)", "[[tables]]"),
+        ("SELECT COUNT(*) FROM visits, wards", "[[tables]]"),
+        ("SELECT COUNT(*) FROM wards", "'visits'"),
+        ("SELECT COUNT(*) FROM other.visits", "'visits'"),
+        ("SELECT COUNT(*) FROM read_csv('secrets.csv')", "by its name"),
+        ("SELECT COUNT(*) FROM 'secrets.csv'", "'visits'"),
+        ("DROP TABLE visits", "never written"),
+        ("EXPLAIN SELECT COUNT(*) FROM visits", "never written"),
+        ("INSERT INTO visits VALUES (1)", "never written"),
+        ("SELECT COUNT(*) FROM visits; SELECT COUNT(*) FROM visits", "one statement"),
+        ("SELECT COUNT(*) FROM visits UNION SELECT COUNT(*) FROM visits", "UNION"),
+        ("SELECT SUM(days) / COUNT(*) FROM visits", "AVG"),
+        ("SELECT SUM(days * 2) FROM visits", "declared column"),
+        ("SELECT SUM(DISTINCT days) FROM visits", "DISTINCT"),
+        ("SELECT COUNT(DISTINCT ward) FROM visits", "COUNT(DISTINCT patient)"),
+        ("SELECT COUNT(CASE WHEN age > 3 THEN 1 END) FROM visits", "FILTER"),
+        ("SELECT COUNT(*) FROM visits GROUP BY ROLLUP (ward)", "ROLLUP"),
+        ("SELECT COUNT(*) FROM visits GROUP BY ALL", "ALL"),
+        ("SELECT COUNT(*) FROM visits GROUP BY age + 1", "decade"),
+        ("SELECT date_trunc('month', visit), COUNT(*) FROM visits GROUP BY 1", "month"),
+        ("SELECT COUNT(*) FROM visits WHERE age > (SELECT 3)", "subqueries"),
+        ("SELECT COUNT(*) FROM visits WHERE COUNT(*) > 3", "aggregates"),
+        ("SELECT COUNT(*) FROM visits TABLESAMPLE 10%", "TABLESAMPLE"),
+        ("SELECT COUNT(*) FROM visits WHERE age = ?", "complete"),
+        ("SELECT COUNT(*), COUNT(*) FROM visits", "different"),
+        ("SELECT 3 FROM visits", "GROUP BY"),
+        ("SELECT COUNT(*)", "FROM"),
+        ("SELECT COUNT(", "parsed"),
+        ("", "SELECT"),
+        ("SELECT " + "COUNT(*), " * 2000 + "1 FROM visits", "letters"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked_is_refused_by_name(sql: str, words: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        queries_in(sql, small())
+    assert words in str(caught.value)
+
+
+def test_unknown_columns_are_named() -> None:
+    for sql in ("SELECT AVG(dayz) FROM visits", "SELECT COUNT(*) FROM visits WHERE dayz > 3"):
+        with pytest.raises(UnknownName, match="days"):
+            queries_in(sql, small())
+
+
+def test_a_session_takes_sql(tmp_path: Path) -> None:
+    data = pd.DataFrame({"patient": range(3000), "ward": ["A", "B"] * 1500})
+    opened = Table(pa.Table.from_pandas(data), "patient", {"ward": ["A", "B"]}, name="visits")
+    session = Session(opened, PLAN, tmp_path / "ledger.db", share="1/4")
+    sql = "SELECT ward, COUNT(DISTINCT patient) AS patients, COUNT(*) FROM visits GROUP BY ward"
+    (first, second) = session.dry_run(session.queries_in(sql))
+    assert first.query.title == "patients" and second.query.kind == "rows"
+    answers = session.sql(sql)
+    assert abs(answers["patients"].rows[0][1] - 1500) < 400
+    assert len(answers) == 2 and session.standing.debits == 2
+    with pytest.raises(InvalidInput):
+        session.sql("SELECT MAX(patient) FROM visits")
+    assert session.standing.debits == 2
+
+
+SCENARIO = """
+[adversary]
+prior = "0.05..0.5"
+[target]
+posterior = 0.6
+[table]
+source = "visits.csv"
+entity = "patient"
+[domains]
+ward = ["A", "B"]
+days = { lower = 0, upper = 9 }
+"""
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"{who},{'AB'[who % 2]},{who % 7}\n" for who in range(500))
+    (tmp_path / "visits.csv").write_text(f"patient,ward,days\n{rows}")
+    file = tmp_path / "visits.toml"
+    file.write_text(SCENARIO)
+    sql = "SELECT ward, AVG(days) AS stay FROM visits WHERE days > 0 GROUP BY ward"
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main(["sql", str(file), *words])
+        return (code, *capsys.readouterr())
+
+    code, explained, _ = run(sql, "--explain")
+    assert code == 0 and 'where = "days > 0"' in explained
+    other = tmp_path / "same.toml"
+    other.write_text(explained)
+    assert main(["release", str(other), "--dry-run", "--json"]) == 0
+    same = json.loads(capsys.readouterr().out)
+    priced = answer(run(sql, "--dry-run", "--json"))
+    assert priced["offers"] == same["offers"] and len(same["offers"]) == 1
+    refused(run("SELECT MAX(days) FROM visits"), "QUANTILE_CONT")
+    assert not (tmp_path / "ledger.db").exists()
+    options = ("--share", "1/2", "--request", "r1", "--json")
+    answered = answer(run(sql, *options))
+    assert answered["request"] == "r1"
+    assert answer(run(sql, *options))["answers"] == answered["answers"]
+    refused(run(sql), "left", code=1)  # not all of it is
+
+
+def test_toml_is_written_as_it_is_read() -> None:
+    data = {
+        "title": 'a "quoted"\n\x7f\\ text',
+        "table": {"rows": 3, "views": True, "odd key.": [1, 2.5, "x"], "day": date(2024, 1, 2)},
+        "domains": {"a": {"lower": 0, "parents": {"x y": ["b"]}}, "b": []},
+        "queries": [{"kind": "count"}, {"kind": "mean", "column": "ü"}],
+    }
+    assert tomllib.loads(toml_text(data)) == data
