@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 # Hundreds of tests start the command: each would compile it anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test coverage mutate soak system bench docs reference format clean
+.PHONY: demo test coverage mutate soak system bench bridges docs reference format clean
 
 demo: $(SHOWN)
 	@$(BIN)/whosin demo
@@ -41,6 +41,11 @@ system:
 
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py $(BENCH)
+
+# Read budgets and accountants of other tools, each in an environment of its own under .bench:
+# make bridges BRIDGES='opacus riskcal'
+bridges: $(STAMP)
+	@$(BIN)/python tests/bridges/try_tools.py $(BRIDGES)
 
 docs: $(STAMP)
 	@$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001

@@ -1,5 +1,6 @@
 from . import audit as audit
 from . import beliefs as beliefs
+from . import bridges as bridges
 from . import calibration as calibration
 from . import distortion as distortion
 from . import errors as errors

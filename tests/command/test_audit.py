@@ -408,3 +408,21 @@ def test_one_run_by_curves_by_people_and_by_folder(train, tmp_path):
     (tmp_path / "empty").mkdir()
     code, _out, err = train("--one-run empty")
     assert code == 2 and "a folder with some" in err
+
+
+def test_a_synthetic_table_is_audited(run, tmp_path):
+    rng = np.random.default_rng(1)
+    people = rng.normal(size=(400, 4)).round(3)
+    tables = {"train": people[:200], "holdout": people[200:], "made": people[:200]}
+    for name, rows in tables.items():
+        lines = ["a,b,c,d", *(",".join(str(cell) for cell in row) for row in rows)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines), encoding="utf-8")
+    code, out, _err = run("--synthetic train.csv holdout.csv made.csv --at-most 1")
+    assert code == 1 and "singling out" in out and "closest record" in out
+    code, out, _err = run("--synthetic train.csv holdout.csv made.csv --at-most 9 --json")
+    assert code == 4 and json.loads(out)["closest_passes"] is False
+    (tmp_path / "made.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    code, _out, err = run("--synthetic train.csv holdout.csv made.csv")
+    assert code == 2 and "the columns of train.csv" in err
+    code, _out, err = run("--synthetic train.csv holdout.csv made.csv --scores train.csv")
+    assert code == 2 and "several" in err

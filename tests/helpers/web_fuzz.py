@@ -64,6 +64,16 @@ OTHER_PLANS: list[dict[str, Any]] = [
     },
 ]
 """What needs another adversary or a delta."""
+PUBLISHED = {
+    "published": "ward,a,b,total\nA,<5,12,15\n",
+    "population": "ward,a,b\nA,40,60\n",
+    "prior": "0.1",
+}
+LOOK = {"table": PRIVATE["table"], "domains": PRIVATE["domains"]}
+SELECTS = (
+    "SELECT note, COUNT(*) FROM private WHERE age > 3 GROUP BY note",
+    "SELECT AVG(age) FILTER (WHERE note = 'a') FROM (SELECT 1) ORDER BY 1 LIMIT ?",
+)
 FAMILIES = ("independent=0.05..0.5", "cliques=2", "at-most-known=1:0.1..0.9", "uninformed")
 DEEP: Any = 1
 for _ in range(60):
@@ -121,6 +131,8 @@ def seeds() -> list[tuple[str, str, Any, dict[str, Any]]]:
         *(("POST", "/api/price", SCENARIO | other, {}) for other in OTHER_PLANS),
         ("POST", "/api/price", PRIVATE, {}),
         ("POST", "/api/release", {"scenario": PRIVATE, "request": "private-request"}, {}),
+        ("POST", "/api/published", PUBLISHED, {}),
+        *(("POST", "/api/sql", {**LOOK, "sql": sql}, {}) for sql in SELECTS),
         ("POST", "/api/check", {"table": PRIVATE["table"], "domains": PRIVATE["domains"]}, {}),
         ("GET", "/api/columns", None, {"file": "private.csv"}),
         ("POST", "/api/release", release, {}),

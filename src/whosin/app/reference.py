@@ -38,6 +38,9 @@ AUDITS = (
     audit.model,
     audit.from_loss,
     audit.from_text_loss,
+    audit.from_synthetic,
+    audit.gradient_step,
+    audit.synthetic_table,
     audit.scores,
     audit.Audit,
     audit.Scores,
@@ -46,6 +49,8 @@ AUDITS = (
     audit.GaussianCurve,
     audit.ApproximateCurve,
     audit.ModelAudit,
+    audit.StepAudit,
+    audit.SyntheticAudit,
     audit.Event,
 )
 

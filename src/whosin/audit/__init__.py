@@ -18,12 +18,16 @@ from 50% to at least 74.8%
 
 from whosin.audit.attack_scores import Rate as Rate
 from whosin.audit.attack_scores import Scores as Scores
+from whosin.audit.attack_scores import most_scores as most_scores
 from whosin.audit.attack_scores import scores as scores
 from whosin.audit.curves.claims import ApproximateCurve as ApproximateCurve
 from whosin.audit.curves.claims import GaussianCurve as GaussianCurve
 from whosin.audit.curves.run import CurveRun as CurveRun
 from whosin.audit.curves.run import curve_run as curve_run
 from whosin.audit.events import Event as Event
+from whosin.audit.gradients.findings import StepFinding as StepFinding
+from whosin.audit.gradients.step import StepAudit as StepAudit
+from whosin.audit.gradients.step import gradient_step as gradient_step
 from whosin.audit.input_search import search as search
 from whosin.audit.inputs import InputPair as InputPair
 from whosin.audit.inputs import neighbours as neighbours
@@ -38,6 +42,9 @@ from whosin.audit.sampling import one_draw as one_draw
 from whosin.audit.single_run import OneRun as OneRun
 from whosin.audit.single_run import most_one_run as most_one_run
 from whosin.audit.single_run import one_run as one_run
+from whosin.audit.synthetic.membership import from_synthetic as from_synthetic
+from whosin.audit.synthetic.tables import SyntheticAudit as SyntheticAudit
+from whosin.audit.synthetic.tables import synthetic_table as synthetic_table
 from whosin.audit.world_pairs import check_claim as check_claim
 from whosin.audit.world_pairs import two_worlds as two_worlds
 from whosin.extras import needs

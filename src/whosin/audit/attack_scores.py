@@ -133,7 +133,7 @@ def scores(
         seed: has no effect, because nothing is drawn; for scripts that name it.
     """
     read_seed(seed)
-    (level, error), granted = exact.read_confidence(confidence), read_delta(delta)
+    (level, _error), granted = exact.read_confidence(confidence), read_delta(delta)
     _check_people(members, non_members)
     inside, outside = read_scores(members, "members"), read_scores(non_members, "non_members")
     for name, values in (("members", inside), ("non_members", outside)):
@@ -141,6 +141,12 @@ def scores(
             accepted = f"at least {FEWEST} scores (some 1,000 show most leaks)"
             raise InvalidInput(name, accepted, len(values))
     _check_values(inside, outside)
+    return compare(inside, outside, level, granted)
+
+
+def compare(inside: Array, outside: Array, level: float, granted: float) -> Scores:
+    """What scores of members and of others show, at a confidence and granting a δ."""
+    error = exact.read_confidence(level)[1]
     share = error / (len(ranks(len(outside))) + len(ranks(len(inside))))
     counts = [
         max(_counts(inside, outside, favours, share, granted), key=lambda count: count.log_ratio)
@@ -175,6 +181,14 @@ def _counts(
         with_hits, without_hits = hits[::sign]
         result.append(EventCount(event, with_hits, without_hits, len(inside), len(outside), bound))
     return result
+
+
+def most_scores(
+    members: int, non_members: int, confidence: object = 0.95, delta: object = 0
+) -> float:
+    """The largest ε that so many scores could ever show: where all members are above all others."""
+    inside = np.arange(members) + float(non_members) + 1
+    return scores(inside, np.arange(non_members) * 1.0, confidence, delta=delta).epsilon
 
 
 def read_scores(values: object, name: str) -> Array:

@@ -12,7 +12,16 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from whosin.audit import Audit, AuditBounds, CurveRun, EventCount, ModelAudit, OneRun, Scores
+from whosin.audit import (
+    Audit,
+    AuditBounds,
+    CurveRun,
+    EventCount,
+    ModelAudit,
+    OneRun,
+    Scores,
+    SyntheticAudit,
+)
 from whosin.beliefs import percent, posterior
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput
@@ -135,6 +144,19 @@ def _(found: Scores, table: Table) -> None:
             continue
         words = f"{rate.tpr:.4f} (between {rate.low:.4f} and {rate.high:.4f})"
         table.add_row(f"TPR at {fpr:g} FPR", words)
+
+
+@_rows.register
+def _(found: SyntheticAudit, table: Table) -> None:
+    rows = len(found.membership.members), len(found.membership.non_members)
+    table.add_row("rows", f"{rows[0]:,} behind the table, {rows[1]:,} others")
+    table.add_row("score", f"{found.score}, the best of three, which is paid for")
+    for risk in found.risks:
+        words = f"{risk.hits} of {risk.trials} guesses, {risk.control_hits} on others"
+        table.add_row(risk.name, f"{words}: a risk of at least {percent(_floor(risk.low))}")
+    verdict = "would pass" if found.closest_passes else "would not pass"
+    words = f"{found.closest[0]:.4g}, of others {found.closest[1]:.4g}: {verdict}"
+    table.add_row("closest record", f"{words}, which proves nothing")
 
 
 @_rows.register

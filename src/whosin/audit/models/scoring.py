@@ -2,8 +2,8 @@
 
 Contract: a score is one number a row, higher where the model looks as if it was trained on the row.
 Adapters speak to protocols (`predict_proba`, `predict`, `score_samples`, `state_dict` and `eval`, a
-loss function, `.loss` of a text model), so that no package of models is ever imported. Answers are
-read from arrays, lists and tensors of any device.
+loss function, `.loss` of a text model), so that no package of models is ever imported; a table is
+read as synthetic data. Answers are read from arrays, lists and tensors of any device.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ def known_score(model: object, rows: object) -> Score:
         return from_predictions
     if hasattr(model, "score_samples"):
         return lambda fitted, asked: fitted.score_samples(asked)
+    if isinstance(model, list) or hasattr(model, "columns") or getattr(model, "ndim", 0) == 2:
+        from whosin.audit.synthetic.membership import from_synthetic
+
+        return from_synthetic()
     offers = "predict_proba or predict (with rows as (features, labels)) or score_samples"
     raise InvalidInput(
         "score", f"a function score(model, rows) for a model without {offers}", "nothing"

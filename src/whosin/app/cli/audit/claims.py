@@ -47,7 +47,14 @@ def read_claim(epsilon: str | None, delta: str | None, against: Path | None) -> 
 
 def why_undecided(bounds: Any, claim: Claim) -> str | None:
     """Why this audit could not have refuted its claim, if that is so."""
-    from whosin.audit import ModelAudit, OneRun, most_one_run
+    from whosin.audit import (
+        ModelAudit,
+        OneRun,
+        Scores,
+        SyntheticAudit,
+        most_one_run,
+        most_scores,
+    )
 
     if getattr(bounds, "blind", False):
         return "nothing could be learnt"
@@ -56,4 +63,9 @@ def why_undecided(bounds: Any, claim: Claim) -> str | None:
         most = most_one_run(run.canaries, bounds.confidence, claim.delta)
         if most <= claim.epsilon:
             return f"{run.canaries:,} coins could show no more than ε = {most:.2f}"
+    if claim.epsilon is not None and isinstance(run, Scores | SyntheticAudit):
+        told = run.membership if isinstance(run, SyntheticAudit) else run
+        most = most_scores(len(told.members), len(told.non_members), told.confidence, claim.delta)
+        if most <= claim.epsilon:
+            return f"so few scores could show no more than ε = {most:.2f}"
     return None

@@ -9,6 +9,7 @@ import typer
 
 from whosin.app.cli.audit import files
 from whosin.app.cli.audit.claims import Claim, read_claim, why_undecided
+from whosin.app.cli.audit.synthetic import of_tables
 from whosin.app.cli.audit.training import Loaded, Training, load_target, of_training
 from whosin.app.cli.audit.worlds import Inputs, find_subject, of_worlds, read_samples
 from whosin.app.cli.options import Draw, Json
@@ -85,6 +86,10 @@ def audit(
     kind: Annotated[
         str | None, typer.Option(help="Of canaries: rows, mislabelled or outlying.")
     ] = None,
+    synthetic: Annotated[
+        tuple[Path, Path, Path] | None,
+        typer.Option(help="Audit a synthetic table: CSV files train, holdout and synthetic."),
+    ] = None,
     state: Annotated[
         Path | None, typer.Option(help="With a fit: keep coins and scores here, and resume.")
     ] = None,
@@ -128,7 +133,7 @@ def audit(
     level = rational(confidence, "--confidence")
     inputs = Inputs(with_, without, queries, relation, pairs)
     training = Training(rows, score, label, runs, shadows, canaries, kind, state)
-    form = _form(target, scores, one_run, claim)
+    form = _form(target, scores, one_run, synthetic, claim)
     loaded: Loaded | None = None
     if form == WORLDS and target is not None:
         with user_code():
@@ -145,6 +150,8 @@ def audit(
         if gaussian:
             _finish_curve(bounds, claim, json)
             return
+    elif synthetic is not None:
+        bounds = of_tables(synthetic, level, claim, seed)
     elif form == FIT and loaded is not None:
         with user_code():
             bounds = of_training(loaded, training, level, claim, seed)
@@ -164,7 +171,8 @@ def audit(
     if json:
         print_json(data)
     else:
-        name = subject.name if subject else target if form == FIT else "the scores"
+        named = {FIT: target, SYNTHETIC: "the synthetic table"}
+        name = subject.name if subject else named.get(form, "the scores")
         report.print_audit(
             bounds,
             str(name),
@@ -183,24 +191,29 @@ def audit(
         raise typer.Exit(4)
 
 
-SCORES, ONE_RUN, FIT, WORLDS = "--scores", "--one-run", "a fit", "a function"
+SCORES, ONE_RUN, SYNTHETIC = "--scores", "--one-run", "--synthetic"
+FIT, WORLDS = "a fit", "a function"
 
 
 def _form(
     target: str | None,
     scores: Path | None,
     one_run: Path | None,
+    synthetic: object,
     claim: Claim,
 ) -> str:
     """What is to be audited: exactly one thing."""
-    alone = target is not None or (claim.plan is not None and not scores and not one_run)
-    if sum([alone, scores is not None, one_run is not None]) != 1:
-        accepted = "one of module:function, --scores, --one-run, or --against with a plan alone"
-        several = scores is not None or one_run is not None or target is not None
+    files = {SCORES: scores, ONE_RUN: one_run, SYNTHETIC: synthetic}
+    given = [form for form, path in files.items() if path is not None]
+    alone = target is not None or (claim.plan is not None and not given)
+    if len(given) + alone != 1:
+        accepted = (
+            "one of module:function, --scores, --one-run, --synthetic, or --against with a plan "
+            "alone"
+        )
+        several = given or target is not None
         raise InvalidInput("what to audit", accepted, "several" if several else "nothing")
-    if scores is not None:
-        return SCORES
-    return ONE_RUN if one_run is not None else WORLDS
+    return given[0] if given else WORLDS
 
 
 def _check_options(
@@ -222,7 +235,7 @@ def _check_options(
         given = {words.get(name, f"--{name}"): value for name, value in vars(inputs).items()}
         for option, value in (given | {"--entities": entities}).items():
             if value is not None:
-                what = "a fit" if form == FIT else "scores"
+                what = {FIT: "a fit", SYNTHETIC: SYNTHETIC}.get(form, "scores")
                 raise InvalidInput(option, f"left out with {what}", value)
     if form != FIT:
         for option, given_value in training.given().items():
