@@ -177,7 +177,10 @@ class PublishedBody(Body):
     prior: Spelled
     rule: Short | None = Field(default=None, description="suppress=5, round=5, suppress=8,round=5")
     totals: Text = "counted"
-    secondary: bool = False
+    secondary: bool = Field(default=False, description="Further cells were suppressed too")
+    secondary_by: Text | None = Field(
+        default=None, description="How they were chosen: next-smallest, next-smallest:hidden"
+    )
     before: Csv | None = Field(default=None, description="An earlier table of the same cells")
     population_before: Csv | None = None
     secret: Text = "membership"
