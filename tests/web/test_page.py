@@ -292,6 +292,18 @@ def test_every_adversary_and_target(hospital, opened, serving, album, tmp_path, 
         again = kept(page, tmp_path)
         assert again == tomllib.loads((tmp_path / f"{name}.toml").read_text(encoding="utf-8"))
 
+    other = tmp_path / "other.toml"
+    said = (tmp_path / "nothing.toml").read_text(encoding="utf-8")
+    other.write_text(said.replace('gain = "20%"', 'tpr = "0.1"\nfpr = "0.01"'), encoding="utf-8")
+    page.get_by_label("Or a file of yours").set_input_files(other)
+    expect(belief).to_have_attribute("aria-label", re.compile("50% sure becomes at most 91%"))
+    expect(page.locator("#fpr")).to_have_value("0.01")
+    assert kept(page, tmp_path)["target"] == {"tpr": "0.1", "fpr": "0.01"}
+    more = '[[features]]\nname = "visits"\nof = "count"\n'
+    other.write_text(f"{said}\n{more}", encoding="utf-8")
+    page.get_by_label("Or a file of yours").set_input_files(other)
+    expect(page.locator('[data-error="scenario"]')).to_contain_text("whosin release takes them")
+
 
 @looks(first=3, count=1)
 def test_a_synthetic_table(hospital, opened, serving, album, tmp_path, size, theme):

@@ -265,6 +265,13 @@ const both = (id, text) => {
   $(id).value = text;
 };
 
+// As people type it: in per cent, or a profile as 0.1:0.3,0.5:0.6.
+function spelledOut(word, value) {
+  if (PERCENT.includes(word)) return asPercent(value);
+  if (typeof value !== "object") return String(value);
+  return Object.entries(value).map(([prior, most]) => `${prior}:${most}`).join(",");
+}
+
 async function load(view) {
   const found = view.scenario;
   const who = found.adversary ?? {};
@@ -272,6 +279,9 @@ async function load(view) {
   const [kind, value] = Object.entries(wanted)[0] ?? ["posterior", "60%"];
   if (wanted.rho !== undefined && Object.keys(who).length) {
     throw new Error("This page asks nothing about whoever knows several candidates; whosin release takes it.");
+  }
+  if (found.tables?.length || found.features?.length) {
+    throw new Error("This page does not show further tables and features of people yet; whosin release takes them.");
   }
   choose("knows", who.uninformed ? "nothing" : who.known === undefined ? "all" : "few");
   if (who.known !== undefined) $("known").value = who.known;
@@ -285,7 +295,7 @@ async function load(view) {
   choose("target", kind);
   const text = PERCENT.includes(kind) ? asPercent(value) : String(value);
   if (SLIDERS.includes(kind)) both(kind, text);
-  else if ($(kind)) $(kind).value = text;
+  else for (const [word, each] of Object.entries(wanted)) if ($(word)) $(word).value = spelledOut(word, each);
   if (several !== undefined) $("candidates").value = several;
   $("target-rho").closest("details").open = !SLIDERS.includes(kind) || Boolean(delta);
   $("delta").value = delta ?? "";
