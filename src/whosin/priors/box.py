@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -43,6 +43,9 @@ class Between(RowSet):
         most = min(self.high[value], 1 - self.sums[0] + self.low[value])
         return self._filled({value: most})
 
+    def worst(self, costs: Sequence[Any]) -> Row:
+        return self._filled({}, sorted(range(self.values), key=lambda value: -costs[value]))
+
     def _pair(self, a: int, b: int) -> tuple[Fraction, Fraction]:
         """p(a), p(b) with the largest ratio: b as unlikely as it can be, then a as likely."""
         least, most = self.sums
@@ -50,13 +53,13 @@ class Between(RowSet):
         top = min(self.high[a], 1 - (least - self.low[a] - self.low[b]) - bottom)
         return top, bottom
 
-    def _filled(self, fixed: dict[int, Fraction]) -> Row:
-        """A member with these probabilities."""
+    def _filled(self, fixed: dict[int, Fraction], order: Sequence[int] | None = None) -> Row:
+        """A member with these probabilities; what is left goes to the other values in order."""
         row = [fixed.get(value, low) for value, low in enumerate(self.low)]
         left = 1 - sum(row, Fraction(0))
-        for value, high in enumerate(self.high):
+        for value in range(self.values) if order is None else order:
             if value not in fixed:
-                more = min(high - row[value], left)
+                more = min(self.high[value] - row[value], left)
                 row[value] += more
                 left -= more
         return tuple(row)

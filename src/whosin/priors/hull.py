@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -43,6 +43,12 @@ class Mixtures(RowSet):
 
     def likeliest(self, value: int) -> Row:
         return max(self.points, key=lambda point: point[value])
+
+    def worst(self, costs: Sequence[Any]) -> Row:
+        def mean(point: Row) -> Any:
+            return sum(type(cost)(p) * cost for p, cost in zip(point, costs, strict=True))
+
+        return max(self.points, key=mean)
 
 
 @dataclass(frozen=True, init=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -41,6 +41,10 @@ class RowSet(ABC):
     @abstractmethod
     def likeliest(self, value: int) -> Row:
         """A member in which the value has its largest probability."""
+
+    @abstractmethod
+    def worst(self, costs: Sequence[Any]) -> Row:
+        """A member with the largest mean of these costs, one a value."""
 
     def all_odds(self) -> dict[tuple[int, int], Fraction | float]:
         """The odds of each two different values of which the first is possible."""
@@ -82,7 +86,7 @@ class PriorSet(RecordPrior):
     def _refuse(self) -> NoReturn:
         raise Unsupported(
             f"{type(self).__name__} is a set of priors on records, and this asks for one prior: "
-            "only Identifiability takes a set, other quantities are not settled at its corners"
+            "only Identifiability and distortion.best take a set"
         )
 
 
