@@ -71,6 +71,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((n for n, name in enumerate(LONGEST) if group.endswith(name)), len(LONGEST))
 
     items.sort(key=rank)
+    for item in items:  # an address would differ between the processes
+        assert " at 0x" not in item.nodeid, f"a case needs a name of its own: {item.nodeid}"
 
 
 @pytest.hookimpl(optionalhook=True)

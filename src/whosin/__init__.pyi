@@ -2,6 +2,7 @@ from . import audit as audit
 from . import beliefs as beliefs
 from . import bridges as bridges
 from . import calibration as calibration
+from . import curves as curves
 from . import distortion as distortion
 from . import errors as errors
 from . import families as families

@@ -82,6 +82,29 @@ TABLE = _words(
 )
 """The table."""
 
+FURTHER = _words(
+    Word("name", "text", "What features and domains call the table."),
+    Word("source", "text", "The file, folder or database::table."),
+    Word("entity", "text", "The column there that says whose row it is; called as in [table]."),
+    Word("rows", "whole", "How many rows of an entity are joined, at most; 1 by default."),
+    Word("public", "flag", "Whether it is a public table, of which rows are looked up."),
+    Word("key", "text", "For a public table: its column that is looked up, each value once."),
+    Word("on", "text", "The column that holds the key; called as the key by default."),
+    Word("to", "text", "The further table whose rows look up; [table] by default."),
+)
+"""Further tables: of the same people, or public."""
+
+FEATURE = _words(
+    Word("name", "text", "The column's name."),
+    Word("kind", "text", "any, count, distinct, sum, max, min, mean, first or last."),
+    Word("column", "text", "The column it is of; none for rows themselves."),
+    Word("table", "text", "The further table whose rows it sums up; [table] by default."),
+    Word("where", "text", "A condition on rows: others do not count."),
+    Word("order", "text", "For first and last: the column that orders a person's rows."),
+    Word("tie", "text", "A column that orders rows that the order does not tell apart."),
+)
+"""A person's own features."""
+
 LEDGER = _words(
     Word("url", "text", "A file, or postgresql://…"),
     Word("dataset", "text", "The dataset's name in the ledger."),
@@ -147,3 +170,6 @@ SCENARIO = {
 }
 """The sections of a scenario that have words of their own; beside them are a title, the domains of
 columns and the queries."""
+
+LISTS = {"tables": FURTHER, "features": FEATURE}
+"""The lists of a scenario whose entries have words of their own: [[tables]], [[features]]."""

@@ -197,7 +197,6 @@ def test_the_step_as_a_whole_is_bounded():
         ({"examples": 100}, "dimension must be at least 100"),
         ({"sample": lambda count: [count + 5]}, "sample must be a function"),
     ],
-    ids=str,
 )
 def test_bad_input_is_one_sentence(change, words):
     given = {"step": right, "clip": CLIP, "noise": NOISE, "rate": 0.5} | change

@@ -75,6 +75,20 @@ def test_plan_finds_the_smallest_threshold(run):
     assert "It does not hold for someone who may know everyone else" in words
 
 
+def test_plan_is_worded_for_an_attribute(run):
+    """Everyone is known to be in, and the secret is a value: the same numbers, in other words."""
+    call = "plan --rule population --posterior 0.6 --prior 0.1..0.5 --known 2 --delta 0.1"
+    call += " --people 30"
+    membership, attribute = (json.loads(run(f"{call} --json --secret {each}")[1])
+                             for each in ("membership", "attribute"))  # fmt: skip
+    assert (membership.pop("secret"), attribute.pop("secret")) == ("membership", "attribute")
+    assert membership == attribute
+    words = {each: run(f"{call} --secret {each}")[1] for each in ("membership", "attribute")}
+    assert "has the value" in words["attribute"] and "has the value" not in words["membership"]
+    code, _, err = run("plan --posterior 0.6 --prior 0.1 --secret attribute")
+    assert code == 2 and "--secret must be given with --rule; got attribute" in err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -26,6 +26,20 @@ def shown(kind: str, number: int, count: int) -> Row:
     below = count - count % number
     up = Fraction(count - below, number)
     return {below: 1 - up, below + number: up} if up else {below: ONE}
+
+
+def changed(keys: Mapping[int, Mapping[int, Fraction]], count: int) -> Row:
+    """What a cell key shows; its last row is for all larger counts."""
+    return {count + change: p for change, p in keys[min(count, max(keys))].items()}
+
+
+def after(row: Row, kind: str, number: int) -> Row:
+    """What a rule makes of what another shows."""
+    result: Row = {}
+    for count, p in row.items():
+        for output, share in shown(kind, number, count).items():
+            result[output] = result.get(output, ZERO) + p * share
+    return result
 
 
 def count_of(beliefs: Sequence[Fraction]) -> list[Fraction]:

@@ -95,7 +95,7 @@ def prefix_sum(queries: Array, size: int, rng: np.random.Generator) -> Array:
 
 
 def _filter(value: int) -> Array:
-    """Four places of twenty, by hashes of the value: all eight of 0 and 1 differ, as published."""
+    """Four places of twenty for a value; those of 0 and 1 are taken to be eight different ones."""
     seen: list[int] = []
     for seed in range(1000):
         place = hashlib.sha256(f"{seed}".encode()).digest()[0] % 20
@@ -143,6 +143,10 @@ class Published:
     bound: float
     seconds: float
     truth: float
+
+    def gridded(self, value: Any, size: int, rng: np.random.Generator) -> Array:
+        """Outputs on a grid of 2^-20: the bits of floats tell nothing more."""
+        return np.round(self.draw(value, size, rng) * 2.0**20) / 2.0**20
 
 
 def _ones(length: int, value: float = 1.0) -> Array:

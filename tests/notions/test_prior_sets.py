@@ -18,6 +18,8 @@ from whosin.notions import Identifiability
 from whosin.priors import Box, Hull, Independent
 
 SIZES = [(1, 2), (1, 3), (1, 4), (2, 2), (2, 3), (3, 2)]
+NUMBER: Any = 3
+"""No list."""
 
 
 def random_box(rng: random.Random, m: int) -> tuple[list[Fraction], list[Fraction]]:
@@ -165,7 +167,7 @@ def test_sets_have_one_spelling_in_exact_numbers():
         lambda: Hull([("0.5", "0.5"), [("0.5", "0.5")]]),
         lambda: Hull([[("0.5", "0.5")], []]),
         lambda: Hull([Independent("0.5")]),
-        lambda: Hull(3),
+        lambda: Hull(NUMBER),
         lambda: Box([], []),
         lambda: Box("01", "11"),
         lambda: Box(["0.6", "0.5"], [1, 1]),
@@ -176,7 +178,7 @@ def test_sets_have_one_spelling_in_exact_numbers():
         lambda: Box([[0, 0], [0, 0]], [[1, 1]]),
         lambda: Box([-1, 0], [1, 1]),
         lambda: Box([0, [0]], [1, 1]),
-        lambda: Box(0, 1),
+        lambda: Box(NUMBER, NUMBER),
     ],
 )
 def test_what_is_no_set_is_refused_in_a_sentence(build):

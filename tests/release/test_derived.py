@@ -19,7 +19,7 @@ from whosin.release.checking import check_table
 from whosin.release.dates import code_of
 from whosin.release.domains import read_domain
 from whosin.release.predicate import condition
-from whosin.release.registration import binding_of, columns_of, question_of
+from whosin.release.registration import binding_of, question_of
 
 FIRST, LAST = date(2019, 11, 20), date(2021, 2, 10)
 PARTS = {
@@ -290,7 +290,7 @@ def test_the_budget_is_bound_to_the_column(tmp_path) -> None:
     assert answer.columns[0] == "month(visit)" and len(answer.rows) == 13
     assert 'values of month(visit) that were not declared are in "other"' in answer.statement
     question = question_of(binding_of(first), Count(by="month(visit)"), first)
-    assert "visit" in question.domains and "visit" in columns_of(Count(by="month(visit)"), first)
+    assert "visit" in question.domains and "visit" in Count(by="month(visit)").names(first)
     other = oracle.table(table, domains | {"visit": Dates("2019-01-01", LAST, "month")})
     with pytest.raises(BudgetRefused, match=r"2019-11-20\.\.2021-02-10, edges month"):
         wi.Session(other, plan, ledger)

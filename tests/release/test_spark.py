@@ -22,6 +22,7 @@ from scipy import stats
 
 import csv_oracle
 import postgres
+import related_oracle
 import where_oracle
 import whosin as wi
 from amounts import cases
@@ -32,6 +33,7 @@ from whosin.errors import InvalidInput, ScanFailed, SourceChanged, UnknownName
 from whosin.release import (
     Count,
     DuckDB,
+    FurtherTable,
     Marginals,
     Median,
     Quantile,
@@ -437,3 +439,20 @@ def test_a_second_session_keeps_its_folder(tmp_path):
     *counts, refusal = done.stdout.split("\n")[:3]
     assert counts == ["2", "2"] and "first Spark session" in refusal
     assert not list(tmp_path.glob("whosin-spill-*"))
+
+
+def test_features_and_joins_are_those_of_the_definitions_on_spark_too(
+    spark: Spark, embedded: DuckDB
+) -> None:
+    rng = np.random.default_rng(23)
+    for table in (None, "visits"):
+        related_oracle.check(rng, table, spark)
+    people = pa.table({"who": [*range(9), 3], "sex": ["f", "m"] * 5})
+    visits = related_oracle.visits(rng, 60, 9)
+    answers = []
+    for engine in (spark, embedded):
+        further = FurtherTable("v", visits, rows=100)
+        made = Table(people, "who", name="p", engine=engine, tables=[further])
+        joined = engine.run(made.about(["x", "ward", "sex"]).data).to_pylist()
+        answers.append(sorted(map(str, joined)))
+    assert answers[0] == answers[1]

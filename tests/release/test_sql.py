@@ -59,7 +59,8 @@ def frame(seed: int, size: int = 400) -> pd.DataFrame:
 
 def table(data: pd.DataFrame, **options: Any) -> Table:
     """Every row counts, so that nothing is left to chance."""
-    rows = {"rows": len(data), "groups": 1000} if options.get("entity", "") != "row" else {}
+    bounds: dict[str, Any] = {"rows": len(data), "groups": 1000}
+    rows = bounds if options.get("entity", "") != "row" else {}
     return Table(
         pa.Table.from_pandas(data, preserve_index=False),
         options.get("entity", "patient"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +14,7 @@ import pytest
 import whosin as wi
 from amounts import cases
 from command import Result, refused
+from tables_oracle import brute
 from whosin.errors import InvalidInput
 from whosin.rules import Publication, check_published, posteriors, sums
 from whosin.rules.published_file import read_rule, read_table
@@ -53,25 +53,6 @@ def lines(rows: int, columns: int, shape: tuple[int, int]) -> Iterator[tuple[int
             over = range(rows) if row == rows else [row]
             across = range(columns) if column == columns else [column]
             yield row, column, [r * columns + c for r in over for c in across]
-
-
-def brute(
-    sizes: Sequence[int], known: Sequence[int], prior: Fraction, fits: Callable[[Any], Fraction]
-) -> list[Fraction]:
-    """The expectation of each count over all tables, as a posterior."""
-    tops, bottom = [F(0)] * len(sizes), F(0)
-    for counts in itertools.product(*(range(k, n + 1) for n, k in zip(sizes, known, strict=True))):
-        weight = fits(counts)
-        if not weight:
-            continue
-        for x, n, k in zip(counts, sizes, known, strict=True):
-            weight *= math.comb(n - k, x - k) * prior ** (x - k) * (1 - prior) ** (n - x)
-        bottom += weight
-        tops = [top + weight * x for top, x in zip(tops, counts, strict=True)]
-    return [
-        (top / bottom - k) / (n - k) if n > k else prior
-        for top, n, k in zip(tops, sizes, known, strict=True)
-    ]
 
 
 class Case:
@@ -212,25 +193,68 @@ def test_two_tables_are_one_publication_of_both():
             assert each.posterior == truth[3 * each.column + names.index(each.people)]
 
 
-def test_one_person_between_two_tables_is_found():
-    """Counts above the threshold, published twice, say everything about whoever left between."""
+def one_moves(rng: random.Random) -> tuple[Any, Any, Any, Any, int, int, bool]:
+    """A table and its people, without and with one more person of some cell, who may be in."""
+    rows, columns = rng.choice([(2, 2), (3, 4), (1, 5)])
+    few = [[rng.randrange(6, 40) for _ in range(columns)] for _ in range(rows)]
+    people = [[3 * count for count in row] for row in few]
+    row, column, inside = rng.randrange(rows), rng.randrange(columns), rng.random() < 0.5
+    many, more = [list(each) for each in few], [list(each) for each in people]
+    many[row][column] += inside
+    more[row][column] += 1
+    return few, people, many, more, row, column, inside
+
+
+@pytest.mark.parametrize("way", ["left", "joined"])
+def test_one_person_between_two_tables_is_found(way):
+    """Counts above the threshold, published twice (last month's and this month's, or under two
+    filters that differ in one person), say everything about whoever left or joined between."""
     rng = random.Random(5)
     for _ in range(100):
-        rows, columns = rng.choice([(2, 2), (3, 4), (1, 5)])
-        table = [[rng.randrange(6, 40) for _ in range(columns)] for _ in range(rows)]
-        people = [[3 * count for count in row] for row in table]
-        row, column, inside = rng.randrange(rows), rng.randrange(columns), rng.random() < 0.5
-        later = [list(each) for each in table]
-        later[row][column] -= inside
-        fewer = [list(each) for each in people]
-        fewer[row][column] -= 1
-        rule = wi.rules.Suppress(5)
-        found = check_published(
-            Publication(later, fewer, rule), "0.1", Publication(table, people, rule)
-        )
-        (person,) = [each for each in found if each.people == "left"]
+        few, people, many, more, row, column, inside = one_moves(rng)
+        rule = rng.choice([None, wi.rules.Exact(), wi.rules.Suppress(5), CHAINED])
+        small, large = Publication(few, people, rule), Publication(many, more, rule)
+        now, then = (small, large) if way == "left" else (large, small)
+        found = check_published(now, "0.1", then)
+        (person,) = [each for each in found if each.people == way]
         assert (person.row, person.column) == (row, column)
         assert person.posterior == inside and person.low == person.high == inside
+
+
+CHAINED = wi.mechanisms.PostProcessed(wi.rules.Suppress(5), wi.rules.Suppress(3))
+
+
+@pytest.mark.parametrize("rule", [wi.rules.Round(5), wi.rules.RandomRound(3)], ids=repr)
+@pytest.mark.parametrize("way", ["left", "joined"])
+@cases(15, 100)
+def test_one_person_between_two_rounded_tables(rule, way, count):
+    """What rounding leaves of the difference, against the sum over both counts: with a step of a
+    rounded number the person is found, without one they are a little less likely to be in."""
+    rng, found_out = random.Random(6), 0
+    for _ in range(count):
+        few, people, many, more, row, column, inside = one_moves(rng)
+
+        def show(count: int) -> int:
+            outputs, weights = zip(*spread(rule, count), strict=True)
+            return int(rng.choices(outputs, [float(w) for w in weights])[0])
+
+        shown = [[[show(count) for count in line] for line in table] for table in (few, many)]
+        small, large = Publication(shown[0], people, rule), Publication(shown[1], more, rule)
+        now, then = (small, large) if way == "left" else (large, small)
+        (person,) = [e for e in check_published(now, "0.1", then) if e.people == way]
+        assert (person.row, person.column) == (row, column)
+        size, weights = people[row][column], [F(0), F(0)]
+        for one in (0, 1):
+            for others in range(size + 1):
+                weight = math.comb(size, others) * F(1, 9) ** (others + one)
+                weight *= likelihood(rule, False, shown[0][row][column], others)
+                weight *= likelihood(rule, False, shown[1][row][column], others + one)
+                weights[one] += weight
+        assert person.posterior == weights[1] / sum(weights)
+        if isinstance(rule, wi.rules.Round) and shown[0][row][column] < shown[1][row][column]:
+            assert person.posterior == 1 and inside
+            found_out += 1
+    assert found_out or isinstance(rule, wi.rules.RandomRound)
 
 
 def protected(counts: Sequence[int]) -> list[int | None]:
@@ -410,12 +434,19 @@ def test_the_command_finds_whoever_left(run, files):
         (("--prior", "0.1", "--rule", "round=1"), "base must be a whole number of at least 2"),
         (("--prior", "0.1", "--rule", "blur=3"), "rule must be suppress=5"),
         (("--prior", "0.1", "--rule", "suppress=5:seen"), "zeros must be shown or hidden"),
+        (("--prior", "0.1", "--secondary-by", "x"), "--secondary-by must be next-smallest or"),
         (("--prior", "0.1", "--secret", "x"), "--secret must be membership or attribute"),
         (("--prior", "0.1", "--before", "x.csv"), "given with --population-before"),
     ],
 )
 def test_wrong_options_are_one_sentence(run, files, words, message):
     refused(check(run, files, *words), message)
+
+
+def test_a_cell_key_that_does_not_sum_to_1_names_its_file(run, files):
+    (files / "keys.csv").write_text("i,j,p\n0,0,1\n1,0,0.5\n1,2,0.4\n")
+    result = check(run, files, "--prior", "0.1", "--rule", f"cell-key={files}/keys.csv")
+    refused(result, "keys.csv: sum of the probabilities of count 1 must be 1; got 0.9")
 
 
 @pytest.mark.parametrize(

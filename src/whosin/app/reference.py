@@ -112,6 +112,9 @@ def _scenario() -> str:
     for section, words in vocabulary.SCENARIO.items():
         lines = [f"- `{word.name}` {word.help}" for word in words.values()]
         blocks.append("\n\n".join([f"### `[{section}]`", "\n".join(lines)]))
+    for section, words in vocabulary.LISTS.items():
+        lines = [f"- `{word.name}` {word.help}" for word in words.values()]
+        blocks.append("\n\n".join([f"### `[[{section}]]`", "\n".join(lines)]))
     return "\n\n".join(blocks)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from whosin import vocabulary
 from whosin.release.engines import ENGINES
 from whosin.release.queries import QUERIES, Query
+from whosin.release.related.aggregates import AGGREGATES
 from whosin.vocabulary import Word
 
 TYPES: dict[str, Any] = {
@@ -23,7 +24,7 @@ TYPES: dict[str, Any] = {
 }
 DOMAIN = {
     "description": "The values of a column, or the range of its numbers; public knowledge.",
-    "type": ["array", "object"],
+    "type": ["array", "object", "string"],
 }
 
 
@@ -41,6 +42,7 @@ def schema() -> dict[str, Any]:
         "properties": {
             "title": {"type": "string"},
             **sections,
+            **{name: _listed(name, words) for name, words in vocabulary.LISTS.items()},
             "domains": {"type": "object", "additionalProperties": DOMAIN},
             "queries": {
                 "type": "array",
@@ -59,6 +61,17 @@ def text() -> str:
 def _section(words: Mapping[str, Word]) -> dict[str, Any]:
     keys = {word.name: {**TYPES[word.takes], "description": word.help} for word in words.values()}
     return {"type": "object", "additionalProperties": False, "properties": keys}
+
+
+def _listed(name: str, words: Mapping[str, Word]) -> dict[str, Any]:
+    """A list whose entries have words of their own."""
+    each = _section(words)
+    if name == "features":
+        each["required"] = ["name", "kind"]
+        each["properties"]["kind"]["enum"] = list(AGGREGATES)
+    else:
+        each["required"] = ["name", "source"]
+    return {"type": "array", "items": each}
 
 
 def _query(kind: type[Query]) -> dict[str, Any]:

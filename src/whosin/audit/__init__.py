@@ -35,6 +35,7 @@ from whosin.audit.models.scoring import from_loss as from_loss
 from whosin.audit.models.scoring import from_text_loss as from_text_loss
 from whosin.audit.models.training import ModelAudit as ModelAudit
 from whosin.audit.models.training import model as model
+from whosin.audit.recorded import two_samples as two_samples
 from whosin.audit.result import Audit as Audit
 from whosin.audit.result import AuditBounds as AuditBounds
 from whosin.audit.result import EventCount as EventCount
@@ -45,6 +46,7 @@ from whosin.audit.single_run import one_run as one_run
 from whosin.audit.synthetic.membership import from_synthetic as from_synthetic
 from whosin.audit.synthetic.tables import SyntheticAudit as SyntheticAudit
 from whosin.audit.synthetic.tables import synthetic_table as synthetic_table
+from whosin.audit.table_pairs import neighbour_tables as neighbour_tables
 from whosin.audit.world_pairs import check_claim as check_claim
 from whosin.audit.world_pairs import two_worlds as two_worlds
 from whosin.extras import needs

@@ -66,3 +66,26 @@ def neighbours(length: int, relation: str = "add-remove", base: object = 0) -> l
         if key not in pairs and (up != down).any():
             pairs[key] = InputPair(name, up + start, down + start)
     return list(pairs.values())
+
+
+STEPS = (-20.0, -5.0, -1.0, 1.0, 5.0, 20.0)
+
+
+def shifted(pair: InputPair, rng: np.random.Generator) -> InputPair:
+    """A pair nearby for a search that climbs: some answers moved in both inputs by as much, so that
+    the two stay neighbours. Inputs that are no numbers stay as they are."""
+    try:
+        one, two = (np.array(value, dtype=float) for value in (pair.with_, pair.without))
+    except (TypeError, ValueError):
+        return pair
+    if one.shape != two.shape or one.ndim > 1:
+        return pair
+    move = rng.choice(STEPS)
+    name = pair.name.removesuffix(MOVED) + MOVED
+    if one.ndim == 0:
+        return InputPair(name, float(one + move), float(two + move))
+    move = np.where(rng.random(one.shape) < rng.choice([0.2, 0.5, 1.0]), move, 0.0)
+    return InputPair(name, one + move, two + move)
+
+
+MOVED = ", moved"

@@ -14,7 +14,7 @@ from whosin.audit.calling import Call, Mechanism
 from whosin.audit.confidence import read_confidence
 from whosin.audit.counting import judge, log_ratio, pick
 from whosin.audit.events import Choice, choose
-from whosin.audit.outputs import Outputs
+from whosin.audit.outputs import Outputs, join
 from whosin.audit.remarks import check_returns, is_blind, remarks
 from whosin.audit.result import Audit, most_that_can_show, trials_to_show
 from whosin.audit.sampling import World, check_fresh, chunks, vectorised
@@ -36,6 +36,7 @@ def two_worlds(
     delta: object = 0,
     seed: int | None = None,
     progress: Progress | None = None,
+    stop_at: object = None,
 ) -> Audit:
     """Bound from below how much the mechanism's output tells the input `with_` from `without`.
 
@@ -48,9 +49,14 @@ def two_worlds(
         confidence: with which all bounds of the result hold.
         delta: granted to the mechanism: bounds are then on the ε of an (ε, δ) claim.
         seed: for a repeatable run.
+        stop_at: an ε that is claimed: stop as soon as it is refuted (`rounds`).
     """
     terms = Terms.read(samples, confidence, delta, seed, progress)
     worlds = open_worlds(vectorised(mechanism), with_, without, terms.seeds.spawn(2))
+    if stop_at is not None:
+        from whosin.audit.rounds import in_rounds
+
+        return in_rounds(worlds, read_epsilon(stop_at), terms)
     seen = explore(worlds, round(terms.samples * SEARCH), terms)
     return conclude(worlds, seen, terms.samples - seen.draws, terms)
 
@@ -94,6 +100,14 @@ class Seen:
     @property
     def parts(self) -> list[Outputs]:
         return [*self.first, *self.second]
+
+    def joined(self, fresh: Seen) -> Seen:
+        """What was seen before and now."""
+        first, second = (
+            (join([old[0], new[0]]), join([old[1], new[1]]))
+            for old, new in ((self.first, fresh.first), (self.second, fresh.second))
+        )
+        return Seen(first, second)
 
     def choices(self, trials: int, terms: Terms) -> dict[str, Choice]:
         """The best event in each direction, for a count on `trials` draws."""

@@ -193,7 +193,7 @@ def _rate(target: RateTarget, process: Process, grids: tuple[float, ...]) -> Pro
 
     multiplier, value, grid = _least(bound, process, limit - guessing, grids)
     rate = min(value + guessing, limit)
-    return ProcessPlan(process, target, multiplier, rate, limit, grid, ())
+    return ProcessPlan(process, target, multiplier, rate, float(target.limit), grid, ())
 
 
 def _plain_rate(target: RateTarget, process: Process) -> ProcessPlan:

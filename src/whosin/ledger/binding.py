@@ -23,6 +23,8 @@ from whosin.ledger import chain
 CONTENTS = ("bytes", "rows")
 """Kinds of fingerprints that say the same of equal rows, wherever they lie."""
 LONGEST_SHOWN = 60
+LATER = ("tables", "features")
+"""What bindings of older ledgers do not have, and what is left out where there is none."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,9 @@ class Binding:
         source: fingerprints of the source by kind: "bytes" of its files, "rows" whatever holds
             them, or the "place" of one that can be neither read nor counted cheaply.
         universe: digest of the universe of a `maximum`, where one may be asked.
+        tables: further tables by name: whose rows they have, how many count, their columns. Their
+            fingerprints are in `source`, under "bytes:visits".
+        features: what is computed for each entity, by name.
     """
 
     entity: str
@@ -46,9 +51,11 @@ class Binding:
     schema: Mapping[str, str] = field(default_factory=dict)
     source: Mapping[str, str] = field(default_factory=dict)
     universe: str | None = None
+    tables: Mapping[str, Any] = field(default_factory=dict)
+    features: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("domains", "schema", "source"):
+        for name in ("domains", "schema", "source", *LATER):
             object.__setattr__(self, name, chain.plain(getattr(self, name), name))
 
     def about(self, columns: frozenset[str], universe: str | None = None) -> Binding:
@@ -58,7 +65,7 @@ class Binding:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the fingerprints are not sealed."""
-        return dict(vars(self))
+        return {key: value for key, value in vars(self).items() if value or key not in LATER}
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,16 @@ class Bound:
 
     def holds_rows_of(self, binding: Binding) -> bool:
         """Whether the rows are the same, as far as fingerprints tell."""
-        return _alike(self.binding.source, _sealed(binding.source, self.key), known=False)
+        mine = _by_table(self.binding)
+        others = _by_table(replace(binding, source=_sealed(binding.source, self.key)))
+        return any(_alike(one, each, known=False) for one in mine for each in others)
+
+    def has_table(self, name: str, public: bool, source: Mapping[str, str]) -> bool:
+        """Whether a further table of this name has these rows, as far as fingerprints tell."""
+        known = self.binding.tables.get(name)
+        if known is None or known["public"] is not public:
+            return False
+        return _alike(_prints(self.binding.source, name), _sealed(source, self.key), known=False)
 
     def difference(self, binding: Binding) -> str | None:
         """What a table asks beyond this, in words; None where it keeps within."""
@@ -121,8 +137,28 @@ class Bound:
         for name in ("rows", "groups"):
             if getattr(binding, name) > getattr(mine, name):
                 return f"{name} = {getattr(mine, name)}, and this has {getattr(binding, name)}"
-        if not _alike(mine.source, _sealed(binding.source, self.key), known=True):
-            return "another table: the source has changed, or is not the one it was"
+        return self._difference_in_tables(binding)
+
+    def _difference_in_tables(self, binding: Binding) -> str | None:
+        mine = self.binding
+        for name, feature in binding.features.items():
+            if name not in mine.features:
+                return f"no feature {name!r}, and this computes one"
+            if feature != mine.features[name]:
+                return f"another feature {name!r}: {_said(feature, mine.features[name])}"
+        for name, table in binding.tables.items():
+            if name not in mine.tables:
+                return f"no further table {name!r}, and this has one"
+            known = mine.tables[name]
+            if {**table, "rows": 1} != {**known, "rows": 1}:
+                return f"another table {name!r}: {_said(table, known)}"
+            if table.get("rows", 1) > known.get("rows", 1):
+                return f"rows = {known['rows']} of {name!r}, and this has {table['rows']}"
+        sealed = _sealed(binding.source, self.key)
+        for name in ("", *binding.tables):
+            if not _alike(_prints(mine.source, name), _prints(sealed, name), known=True):
+                what = f"another table {name!r}" if name else "another table"
+                return f"{what}: the source has changed, or is not the one it was"
         return None
 
     def check(self, dataset: str, binding: Binding | None) -> None:
@@ -163,9 +199,30 @@ def read_binding(binding: object) -> Binding | None:
 def _sealed(source: Mapping[str, str], key: str) -> dict[str, str]:
     secret = bytes.fromhex(key)
     return {
-        kind: hmac.new(secret, f"{kind}:{print_}".encode(), hashlib.sha256).hexdigest()
+        # Without the table's name: the same rows may be called otherwise elsewhere.
+        kind: hmac.new(secret, f"{kind.partition(':')[0]}:{print_}".encode(), "sha256").hexdigest()
         for kind, print_ in source.items()
     }
+
+
+def _prints(source: Mapping[str, str], table: str) -> dict[str, str]:
+    """The fingerprints of one table by kind; "" for the one that has the others beside it."""
+    parts = ((*key.partition(":")[::2], print_) for key, print_ in source.items())
+    return {kind: print_ for kind, name, print_ in parts if name == table}
+
+
+def _by_table(binding: Binding) -> list[dict[str, str]]:
+    """The fingerprints of each table of people: public ones may be beside any."""
+    private = [name for name, table in binding.tables.items() if not table["public"]]
+    return [_prints(binding.source, name) for name in ("", *private)]
+
+
+def _said(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Where two descriptions differ."""
+    key = next(key for key in (*one, *other) if one.get(key) != other.get(key))
+    if isinstance(one.get(key), dict):
+        return f"other columns ({key})"
+    return f"{key} was {other.get(key, 'left out')}, and is {one.get(key, 'left out')}"
 
 
 def _commitment(sealed: Mapping[str, str], key: str) -> str:

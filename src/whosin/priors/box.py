@@ -18,7 +18,7 @@ ACCEPTED = "a probability for each value, or a list of them for each row"
 
 
 @dataclass(frozen=True)
-class Between(RowSet):
+class WithinBounds(RowSet):
     """low ≤ p ≤ high, Σ p = 1; not empty."""
 
     low: Row
@@ -96,9 +96,9 @@ class Box(PriorSet):
     @cached_property
     def sets(self) -> tuple[RowSet, ...]:
         if not self.by_row:
-            return (_between(self.low, self.high, ""),)
+            return (_within_bounds(self.low, self.high, ""),)
         pairs = enumerate(zip(self.low, self.high, strict=True))
-        return tuple(_between(*pair, f" of row {number}") for number, pair in pairs)
+        return tuple(_within_bounds(*pair, f" of row {number}") for number, pair in pairs)
 
     @property
     def parameters(self) -> tuple[object, ...]:
@@ -112,7 +112,7 @@ class Box(PriorSet):
         return Box(exact(self.low), exact(self.high))
 
 
-def _between(low: tuple[Any, ...], high: tuple[Any, ...], where: str) -> Between:
+def _within_bounds(low: tuple[Any, ...], high: tuple[Any, ...], where: str) -> WithinBounds:
     below = tuple(probability(value, f"low{where}") for value in low)
     above = tuple(probability(value, f"high{where}") for value in high)
     if not below or len(below) != len(above):
@@ -132,4 +132,4 @@ def _between(low: tuple[Any, ...], high: tuple[Any, ...], where: str) -> Between
         above = tuple(map(max, below, above))
     if most < 1:
         above = tuple(value / most for value in above)
-    return Between(below, above)
+    return WithinBounds(below, above)

@@ -22,6 +22,8 @@ from whosin.release.queries import (
     Top,
     Variance,
 )
+from whosin.release.related.features import Feature
+from whosin.release.related.further import FurtherTable, LookupTable
 from whosin.release.session import Session
 from whosin.release.table import Table
 
@@ -32,8 +34,11 @@ __all__ = [
     "Dates",
     "DuckDB",
     "Engine",
+    "Feature",
+    "FurtherTable",
     "Histogram",
     "Keys",
+    "LookupTable",
     "Marginals",
     "Maximum",
     "Mean",

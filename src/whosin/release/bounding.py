@@ -18,7 +18,8 @@ from whosin.release.places import with_levels
 from whosin.release.predicate import condition
 from whosin.release.row_choice import MOST_HELD
 from whosin.release.row_choice import first as first
-from whosin.release.row_values import double
+from whosin.release.row_values import double, owned, whole_steps
+from whosin.release.row_values import within as within
 from whosin.release.table import Table
 
 ENTITY = "entity"
@@ -79,11 +80,7 @@ def eligible(table: Table, where: str | None) -> Any:
     """The rows that have an entity (NaN is none) and meet the condition."""
     rows = table.data
     if not table.by_row:
-        entity = rows[table.entity]
-        present = entity.notnull()
-        if entity.type().is_floating():
-            present = present & ~entity.isnan()
-        rows = rows.filter(present)
+        rows = owned(rows, table.entity)
     if where is None:
         return rows
     with at("where"):
@@ -97,22 +94,10 @@ def owner(rows: Any, table: Table) -> dict[str, Any]:
 
 
 def units(value: Any, domain: Range, centre: int = 0) -> Any:
-    """A number clamped and rounded to whole steps, less a centre, on rows that have a number.
-
-    floor(x + ½) on doubles is the same on every engine, which their rounding functions are not.
-    """
-    step = domain.unit
+    """A number clamped and rounded to whole steps, less a centre, on rows that have a number."""
     ends = domain.bounds
     clamped = within(double(value), float(ends[0]), float(ends[1]))
-    scaled = clamped * float(step.denominator) / float(step.numerator)
-    return within((scaled + 0.5).floor().cast("int64"), *domain.units) - centre
-
-
-def within(value: Any, low: float, high: float) -> Any:
-    """A value that is not missing, clamped; it is named once, so that no expression doubles."""
-    import ibis
-
-    return ibis.greatest(ibis.least(value, high), low)
+    return within(whole_steps(clamped, domain.unit), *domain.units) - centre
 
 
 def people(rows: Any, table: Table, cells: Cells, bounds: Bounds) -> Any:

@@ -127,7 +127,7 @@ def _reach(query: Query, table: Table, plan: Plan, gaussian: bool) -> tuple[floa
     is not known beforehand."""
     probe = Fraction(1, 1000)
     rho = probe if gaussian and query.takes_gaussian else Fraction(0)
-    offer = query.offer(table, Share(plan, probe, rho, probe))
+    offer = query.offer(query.asked_of(table), Share(plan, probe, rho, probe))
     if offer.error is None or len(offer.parts) != 1 or (gaussian and not query.takes_gaussian):
         return None
     if query.magnitude is None:

@@ -18,7 +18,7 @@ from whosin.release.engines.base import files_of, kind_of
 from whosin.release.engines.lines import broken
 from whosin.release.outside import DROP
 from whosin.release.places import with_levels
-from whosin.release.predicate import condition
+from whosin.release.predicate import columns_in, condition
 from whosin.release.row_values import number
 from whosin.release.table import Table
 
@@ -39,6 +39,8 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
     """Exact figures: rows, entities, missing entities, the most rows of one, what lies outside."""
     import ibis
 
+    used = {name for text in conditions for name in columns_in(text)}
+    table = table.about({*table.domains, *used}, rows=True)
     data = with_levels(table.data, table.domains, " ".join(map(str, conditions)))
     listed = {
         name: replace(each, outside=None)

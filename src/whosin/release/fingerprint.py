@@ -32,34 +32,41 @@ HEXADECIMAL = 8
 
 
 def fingerprint(table: Table, *, rows: bool = False) -> dict[str, str]:
-    """Fingerprints by kind.
+    """Fingerprints by kind; of a further table, with its name: "bytes:visits".
 
     Args:
         rows: look at the rows of files too, to know them again in a database or another format.
     """
-    source = table.source
+    result = _of_source(table, table.source, rows)
+    for each in table.tables:
+        own = _of_source(table, each.source, rows)
+        result |= {f"{kind}:{each.name}": print_ for kind, print_ in own.items()}
+    return result
+
+
+def _of_source(table: Table, source: object, rows: bool) -> dict[str, str]:
     place = str(source) if isinstance(source, str | Path) else None
     address = read_address(place)
     if address is not None and address.remote:
-        return _of_server(address, table, rows)
+        return _of_server(address, table, source, rows)
     files = _files(place)
     result = {} if place is None else fingerprint_of_place(place)
     if files:
         rows = rows and sum(os.stat(file).st_size for file in files) <= MOST_BYTES
     if rows or not files:
-        counted = _rows(table)
+        counted = _rows(table, source)
         if counted is not None:
             result["rows"] = counted
     return result
 
 
-def _of_server(address: Address, table: Table, rows: bool) -> dict[str, str]:
+def _of_server(address: Address, table: Table, source: object, rows: bool) -> dict[str, str]:
     """Which table of which server it is, however its address is spelled. It is alive, so that its
     rows may differ the next day; they are looked at where a budget is opened for them."""
     name, size = identity(address)
     result = {"place": _digest(name)}
     if rows and size is not None and size <= MOST_BYTES:
-        counted = _rows(table)
+        counted = _rows(table, source)
         if counted is not None:
             result["rows"] = counted
     return result
@@ -110,17 +117,17 @@ def _of_file(path: Path, blocks: int, whole: int) -> str:
     return made.hexdigest()
 
 
-def _rows(table: Table) -> str | None:
+def _rows(table: Table, source: object) -> str | None:
     """Of the rows in any order: how many there are, and the sum of their digests."""
     import ibis
 
-    if isinstance(table.source, ibis.Table) or table.engine.name != "duckdb":
+    if isinstance(source, ibis.Table) or table.engine.name != "duckdb":
         return None
-    names = sorted(table.columns, key=lambda name: (name.lower(), name))
     try:
         # An engine of its own: what a row does to it must not show in the answers.
         with DuckDB(memory=MEMORY) as engine:
-            data = engine.open(table.source)
+            data = engine.open(source)
+            names = sorted(data.columns, key=lambda name: (name.lower(), name))
             count = data.count().name("rows").as_table()
             many = engine.run(count).column("rows")[0].as_py()
             if many * max(1, len(names)) > MOST_CELLS:

@@ -60,7 +60,7 @@ def least_error(
             best = found
         parts = _better(units, parts, found, worths, 1 if noise == "gaussian" else 2)
     return [
-        replace(offer, by_weights=before, cautions=query.cautions(table))
+        replace(offer, by_weights=before, cautions=query.cautions(query.asked_of(table)))
         for offer, before, query in zip(best, spread, queries, strict=True)
     ]
 
@@ -70,7 +70,8 @@ def offered(queries: Sequence[Query], table: Table, given: Sequence[Share]) -> l
     offers = []
     for index, (query, share) in enumerate(zip(queries, given, strict=True)):
         with at(f"queries[{index}]"), query.at_own_key():
-            offers.append(replace(query.offer(table, share), cautions=query.cautions(table)))
+            asked = query.asked_of(table)
+            offers.append(replace(query.offer(asked, share), cautions=query.cautions(asked)))
     if len(offers) > 1 and any(offer.charge.alone for offer in offers):
         raise InvalidInput("queries", "only one, where a promise does not add", len(offers))
     return offers
@@ -115,7 +116,7 @@ def _units(
     """The queries, those that can be measured at once put together, in the order of the first."""
     groups: dict[object, list[int]] = {}
     for place, query in enumerate(queries):
-        key = mergeable(query, table, plan)
+        key = mergeable(query, query.asked_of(table), plan)
         groups.setdefault(place if key is None else key, []).append(place)
     units = []
     for places in groups.values():
@@ -131,9 +132,10 @@ def _offers(units: Sequence[_Unit], table: Table, given: Sequence[Share]) -> lis
     """The offers of each query, in the order of the queries."""
     found: dict[int, Offer] = {}
     for unit, share in zip(units, given, strict=True):
-        offer = unit.query.offer(table, share)
+        asked = unit.query.asked_of(table)
+        offer = unit.query.offer(asked, share)
         if isinstance(unit.query, Together):
-            found |= dict(zip(unit.places, unit.query.parts(table, offer), strict=True))
+            found |= dict(zip(unit.places, unit.query.parts(asked, offer), strict=True))
         else:
             found[unit.places[0]] = replace(offer, standard_error=standard_error(offer))
     return [found[place] for place in sorted(found)]

@@ -8,7 +8,7 @@ missing value, NaN) is unknown, as NULL is in SQL, and rows count where the cond
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -71,13 +71,36 @@ def condition(text: object, table: Any) -> Any:
     return result.fill_null(False)
 
 
+def columns_in(text: object) -> frozenset[str]:
+    """The columns that a condition names; none of a text that is no condition, which `condition`
+    refuses."""
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    if not isinstance(text, str) or len(text) > LONGEST:
+        return frozenset()
+    try:
+        parsed = sqlglot.parse(text, read="duckdb")
+    except (SqlglotError, RecursionError):
+        return frozenset()
+    nodes = (node for each in parsed if each is not None for node in each.find_all(exp.Column))
+    return frozenset(_full_name(node) for node in nodes)
+
+
+def _full_name(node: Any) -> str:
+    """A column's name, with that of its table before it if one is given."""
+    return f"{node.table}.{node.name}" if node.table else str(node.name)
+
+
 def unknown_column(field: str, name: str, table: Any) -> InvalidInput:
-    """The error about a column that is not there. It names those that are, unless all are texts:
-    then the table may be a CSV file without a header, whose first line is somebody's row."""
-    kinds = table.schema()
+    """The error about a column that is not in a table, or among types by name. It names those that
+    are, unless all are texts: then the table may be a CSV file without a header, whose first line
+    is somebody's row."""
+    kinds = table if isinstance(table, Mapping) else table.schema()
     if all(kind.is_string() for kind in kinds.values()):
         return InvalidInput(field, "a column of the table", repr(name[:80]))
-    return UnknownName(field, name, table.columns)
+    return UnknownName(field, name, tuple(kinds))
 
 
 def _check_size(root: Any) -> None:
@@ -108,6 +131,7 @@ def _reads() -> dict[type, set[str]]:
     from sqlglot import exp
 
     return {
+        exp.Column: {"this", "table"},
         exp.Between: {"this", "low", "high"},
         exp.In: {"this", "expressions"},
         exp.Like: {"this", "expression", "negate"},
@@ -189,9 +213,10 @@ def _negative(node: Any, table: Any) -> Any:
 
 
 def _column(node: Any, table: Any) -> Any:
-    if node.name not in table.columns:
-        raise unknown_column("column in where", node.name, table)
-    value = table[node.name]
+    name = _full_name(node)
+    if name not in table.columns:
+        raise unknown_column("column in where", name, table)
+    value = table[name]
     if not usable(value.type()):
         raise refused("about numbers, texts, truths, dates and times of day", str(value.type()))
     return number(value) if value.type().is_floating() else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
@@ -12,11 +12,10 @@ from whosin.exact import rational
 from whosin.ledger import chain
 from whosin.ledger.binding import Binding
 from whosin.release.bounding import Bounds
-from whosin.release.derived import column_of
 from whosin.release.domains import Domain, Range, Values
 from whosin.release.fingerprint import fingerprint
-from whosin.release.levels import root_of
 from whosin.release.queries import Query
+from whosin.release.related.further import Further, FurtherTable
 from whosin.release.table import COLUMN, EACH_ROW, ROW, Table
 
 KINDS = ("boolean", "integer", "numeric", "string", "temporal", "nested")
@@ -38,36 +37,24 @@ def binding_of(table: Table, queries: Iterable[Query] = (), *, rows: bool = Fals
     most = [Bounds(table.rows, table.groups)]
     for number, query in enumerate(asked):
         with at(f"queries[{number}]"), query.at_own_key():
-            most.append(query.bounds(table))
+            most.append(query.bounds(query.asked_of(table)))
     return Binding(
         entity=_entity(table),
         rows=max(bounds.rows for bounds in most),
         groups=max(bounds.groups for bounds in most),
         domains={name: _plain(domain) for name, domain in table.domains.items()},
-        schema={name: _kind(table.type(name)) for name in table.columns},
+        schema=_schema(table.own),
         source=fingerprint(table, rows=rows),
+        tables={each.name: _further(table, each) for each in table.tables},
+        features={each.name: each.to_dict() for each in table.features},
         universe=universes.pop() if universes else None,
     )
 
 
 def question_of(binding: Binding, query: Query, table: Table) -> Binding:
     """What one question is about: the domains of its columns, its own bounds and universe."""
-    asked = binding.about(columns_of(query, table), universe_of(query))
-    return replace(asked, **vars(query.bounds(table)))
-
-
-def columns_of(query: Query, table: Table) -> frozenset[str]:
-    """The declared columns that a query may use."""
-    result: set[str] = set()
-    for field in ("column", "by", "columns"):
-        named = getattr(query, field, ())
-        result |= {named} if isinstance(named, str) else {str(name) for name in named or ()}
-    for named in getattr(query, "sets", None) or ():
-        result |= {str(name) for name in named}
-    result |= {column_of(name) for name in result}  # cumulative(month(visit)), or less
-    result |= {column_of(name) for name in result}
-    result |= {name for name in table.levels if name in str(query.where)}
-    return frozenset(result | {root_of(table.domains, name) for name in result})
+    asked = binding.about(query.names(table), universe_of(query))
+    return replace(asked, **vars(query.bounds(query.asked_of(table))))
 
 
 def universe_of(query: Query) -> str | None:
@@ -80,6 +67,20 @@ def _entity(table: Table) -> str:
     """Whose rows they are: a column that is called like "each row" is not each row."""
     mistakable = not table.by_row and table.entity in (ROW, EACH_ROW)
     return COLUMN + table.entity if mistakable else table.entity
+
+
+def _further(table: Table, declared: Further) -> dict[str, Any]:
+    """A further table as plain data; its fingerprints are beside the table's own."""
+    opened = table.database.opened[declared.name]
+    data = {"public": declared.public, "schema": _schema(dict(opened.schema()))}
+    if isinstance(declared, FurtherTable):
+        return data | {"entity": declared.entity or table.entity, "rows": declared.rows}
+    found = {"key": declared.key, "on": declared.on or declared.key, "to": declared.to}
+    return data | {key: value for key, value in found.items() if value is not None}
+
+
+def _schema(kinds: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _kind(kind) for name, kind in kinds.items()}
 
 
 def _kind(column_type: Any) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 
 LOT = "lot"
 RANK = "rank"
+ROW = "whosin_row"
 MOST_HELD = 100_000
 """Rows that a group may hold in memory: those that are ranked, and those that are chosen."""
 
@@ -41,6 +42,22 @@ def first(base: Any, home: Sequence[str], most: int, *, crowded: bool = True) ->
     large = sizes.filter(sizes["whosin_rows"] > MOST_HELD)
     usual = _ranked(base.anti_join(large, home[0]), home, most)
     return usual.union(_aggregated(base.semi_join(large, home[0]), home, most))
+
+
+def whole_rows(base: Any, owner: str, most: int) -> Any:
+    """At most `most` rows of each owner, at random, as `first`; values may be missing."""
+    import ibis
+
+    others = [name for name in base.columns if name != owner]
+    if not _on_duckdb(base):
+        return _ranked(base, [owner], most)
+    if most > 1:
+        packed = base.select(owner, **{ROW: ibis.struct({name: base[name] for name in others})})
+        chosen = first(packed, [owner], most)
+        return chosen.select(owner, **{name: chosen[ROW][name] for name in others})
+    drawn = base.mutate(**{LOT: ibis.random()})
+    kept = {name: _kept(drawn[name], drawn[LOT]) for name in others}
+    return drawn.group_by(owner).aggregate(**kept)
 
 
 def _ranked(base: Any, home: Sequence[str], most: int) -> Any:
@@ -79,11 +96,29 @@ def _aggregated(base: Any, home: Sequence[str], most: int) -> Any:
 
 def _smallest(value: Any, lot: Any, most: int) -> Any:
     """The values with the smallest lots, as a list."""
-    return _arg_min(str(value.type().copy(nullable=True)))(value, lot, most)
+    return _arg_min(value.type().copy(nullable=True))(value, lot, most)
+
+
+def _kept(value: Any, lot: Any) -> Any:
+    """The value with the smallest lot, missing where that one is."""
+    return _arg_min_null(value.type().copy(nullable=True))(value, lot)
 
 
 @cache
-def _arg_min(kind: str) -> Any:
+def _arg_min_null(held: Any) -> Any:
+    """DuckDB's aggregate that keeps missing values, for values of a type."""
+    import ibis
+    from ibis.expr import datatypes as dt
+
+    def arg_min_null(value, lot):  # type: ignore[no-untyped-def]
+        ...
+
+    arg_min_null.__annotations__ = {"value": held, "lot": dt.float64, "return": held}
+    return ibis.udf.agg.builtin(arg_min_null)
+
+
+@cache
+def _arg_min(held: Any) -> Any:
     """DuckDB's aggregate for values of a type."""
     import ibis
     from ibis.expr import datatypes as dt
@@ -91,7 +126,6 @@ def _arg_min(kind: str) -> Any:
     def arg_min(value, lot, most):  # type: ignore[no-untyped-def]
         ...
 
-    held = dt.dtype(kind)
     arg_min.__annotations__ = {"value": held, "lot": dt.float64, "most": dt.int64}
     arg_min.__annotations__["return"] = dt.Array(held)
     return ibis.udf.agg.builtin(arg_min)

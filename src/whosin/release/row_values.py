@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
+from fractions import Fraction
 from typing import Any
 
 from whosin.errors import InvalidInput
@@ -46,6 +47,29 @@ def double(value: Any) -> Any:
     if kind.is_boolean() or kind.is_numeric():
         return value.cast("float64")
     raise refused("arithmetic on numbers", str(kind))
+
+
+def within(value: Any, low: float, high: float) -> Any:
+    """A value that is not missing, clamped; it is named once, so that no expression doubles."""
+    return ibis_module().greatest(ibis_module().least(value, high), low)
+
+
+def whole_steps(value: Any, step: Fraction) -> Any:
+    """A number of less than 2^62 steps, rounded to whole ones.
+
+    floor(x + ½) on doubles is the same on every engine, which their rounding functions are not.
+    """
+    scaled = value * float(step.denominator) / float(step.numerator)
+    return (scaled + 0.5).floor().cast("int64")
+
+
+def owned(rows: Any, entity: str) -> Any:
+    """The rows that have an entity; NaN is none."""
+    whose = rows[entity]
+    present = whose.notnull()
+    if whose.type().is_floating():
+        present = present & ~whose.isnan()
+    return rows.filter(present)
 
 
 def timestamp(value: Any) -> Any:

@@ -21,12 +21,14 @@ from whosin.release.engines import ENGINES, DuckDB, Engine
 from whosin.release.engines.databases.address import ANY
 from whosin.release.pricing import Offer
 from whosin.release.queries import QUERIES, Query, read_query
+from whosin.release.related.features import Feature, read_features
+from whosin.release.related.further import Further, read_tables
 from whosin.release.session import Session
 from whosin.release.sql import queries_in
 from whosin.release.table import Table
 
 KEYS = {
-    "scenario": (*vocabulary.SCENARIO, "domains", "queries", "title"),
+    "scenario": (*vocabulary.SCENARIO, *vocabulary.LISTS, "domains", "queries", "title"),
     **{section: tuple(words) for section, words in vocabulary.SCENARIO.items()},
 }
 
@@ -43,6 +45,8 @@ class Scenario:
     ledger: str
     dataset: str | None
     budget: Mapping[str, Any]
+    tables: tuple[Further, ...] = ()
+    features: tuple[Feature, ...] = ()
 
     def open_table(self) -> Table:
         """The table on its engine; only the schema is read."""
@@ -57,6 +61,8 @@ class Scenario:
                 groups=data.get("groups"),
                 name=data.get("name"),
                 engine=engine,
+                tables=self.tables,
+                features=self.features,
             )
         except WhosinError as error:
             field = getattr(error, "field", "")
@@ -144,7 +150,19 @@ def read_scenario(
         url if "://" in url else _beside(folder, url),
         parts["ledger"].get("dataset"),
         parts["budget"],
+        _tables(data.get("tables", ()), folder),
+        read_features(data.get("features", ())),
     )
+
+
+def _tables(given: object, folder: Path) -> tuple[Further, ...]:
+    """Further tables, whose sources lie beside the scenario too."""
+    tables = read_tables(given)
+    for place, each in enumerate(tables):
+        if not isinstance(each.source, str):
+            with at(f"tables[{place}].source"):
+                raise InvalidInput("source", "given as a text", repr(each.source)[:80])
+    return tuple(replace(each, source=_beside(folder, each.source)) for each in tables)
 
 
 def _check_names(queries: Sequence[Query]) -> None:

@@ -323,7 +323,8 @@ class Session:
 
         def draw() -> dict[str, Any]:
             progress = watch(offer.query.title) if watch is not None else None
-            data = dict(offer.query.answer(self.table, offer, progress))
+            asked = offer.query.asked_of(self.table)
+            data = dict(offer.query.answer(asked, offer, progress))
             return {**data, "noise": offer.noise}
 
         return drawn(self.ledger, debit, self.request, draw)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -18,6 +21,9 @@ from whosin.release.engines import DuckDB, Engine
 from whosin.release.levels import UpperLevel, check_levels, levels_of
 from whosin.release.parents import Parents
 from whosin.release.predicate import unknown_column
+from whosin.release.related.database import Database
+from whosin.release.related.features import read_features
+from whosin.release.related.further import read_tables
 from whosin.validation import whole
 
 PLANNING_PATIENCE = 1.0
@@ -43,8 +49,14 @@ class Table:
         groups: how many cells of a group-by an entity may be in; 1 by default.
         name: the dataset's name in a ledger; by default the file's, without its ending.
         engine: where it runs: DuckDB in this process by default.
+        tables: further tables of the same people, joined on the entity, and public ones, which are
+            looked up: `FurtherTable(…)`, `LookupTable(…)`.
+        features: what is computed for each person from that person's rows: `Feature(…)`. Each is a
+            column like any other, the same in all rows of a person; a question about features alone
+            is about people, one row each.
 
-    Everything that is checked here is read from the schema, never from the rows.
+    Everything that is checked here is read from the schema, never from the rows; of public tables,
+    that their keys are unique.
     """
 
     def __init__(
@@ -57,6 +69,8 @@ class Table:
         groups: int | None = None,
         name: str | None = None,
         engine: Engine | None = None,
+        tables: Sequence[object] = (),
+        features: Sequence[object] = (),
     ) -> None:
         needs("release")
         given = {"rows": rows, "groups": groups}
@@ -70,8 +84,11 @@ class Table:
         if engine is not None and not callable(getattr(engine, "open", None)):
             raise InvalidInput("engine", "an engine, such as DuckDB()", repr(engine)[:80])
         self.engine = engine if engine is not None else DuckDB()
-        self.source, self.data = source, self.engine.open(source)
+        self.source, self.tables = source, read_tables(tables)
+        self.features, self.of_people = read_features(features), False
         self.name = name if name is not None else dataset_name(source)
+        own, *opened = self._open()
+        self.kinds: dict[str, Any] = dict(own.schema())
         self.entity = self._entity(entity)
         self.by_row = self.entity not in self.columns
         for field, value in given.items():
@@ -81,22 +98,78 @@ class Table:
         ):
             accepted = "a column of numbers, texts or dates"
             raise InvalidInput("entity", accepted, str(self.type(self.entity)))
+        self.own = self.kinds
+        self.database = self._related(own, opened)
+        self.kinds = self.database.kinds
         self.domains: dict[str, Domain] = {}
-        for column, domain in (domains or {}).items():
+        self._declare(domains or {})
+        check_levels(self.domains, self.columns)
+
+    def _open(self) -> list[Any]:
+        if not self.tables:
+            return [self.engine.open(self.source)]
+        return self.engine.open_together([self.source, *(each.source for each in self.tables)])
+
+    def _related(self, own: Any, opened: Sequence[Any]) -> Database:
+        if self.by_row and self.features:
+            accepted = "left out where each row is one person: there is nothing to sum up"
+            raise InvalidInput("features", accepted, f"{len(self.features)} of them")
+        pairs = tuple(zip(self.tables, opened, strict=True))
+        entity = None if self.by_row else self.entity
+        return Database(self.engine, own, entity, pairs, self.features)
+
+    def _declare(self, domains: Mapping[str, object]) -> None:
+        """The domains: of features first as data, since they say how columns are read."""
+        features = {each.name for each in self.features}
+        for column, domain in domains.items():
+            with at(f"domains.{column}"):
+                if column in features:
+                    read = read_domain(column, self._looked_up(domain))
+                    self.domains[column] = replace(read, constant=True)
+        self.database.prepare(self.domains)
+        for column, domain in domains.items():
             with at(f"domains.{column}"):
                 name = self.column(column, "column")
-                self.domains[name] = self._fitting(name, domain)
-        check_levels(self.domains, self.columns)
+                given = self.domains.get(name, self._looked_up(domain))
+                self.domains[name] = self._fitting(name, given)
+
+    def _looked_up(self, domain: object) -> object:
+        """A domain whose values may be those of a public table's column, as in "wards.region"."""
+        keys = domain if isinstance(domain, Mapping) else {"values": domain}
+        named = keys.get("values")
+        table, point, column = named.partition(".") if isinstance(named, str) else ("", "", "")
+        if not point or table not in self.database.lookups:
+            return domain
+        return {**keys, "values": self.database.lookups[table].values(column)}
+
+    @cached_property
+    def data(self) -> Any:
+        """All rows, with everything that belongs to them."""
+        return self.database.rows()
+
+    def about(self, names: Iterable[str], *, rows: bool = False) -> Table:
+        """The table as a question about some columns needs it: what it does not name is not joined,
+        and where it names features alone, there is one row a person.
+
+        Args:
+            rows: the question is about rows, whatever it names.
+        """
+        if not self.tables and not self.features:
+            return self
+        result, used = copy(self), frozenset(names).intersection(self.columns)
+        result.of_people = not rows and self.database.of_features(used)
+        result.data = self.database.people(used) if result.of_people else self.database.rows(used)
+        return result
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of all columns."""
-        return tuple(self.data.columns)
+        return tuple(self.kinds)
 
     def column(self, name: object, field: str = "column") -> str:
         """A column that exists."""
         if not isinstance(name, str) or name not in self.columns:
-            raise unknown_column(field, str(name), self.data)
+            raise unknown_column(field, str(name), self.kinds)
         return name
 
     def bound(self, field: str, own: int | None) -> int:
@@ -105,15 +178,16 @@ class Table:
         result = int(getattr(self, field)) if own is None else whole(own, field, 1, MOST_ROWS)
         if self.by_row and result > 1:
             raise InvalidInput(field, "1, or left out, where each row is one person", result)
-        return result
+        return 1 if self.of_people and field == "rows" else result
 
     def at_default(self, field: str, own: int | None) -> bool:
         """Whether nobody has said how many rows, or cells, of an entity count."""
-        return own is None and field not in self.stated and not self.by_row
+        sole = self.by_row or (self.of_people and field == "rows")
+        return own is None and field not in self.stated and not sole
 
     def type(self, column: str) -> Any:
         """The Ibis type of a column."""
-        return self.data.schema()[column]
+        return self.kinds[column]
 
     def range(self, column: object) -> Range:
         """The declared range of a numeric column."""

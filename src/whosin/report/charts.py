@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.calibration.chain_plans import ChainPlan
+from whosin.curves.curve import TradeOff
 from whosin.extras import needs
 from whosin.references import THEOREMS
 from whosin.report.files import check_writable
@@ -82,6 +83,36 @@ def belief_chart(curves: Sequence[Curve], band: tuple[float, float], title: str)
         .encode(x="low:Q", x2="high:Q")
     )
     return altair.layer(shade, lines).properties(title=title, width=460, height=360)
+
+
+def rates_chart(curve: TradeOff, title: str, promise: tuple[float, float] | None = None) -> Any:
+    """What the best tests reach, on logarithmic axes as the literature on attacks draws it; a
+    promise (FPR, TPR) is a cross."""
+    import altair
+
+    guessing, reached = "guessing", "the best test"
+    rates = [10 ** (-5 + step / 20) for step in range(101)]
+    rows = [{"fpr": fpr, "tpr": fpr, "who": guessing} for fpr in rates]
+    rows += [{"fpr": fpr, "tpr": float(curve.tpr(min(fpr, 1))), "who": reached} for fpr in rates]
+    scale = altair.Scale(type="log", domain=[1e-5, 1])
+    axis = altair.Axis(format="~%", values=[10.0**-k for k in range(5, -1, -1)])
+    across = altair.X("fpr:Q", title="false positive rate", scale=scale, axis=axis)
+    up = altair.Y("tpr:Q", title="largest true positive rate", scale=scale, axis=axis)
+    names = [guessing, reached]
+    lines = (
+        of_rows(rows)
+        .mark_line(strokeWidth=2.5, clip=True)
+        .encode(x=across, y=up, color=coloured("who", names, COLOURS[:2][::-1], **LISTED))
+    )
+    layers = [lines]
+    if promise is not None:
+        cross = of_rows([{"fpr": promise[0], "tpr": promise[1]}])
+        layers.append(
+            cross.mark_point(shape="cross", size=120, filled=True, color="black").encode(
+                x=across, y=up
+            )
+        )
+    return altair.layer(*layers).properties(title=title, width=420, height=420)
 
 
 def leakage_chart(points: Sequence[tuple[float, float]], plan: ChainPlan, rows: int) -> Any:

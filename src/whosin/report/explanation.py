@@ -8,7 +8,10 @@ from fractions import Fraction
 
 from whosin import beliefs
 from whosin.calibration.plan import HEADROOM
+from whosin.curves.curve import FALSE_POSITIVE_RATES
+from whosin.curves.noise import pure_curve
 from whosin.errors import InvalidInput, UnknownName
+from whosin.exact import exp_up, rational
 from whosin.report.plot import Curve
 
 PRIORS = tuple(Fraction(p, 100) for p in (1, 5, 10, 25, 50, 75, 90, 99))
@@ -49,6 +52,11 @@ class Explanation:
         ]
         return [*result, ("·", "no protection", lambda p: float(p > 0))][::-1]
 
+    def rates(self) -> list[tuple[Fraction, float]]:
+        """(FPR, TPR): what the best test reaches that this ε and δ allow."""
+        curve = pure_curve(exp_up(self.epsilon), rational(self.delta))
+        return [(fpr, float(curve.tpr(fpr))) for fpr in FALSE_POSITIVE_RATES]
+
     def to_dict(self) -> dict[str, object]:
         """Plain data."""
         return {
@@ -56,6 +64,7 @@ class Explanation:
             "delta": self.delta,
             "relation": self.relation,
             "failure": self.failure,
+            "rates": [{"fpr": fpr, "tpr": tpr} for fpr, tpr in self.rates()],
             "adversaries": [
                 {
                     "family": reading.symbol,

@@ -98,6 +98,11 @@ def notes(findings: Sequence[CellFinding], secret: str) -> list[str]:
         result.append(
             "≤: too many tables fit to sum over them; the bound holds whatever the counts are."
         )
+    if any(each.people == "stayed" for each in findings):
+        result.append(
+            "Of two tables' people as many as possible are taken to be the same; who else moved "
+            "between cells, or left while another joined, is not seen."
+        )
     return result
 
 

@@ -267,6 +267,12 @@ def print_explanation(meaning: Explanation) -> None:
     print_table(console, table)
     if meaning.delta:
         console.print(f"\nEach line may fail with probability {meaning.failure:g} (T18).")
+    console.print("\nHow many who are in a test recognises, by how many others it accuses:\n")
+    rates = meaning.rates()
+    shown = [percent(fpr) for fpr, _ in rates]
+    table = columns_table("accused by mistake", *shown, right=shown)
+    table.add_row("recognised, at most", *(percent(tpr) for _, tpr in rates))
+    print_table(console, table)
     console.print()
     print(belief_plot(meaning.curves(), most=console.width))
     print_reasons(console, tuple(dict.fromkeys(r.theorem for r in meaning.readings)))

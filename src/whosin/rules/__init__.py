@@ -16,7 +16,8 @@ from whosin.rules.brackets import failure as failure
 from whosin.rules.brackets import profile as profile
 from whosin.rules.planning import RulePlan as RulePlan
 from whosin.rules.planning import plan as plan
+from whosin.rules.publication import Publication as Publication
 from whosin.rules.published import CellFinding as CellFinding
-from whosin.rules.published import Publication as Publication
 from whosin.rules.published import check_published as check_published
 from whosin.rules.published import posteriors as posteriors
+from whosin.rules.secondary import NextSmallest as NextSmallest

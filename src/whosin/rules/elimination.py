@@ -62,7 +62,7 @@ class Elimination:
 
 def eliminate(tables: Sequence[Weighted], most: int) -> Elimination | None:
     """Sum out all variables, next always one whose product seems smallest; None where a product
-    would have more lines than `most`."""
+    would have more lines than `most`, or all of them together more than twice as many."""
     names = [each.names for each in tables]
     lines = [each.lines for each in tables]
     sizes: dict[int, int] = {}
@@ -97,6 +97,8 @@ def eliminate(tables: Sequence[Weighted], most: int) -> Elimination | None:
             scope += tuple(names[part][place] for place in fresh)
             used = [*(each[first] for each in used), second]
         total += len(product)
+        if total > 2 * most:
+            return None
         rest = [place for place, name in enumerate(scope) if name != variable]
         remaining, back = _distinct(product[:, rest])
         values = product[:, scope.index(variable)]

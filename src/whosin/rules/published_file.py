@@ -20,7 +20,8 @@ from whosin.mechanisms.count_rules import (
     RuleChain,
     Suppress,
 )
-from whosin.rules.published import Publication
+from whosin.rules.publication import Publication
+from whosin.rules.secondary import Procedure
 from whosin.validation import path_of, spelled_whole
 
 MOST = 16 << 20
@@ -137,7 +138,7 @@ def publication(
     frame: TableFile,
     rule: Rule | None,
     totals: str = "counted",
-    secondary: bool = False,
+    secondary: bool | Procedure = False,
 ) -> Publication:
     """A table and its population as a publication; without a rule, marks such as <5 name it."""
     if rule is None and table.below is not None:

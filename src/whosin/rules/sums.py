@@ -70,14 +70,19 @@ class Inferred:
     exact: bool
 
 
-def infer(groups: Sequence[AlikePeople], seen: Iterable[ShownSum]) -> list[Inferred]:
+def infer(
+    groups: Sequence[AlikePeople], seen: Iterable[ShownSum], share: int = 1
+) -> list[Inferred]:
     """The count of each group, given all that was seen.
+
+    Args:
+        share: by what the most lines of a table are divided, for bounds after less work.
 
     Raises:
         InvalidInput: nothing fits.
     """
     all_seen = [each for each in seen if each.groups]
-    ends = _ends(groups, all_seen)
+    ends = count_ends(groups, all_seen)
     alone: dict[int, list[Likely]] = {}
     tied: list[tuple[tuple[int, ...], Likely]] = []
     for each in all_seen:
@@ -99,13 +104,15 @@ def infer(groups: Sequence[AlikePeople], seen: Iterable[ShownSum]) -> list[Infer
             mean += 0 if ends[g][0] == ends[g][1] else groups[g].known_in
             result[g] = Inferred(*ends[g], Fraction(mean), True)
             continue
-        weights = {g: _weights(groups[g], *ends[g], alone.get(g, [])) for g in members}
-        for g, inferred in zip(members, _component(members, sums, ends, weights), strict=True):
+        weights = {g: count_weights(groups[g], *ends[g], alone.get(g, [])) for g in members}
+        for g, inferred in zip(
+            members, _component(members, sums, ends, weights, share), strict=True
+        ):
             result[g] = inferred
     return [each for each in result if each is not None]
 
 
-def _ends(groups: Sequence[AlikePeople], seen: Sequence[ShownSum]) -> list[tuple[int, int]]:
+def count_ends(groups: Sequence[AlikePeople], seen: Sequence[ShownSum]) -> list[tuple[int, int]]:
     """The least and the largest count of each group that the sums leave, one by one."""
     low, high = [], []
     for group in groups:
@@ -140,7 +147,7 @@ def _contradiction(where: str = "published") -> InvalidInput:
     return InvalidInput(where, "what some counts fit, with all the others", "a contradiction")
 
 
-def _weights(group: AlikePeople, low: int, high: int, shown: Sequence[Likely]) -> Array | None:
+def count_weights(group: AlikePeople, low: int, high: int, shown: Sequence[Likely]) -> Array | None:
     """How likely the counts are, up to a factor: whole numbers, or logarithms where there are many;
     None where there are too many."""
     size, start, wide = group.size - group.known_in, low - group.known_in, high - low
@@ -162,7 +169,7 @@ def _weights(group: AlikePeople, low: int, high: int, shown: Sequence[Likely]) -
     for likely in shown:
         factors = [likely.get(count, Fraction(0)) for count in range(low, high + 1)]
         if weights.dtype == object:
-            weights = weights * _whole(factors)
+            weights = weights * whole_weights(factors)
         else:
             weights = weights + [math.log(p) if p else -math.inf for p in factors]
     if not _possible(weights).any():
@@ -178,7 +185,7 @@ def _log_binomial(size: int, count: int) -> float:
     return math.lgamma(size + 1) - math.lgamma(count + 1) - math.lgamma(size - count + 1)
 
 
-def _whole(values: Sequence[Fraction]) -> Array:
+def whole_weights(values: Sequence[Fraction]) -> Array:
     """Weights as whole numbers, by a factor that all share."""
     scale = math.lcm(*(Fraction(value).denominator for value in values))
     return np.array([int(value * scale) for value in values], dtype=object)
@@ -231,6 +238,7 @@ def _component(
     sums: list[tuple[tuple[int, ...], Likely]],
     ends: list[tuple[int, int]],
     given: Mapping[int, Array | None],
+    share: int,
 ) -> list[Inferred]:
     weights = {g: table for g, table in given.items() if table is not None}
     bounds = [Inferred(*ends[g], None, False) for g in members]
@@ -246,7 +254,7 @@ def _component(
             return bounds
         tables += made
         partial -= len(groups)
-    product = eliminate(tables, MOST_LINES)
+    product = eliminate(tables, MOST_LINES // share)
     if product is None:
         return bounds
     exact = product.lines <= EXACT_LINES and all(each.weights.dtype == object for each in tables)
@@ -295,7 +303,7 @@ def _last(one: Lines, other: Lines, likely: Likely) -> tuple[Lines, Array] | Non
     left, kinds = np.repeat(one, len(totals)), np.tile(np.arange(len(totals)), len(one))
     right = totals[kinds] - left
     fits = np.isin(right, other)
-    shown = _whole(list(likely.values()))[kinds[fits]]
+    shown = whole_weights(list(likely.values()))[kinds[fits]]
     return np.stack([left[fits], right[fits]], axis=1), shown
 
 

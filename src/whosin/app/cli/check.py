@@ -36,6 +36,14 @@ def table(
     secondary: Annotated[
         bool, typer.Option("--secondary", help="Further cells were suppressed to protect others.")
     ] = False,
+    secondary_by: Annotated[
+        str | None,
+        typer.Option(
+            help="How they were chosen, if that is known: next-smallest (where a row or column "
+            "with a total has one suppressed cell alone, its smallest other cell), "
+            "next-smallest:hidden (zeros too)."
+        ),
+    ] = None,
     totals: Annotated[
         str,
         typer.Option(
@@ -65,20 +73,22 @@ def table(
     from whosin.report.secrets import secret_words
     from whosin.rules import check_published
     from whosin.rules.published_file import compare_labels, publication, read_rule, read_table
+    from whosin.rules.secondary import read_procedure
 
     secret_words(secret, "--secret")
     if (before is None) != (population_before is None):
         raise InvalidInput("--before", "given with --population-before", "one without the other")
     chosen = None if rule is None else read_rule(rule)
+    further = read_procedure(secondary_by, "--secondary-by") if secondary_by else secondary
     shown = read_table(published, "published")
     frame = read_table(population, "population", totals=False)
-    now = publication(shown, frame, chosen, totals, secondary)
+    now = publication(shown, frame, chosen, totals, further)
     then = None
     if before is not None and population_before is not None:
         earlier = read_table(before, "before")
         compare_labels(shown, earlier, "--before")
         frame = read_table(population_before, "population", totals=False)
-        then = publication(earlier, frame, chosen, totals, secondary)
+        then = publication(earlier, frame, chosen, totals, further)
     findings = check_published(now, prior, then)
     labels = shown.rows, shown.columns
     data = findings_data(findings, labels, secret)

@@ -68,6 +68,7 @@ def plan(
     base or population that keeps the promise, and what noise for the same promise would cost.
     """
     from whosin.calibration import PlannedQuery, read_adversary, read_plan, read_target
+    from whosin.curves import of as curve_of
     from whosin.exact import rational
     from whosin.report import charts, text
     from whosin.report.card import band, curves
@@ -122,7 +123,14 @@ def plan(
     print_result(json, planned.to_dict(), text.print_plan, planned)
     if save is not None:
         title = f"Whoever is looking {planned.target.words()}"
-        charts.save(charts.belief_chart(curves(planned), band(planned), title), save)
+        if planned.target.averages:
+            rates = getattr(planned.target, "rates", None)
+            promise = None if rates is None else (float(rates[1]), float(rates[0]))
+            charts.save(
+                charts.rates_chart(curve_of(planned), "What the best test reaches", promise), save
+            )
+        else:
+            charts.save(charts.belief_chart(curves(planned), band(planned), title), save)
 
 
 def _plan_rule(

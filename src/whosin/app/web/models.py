@@ -65,6 +65,19 @@ class SourceBody(Body):
     groups: Whole = Field(default=1, description="How many cells of a group-by an entity may be in")
 
 
+class FurtherBody(Body):
+    """A further table: a file of the served folder."""
+
+    name: Text
+    source: Short
+    entity: Short | None = None
+    rows: Whole | None = Field(default=None, description="How many rows of an entity are joined")
+    public: bool | None = Field(default=None, description="Whether its rows are looked up by a key")
+    key: Short | None = None
+    on: Short | None = None
+    to: Short | None = None
+
+
 class BudgetBody(Body):
     """How a batch divides its budget."""
 
@@ -79,6 +92,12 @@ class LookBody(Body):
     table: SourceBody
     domains: dict[Short, Any] = Field(
         default={}, max_length=500, description="By column: a list of values, or {lower, upper}"
+    )
+    tables: list[FurtherBody] = Field(
+        default=[], max_length=20, description="As [[tables]] of a scenario file"
+    )
+    features: list[dict[Short, Short]] = Field(
+        default=[], max_length=100, description="As [[features]] of a scenario file"
     )
 
 
@@ -158,7 +177,10 @@ class PublishedBody(Body):
     prior: Spelled
     rule: Short | None = Field(default=None, description="suppress=5, round=5, suppress=8,round=5")
     totals: Text = "counted"
-    secondary: bool = False
+    secondary: bool = Field(default=False, description="Further cells were suppressed too")
+    secondary_by: Text | None = Field(
+        default=None, description="How they were chosen: next-smallest, next-smallest:hidden"
+    )
     before: Csv | None = Field(default=None, description="An earlier table of the same cells")
     population_before: Csv | None = None
     secret: Text = "membership"

@@ -7,12 +7,13 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
+from whosin import vocabulary
 from whosin.calibration import Plan, Target
 from whosin.errors import InvalidInput
 from whosin.families import Family
 from whosin.release import QUERIES
 
-PARTS = ("adversary", "target", "table", "domains", "ledger", "budget")
+PARTS = ("adversary", "target", "table", *vocabulary.LISTS, "domains", "ledger", "budget")
 
 
 def toml_text(data: Mapping[str, Any]) -> str:
@@ -84,6 +85,10 @@ def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str
     """A script that makes the run again; under the same request and ledger it pays nothing."""
     table, budget, url = data["table"], data.get("budget", {}), data["ledger"]["url"]
     options = [f"{key}={table[key]!r}" for key in ("rows", "groups") if key in table]
+    if data.get("tables"):
+        options.append(f"tables=[{', '.join(map(_further, data['tables']))}]")
+    if data.get("features"):
+        options.append(f"features={list(data['features'])!r}")
     return SCRIPT.format(
         title=data.get("title", "Release"),
         ledger=repr(url) if "://" in url else f"folder / {url!r}",
@@ -113,6 +118,12 @@ def _exact(value: Fraction) -> str:
     """A text that spells the number, or the float that it came from."""
     binary = value.denominator > 10**6 and Fraction(float(value)) == value
     return repr(float(value)) if binary else repr(str(value))
+
+
+def _further(table: Mapping[str, Any]) -> str:
+    """A further table, whose file lies in the folder too."""
+    keys = (f"{key!r}: {value!r}" for key, value in table.items() if key != "source")
+    return f"{{{', '.join(keys)}, 'source': folder / {table['source']!r}}}"
 
 
 def _query(query: Mapping[str, Any]) -> str:

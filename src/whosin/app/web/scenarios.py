@@ -25,7 +25,8 @@ from whosin.ledger import Ledger, Standing, refusal
 from whosin.ledger.budget import Budget
 from whosin.release import QUERIES, Offer, Release, Session, Table
 from whosin.release.batch_price import price
-from whosin.release.domains import read_domain
+from whosin.release.domains import Domain, read_domain
+from whosin.release.fingerprint import fingerprint_of_place
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.registration import binding_of
 from whosin.release.scenario import Scenario, read_scenario
@@ -81,6 +82,7 @@ def opened(
     given = data(body)
     with at("table.source"):
         folder.find_table(settings.folder, body.table.source, visitor.tables(settings))
+    _check_tables(settings, body, visitor)
     _check_people(given.get("adversary", {}))
     letters = 0
     for index, query in enumerate(given["queries"]):
@@ -103,13 +105,47 @@ def opened(
         table.engine.close()
 
 
+def _check_tables(settings: Settings, body: ScenarioBody, visitor: Visitor) -> None:
+    """Further tables are files of the folder. Who may not decide names those that the budget is
+    bound to, before any of them is opened: of a public table, errors may quote rows."""
+    seen = visitor.tables(settings)
+    bound = None if seen is None else seen.get(dataset_name(body.table.source))
+    for index, each in enumerate(body.tables):
+        with at(f"tables[{index}].source"):
+            source = folder.find_table(settings.folder, each.source)
+            if seen is None:
+                continue
+            prints = fingerprint_of_place(source)
+            if bound is None or not bound.has_table(each.name, bool(each.public), prints):
+                raise InvalidInput("source", "a table that the budget is bound to", each.source)
+
+
 def _open_table(scenario: Scenario) -> Table:
-    for column, domain in scenario.domains.items():
+    listed = {name: each for name, each in scenario.domains.items() if not _looked_up(each)}
+    for column, domain in listed.items():
         with at(f"domains.{column}"):
-            size = len(read_domain(column, domain).labels)
-            if size > MOST_VALUES:
-                raise InvalidInput("domain", f"of at most {MOST_VALUES:,} values here", f"{size:,}")
-    return scenario.open_table()
+            _check_domain(read_domain(column, domain))
+    table = scenario.open_table()
+    try:
+        for column in scenario.domains.keys() - listed:
+            with at(f"domains.{column}"):
+                _check_domain(table.domains[column])
+    except BaseException:
+        table.engine.close()
+        raise
+    return table
+
+
+def _looked_up(domain: object) -> bool:
+    """Whether the values are those of a public table, which has to be opened first."""
+    values = domain.get("values") if isinstance(domain, Mapping) else domain
+    return isinstance(values, str) and ".." not in values
+
+
+def _check_domain(domain: Domain) -> None:
+    size = len(domain.labels)
+    if size > MOST_VALUES:
+        raise InvalidInput("domain", f"of at most {MOST_VALUES:,} values here", f"{size:,}")
 
 
 def offers_for(scenario: Scenario, table: Table) -> list[Offer]:

@@ -18,7 +18,10 @@ from whosin.errors import InvalidInput, UnknownName, WhosinError
 from whosin.exact import rational
 from whosin.ledger.charge import COUNTED, Charge, promise_of
 from whosin.release.bounding import Bounds
+from whosin.release.derived import column_of
 from whosin.release.engines.base import Progress
+from whosin.release.levels import root_of
+from whosin.release.predicate import columns_in
 from whosin.release.pricing import Offer, Share
 from whosin.release.table import Table
 from whosin.release.what_counts import Caution, Counted, may_vary
@@ -60,6 +63,8 @@ class Query(ABC):
     """Whether its answer is a file, at `path`."""
     sums: ClassVar[bool] = False
     """Whether Gaussian noise can be added to the answer."""
+    about_rows: ClassVar[bool] = False
+    """Whether it is about rows, also where it names a person's features alone."""
     name: str = ""
     where: str | None = None
     weight: object = 1
@@ -91,6 +96,23 @@ class Query(ABC):
     @abstractmethod
     def counted(self, table: Table) -> Counted:
         """What of an entity's rows counts in the answer."""
+
+    def names(self, table: Table) -> frozenset[str]:
+        """The declared columns that it may use, and what it calls them."""
+        result: set[str] = set()
+        for field in ("column", "by", "columns"):
+            named = getattr(self, field, ())
+            result |= {named} if isinstance(named, str) else _texts(named)
+        for named in _listed(getattr(self, "sets", None)):
+            result |= _texts(named)
+        result |= {column_of(name) for name in result}  # cumulative(month(visit)), or less
+        result |= {column_of(name) for name in result}
+        result |= {name for name in table.levels if name in str(self.where)}
+        return frozenset(result | {root_of(table.domains, name) for name in result})
+
+    def asked_of(self, table: Table) -> Table:
+        """The table as this query needs it."""
+        return table.about(self.names(table) | columns_in(self.where), rows=self.about_rows)
 
     def bounds(self, table: Table) -> Bounds:
         """How many rows and cells of an entity count, at most."""
@@ -182,6 +204,15 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
         raise InvalidInput(f"{kind} query", f"given with {', '.join(missing)}", "nothing")
     with kinds[kind].at_own_key():
         return kinds[kind](**{key: value for key, value in data.items() if key != "kind"})
+
+
+def _listed(value: object) -> Sequence[Any]:
+    """A list, or none: what is no list is refused elsewhere."""
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _texts(value: object) -> set[str]:
+    return {str(name) for name in _listed(value)}
 
 
 def _json(value: Any) -> Any:

@@ -66,6 +66,7 @@ class Rows(Linear):
 
     kind: ClassVar[str] = "rows"
     label: ClassVar[str] = "how many rows there are"
+    about_rows: ClassVar[bool] = True
 
     def parts(self, table: Table) -> tuple[Part, ...]:
         return (ROWS,)

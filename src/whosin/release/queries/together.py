@@ -34,6 +34,7 @@ from whosin.marginals.workload import Attributes
 from whosin.release.bounding import Bounds
 from whosin.release.cells import Cells
 from whosin.release.engines.base import Progress
+from whosin.release.predicate import columns_in
 from whosin.release.pricing import Offer, Share
 from whosin.release.queries.base import LONGEST_NAME, Query
 from whosin.release.queries.counts import Count, Rows, planned_count
@@ -86,6 +87,13 @@ class Together(Query):
         named = [(each.by,) if isinstance(each.by, str) else each.by for each in self.members]
         extra = [each.column for each in self.members if hasattr(each, "column")]
         return tuple(sorted({name for names in named for name in names} | set(extra)))
+
+    def names(self, table: Table) -> frozenset[str]:
+        return frozenset().union(*(each.names(table) for each in self.members))
+
+    def asked_of(self, table: Table) -> Table:
+        known = self.names(table) | columns_in(self.members[0].where)
+        return table.about(known, rows=any(each.about_rows for each in self.members))
 
     def bounds(self, table: Table) -> Bounds:
         own = [each.bounds(table) for each in self.members]
@@ -226,7 +234,8 @@ def mergeable(query: Query, table: Table, plan: Any) -> tuple[object, ...] | Non
     pairs = list(zip(cells.columns, cells.domains, strict=True))
     if any(len(domain.labels) < 2 for _, domain in pairs):
         return None
-    return query.where, bounds.rows, frozenset(name for name, each in pairs if each.drops)
+    drops = frozenset(name for name, each in pairs if each.drops)
+    return query.where, bounds.rows, table.of_people, drops
 
 
 def apportioned(cost: Cost, count: int) -> list[Cost]:

@@ -11,7 +11,14 @@ from whosin.app.cli.audit import files
 from whosin.app.cli.audit.claims import Claim, read_claim, why_undecided
 from whosin.app.cli.audit.synthetic import of_tables
 from whosin.app.cli.audit.training import Loaded, Training, load_target, of_training
-from whosin.app.cli.audit.worlds import Inputs, find_subject, of_worlds, read_samples
+from whosin.app.cli.audit.worlds import (
+    Inputs,
+    find_subject,
+    of_drawn,
+    of_worlds,
+    read_drawn,
+    read_samples,
+)
 from whosin.app.cli.options import Draw, Json
 from whosin.app.cli.output import print_json
 from whosin.app.cli.user_code import user_code
@@ -42,6 +49,13 @@ def audit(
     ] = None,
     entities: Annotated[
         int | None, typer.Option(help="How many people there are, for a mechanism of whosin.")
+    ] = None,
+    drawn_with: Annotated[
+        Path | None,
+        typer.Option(help="Audit samples: a file of outputs with (.csv, .txt, .jsonl, .npy) …"),
+    ] = None,
+    drawn_without: Annotated[
+        Path | None, typer.Option(help="… and one of as many outputs without, drawn afresh.")
     ] = None,
     scores: Annotated[
         Path | None, typer.Option(help="Audit a model: CSV with the columns member and score.")
@@ -101,6 +115,9 @@ def audit(
         str | None, typer.Option(help="A claim to attack, an ε: exit 1 when it is refuted.")
     ] = None,
     delta: Annotated[str | None, typer.Option(help="The δ of that claim.")] = None,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="With a claim, --with and --without: stop when refuted.")
+    ] = False,
     against: Annotated[
         Path | None, typer.Option(help="Or the claim of a plan (whosin plan --json > plan.json).")
     ] = None,
@@ -133,16 +150,21 @@ def audit(
     level = rational(confidence, "--confidence")
     inputs = Inputs(with_, without, queries, relation, pairs)
     training = Training(rows, score, label, runs, shadows, canaries, kind, state)
-    form = _form(target, scores, one_run, synthetic, claim)
+    drawn = read_drawn(drawn_with, drawn_without)
+    form = _form(target, scores, one_run, synthetic, drawn, claim)
     loaded: Loaded | None = None
     if form == WORLDS and target is not None:
         with user_code():
             loaded = load_target(target)
         form = FIT if loaded is not None and loaded.is_fit(training) else WORLDS
     _check_options(form, inputs, training, entities, rate, known_rate, gaussian)
+    if stop and (form != WORLDS or claim.epsilon is None or with_ is None):
+        raise InvalidInput("--stop", "given with a claim, --with and --without", "without")
     subject: Subject | None = None
     bounds: Any
-    if form == SCORES:
+    if form == DRAWN and drawn is not None:
+        bounds = of_drawn(drawn, level, claim, seed)
+    elif form == SCORES:
         bounds = files.of_scores(scores, level, claim.delta)  # type: ignore[arg-type]
     elif form == ONE_RUN:
         terms = {"known": known_rate, "gaussian": gaussian}
@@ -159,7 +181,7 @@ def audit(
         with user_code():
             named = None if loaded is None else loaded.named
             subject = find_subject(target, entities, claim.plan, named)
-            bounds = of_worlds(subject, inputs, read_samples(samples), level, claim, seed)
+            bounds = of_worlds(subject, inputs, read_samples(samples), level, claim, seed, stop)
     refuted = None if claim.epsilon is None else bounds.refutes(claim.epsilon)
     reason = why_undecided(bounds, claim) if refuted is False else None
     data = bounds.to_dict() | {"prior": belief, "posterior": bounds.posterior(belief), "seed": seed}
@@ -171,7 +193,11 @@ def audit(
     if json:
         print_json(data)
     else:
-        named = {FIT: target, SYNTHETIC: "the synthetic table"}
+        named = {
+            FIT: target,
+            SYNTHETIC: "the synthetic table",
+            DRAWN: "the sampled mechanism",
+        }
         name = subject.name if subject else named.get(form, "the scores")
         report.print_audit(
             bounds,
@@ -192,7 +218,7 @@ def audit(
 
 
 SCORES, ONE_RUN, SYNTHETIC = "--scores", "--one-run", "--synthetic"
-FIT, WORLDS = "a fit", "a function"
+FIT, WORLDS, DRAWN = "a fit", "a function", "--drawn-with"
 
 
 def _form(
@@ -200,16 +226,17 @@ def _form(
     scores: Path | None,
     one_run: Path | None,
     synthetic: object,
+    drawn: object,
     claim: Claim,
 ) -> str:
     """What is to be audited: exactly one thing."""
-    files = {SCORES: scores, ONE_RUN: one_run, SYNTHETIC: synthetic}
+    files = {SCORES: scores, ONE_RUN: one_run, SYNTHETIC: synthetic, DRAWN: drawn}
     given = [form for form, path in files.items() if path is not None]
     alone = target is not None or (claim.plan is not None and not given)
     if len(given) + alone != 1:
         accepted = (
-            "one of module:function, --scores, --one-run, --synthetic, or --against with a plan "
-            "alone"
+            "one of module:function, --scores, --one-run, --synthetic, --drawn-with and "
+            "--drawn-without, or --against with a plan alone"
         )
         several = given or target is not None
         raise InvalidInput("what to audit", accepted, "several" if several else "nothing")
@@ -235,7 +262,8 @@ def _check_options(
         given = {words.get(name, f"--{name}"): value for name, value in vars(inputs).items()}
         for option, value in (given | {"--entities": entities}).items():
             if value is not None:
-                what = {FIT: "a fit", SYNTHETIC: SYNTHETIC}.get(form, "scores")
+                names = {FIT: "a fit", SYNTHETIC: SYNTHETIC, DRAWN: "drawn samples"}
+                what = names.get(form, "scores")
                 raise InvalidInput(option, f"left out with {what}", value)
     if form != FIT:
         for option, given_value in training.given().items():

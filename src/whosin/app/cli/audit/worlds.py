@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whosin.app.cli.audit.claims import Claim
@@ -68,6 +69,7 @@ def of_worlds(
     confidence: object,
     claim: Claim,
     seed: int | None,
+    stop: bool = False,
 ) -> Audit:
     """The audit of a function, with a bar."""
     from whosin import audit as room
@@ -85,6 +87,8 @@ def of_worlds(
                 subjects.value(inputs.with_, "--with"),
                 subjects.value(inputs.without, "--without"),
             )
+            if stop:
+                terms["stop_at"] = claim.epsilon
             return room.two_worlds(subject.mechanism, *both, samples, confidence, **terms)
         tried: Any = subject.pairs
         if inputs.queries is not None:
@@ -92,6 +96,26 @@ def of_worlds(
         elif inputs.pairs is not None:
             tried = _pairs(inputs.pairs)
         return room.search(subject.mechanism, tried, samples, confidence, **terms)
+
+
+def read_drawn(with_: Path | None, without: Path | None) -> tuple[Path, Path] | None:
+    """Two files of samples, or none."""
+    if with_ is None or without is None:
+        if with_ is not without:
+            missing = "--drawn-with" if with_ is None else "--drawn-without"
+            raise InvalidInput(missing, "given with the other one", "nothing")
+        return None
+    return with_, without
+
+
+def of_drawn(drawn: tuple[Path, Path], confidence: object, claim: Claim, seed: int | None) -> Audit:
+    """The audit of two files of samples: too few to refute the claim are refused."""
+    from whosin import audit as room
+
+    found = room.two_samples(*drawn, confidence, delta=claim.delta, seed=seed)
+    if claim.epsilon is not None:
+        room.check_claim(claim.epsilon, found.samples, confidence)
+    return found
 
 
 def _pairs(name: str) -> Any:

@@ -40,6 +40,8 @@ def look(settings: Settings, visitor: Visitor, body: LookBody) -> Look:
         target=TargetBody.model_validate({"epsilon": 1.0}),
         table=body.table,
         domains=body.domains,
+        tables=body.tables,
+        features=body.features,
         queries=[{"kind": "count"}],
     )
     with scenarios.opened(settings, asked, Visitor()) as (_, table):

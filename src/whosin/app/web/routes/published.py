@@ -23,6 +23,7 @@ from whosin.rules.published_file import (
     publication,
     read_rule,
 )
+from whosin.rules.secondary import read_procedure
 
 router = APIRouter(tags=["published"], route_class=BoundedRoute)
 
@@ -70,4 +71,5 @@ def _publication(
 ) -> Publication:
     with at(field):
         frame = parse_table(population, "table", totals=False)
-    return publication(table, frame, rule, body.totals, body.secondary)
+    further = read_procedure(body.secondary_by) if body.secondary_by else body.secondary
+    return publication(table, frame, rule, body.totals, further)

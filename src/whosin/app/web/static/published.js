@@ -37,7 +37,10 @@ function drawn(found) {
 }
 
 function asked() {
-  const body = { totals: $("pub-totals").value, secret: $("pub-secret").value, secondary: $("pub-secondary").checked };
+  const body = { totals: $("pub-totals").value, secret: $("pub-secret").value };
+  const further = $("pub-secondary").value;
+  if (further) body.secondary = true;
+  if (further.startsWith("next-smallest")) body.secondary_by = further;
   for (const [id, field] of Object.entries(FIELDS)) {
     if ($(id).value.trim() || field === "published" || field === "population" || field === "prior") body[field] = $(id).value;
   }
@@ -54,7 +57,7 @@ export function startPublished() {
   }
   $("published").addEventListener("submit", async (event) => {
     event.preventDefault();
-    for (const place of [...Object.values(FIELDS), "totals", "secret", "check"]) clearErrors(place);
+    for (const place of [...Object.values(FIELDS), "totals", "secret", "secondary", "check"]) clearErrors(place);
     $("findings").replaceChildren(h("p", { class: "note" }, "Working it out …"));
     try {
       $("findings").replaceChildren(drawn(await post("/api/published", asked())));

@@ -1,0 +1,142 @@
+"""Samples that somebody else drew: refuse the ones that are plainly not independent draws.
+
+Contract: a refusal of honest draws has a chance of about one in a million; what is not refused may
+still be dependent. Looked for: blocks of outputs that come again, in one sample or in both (a file
+that was cycled, or copied); full-precision floats that come again here and there (a bootstrap);
+draws that predict later ones (a chain, a sorted file); draws that predict those of the other sample
+(one seed for both).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from whosin.audit.outputs import FORMS, NUMBERS, Outputs, alike
+from whosin.errors import InvalidInput
+from whosin.exact import Array
+
+LAGS = (1, 2, 3, 5, 10, 20, 50, 100)
+FAR = 6.0
+"""Standard errors of a rank correlation that chance does not reach."""
+LONGEST = 400
+"""Outputs in a block that is looked for; nearly constant samples would need longer ones."""
+DIGITS = 15
+"""A float with as many digits was not rounded: chance does not draw it twice."""
+REPEATED, OFTEN = 0.02, 20
+"""A share of unrounded floats that come again, each at most so often, is that of a bootstrap."""
+COLUMNS = 16
+
+
+def check_independent(with_: Outputs, without: Outputs, *, repeats: bool = False) -> None:
+    """Refuse samples that are plainly not independent draws of two worlds.
+
+    Args:
+        repeats: unrounded floats may come again: the mechanism has few outputs.
+    """
+    first, second = alike([with_, without])
+    codes = _codes(first, second)
+    _check_blocks(*codes)
+    if not repeats:
+        for outputs, name in ((first, "with"), (second, "without")):
+            _check_bootstrap(outputs, name)
+    series = [_series(each) for each in (first, second)]
+    for name, columns in zip(("with", "without"), series, strict=True):
+        for column in columns:
+            for lag in LAGS:
+                if len(column) > 4 * lag and _far(column[:-lag], column[lag:]):
+                    got = f"draws that depend on the one {lag} before (sorted, or a chain)"
+                    raise _refused(name, got)
+    least = min(len(first), len(second))
+    for one, two in zip(*series, strict=True):
+        if _far(one[:least], two[:least]):
+            raise _refused("with and without", "draws that go together (one seed for both)")
+
+
+def _refused(name: str, got: str) -> InvalidInput:
+    return InvalidInput(f"samples {name}", "independent draws, each made afresh", got)
+
+
+def _codes(first: Outputs, second: Outputs) -> tuple[Array, Array]:
+    """Equal outputs of both samples as equal whole numbers."""
+    if first.kind == FORMS:
+        known: dict[object, int] = {}
+        both = [known.setdefault(item, len(known)) for item in (*first.values, *second.values)]
+        codes = np.array(both, dtype=np.int64)
+    else:
+        keys = np.concatenate([first.keys(), second.keys()])
+        codes = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+    return codes[: len(first)], codes[len(first) :]
+
+
+def _check_blocks(first: Array, second: Array) -> None:
+    """Refuse a block that comes again, so long that chance does not repeat it."""
+    codes = np.concatenate([first, second])
+    shares = np.bincount(codes) / len(codes)
+    same = float((shares**2).sum())
+    if same >= 1:
+        return
+    needed = (2 * math.log(len(codes)) + math.log(1e12)) / -math.log(max(same, 1e-12))
+    length = max(2, math.ceil(needed))
+    if length > min(LONGEST, len(first) // 2, len(second) // 2):
+        return
+    marks = np.random.default_rng(2023).integers(1, 2**62, len(shares), dtype=np.uint64)
+    blocks = [_blocks(marks[each], length) for each in (first, second)]
+    for name, found in zip(("with", "without"), blocks, strict=True):
+        if len(np.unique(found)) < len(found):
+            raise _refused(name, f"a block of {length} or more outputs that comes again")
+    if len(np.unique(np.concatenate(blocks))) < sum(len(each) for each in blocks):
+        got = f"a block of {length} or more outputs that is in both"
+        raise _refused("with and without", got)
+
+
+def _blocks(marks: Array, length: int) -> Array:
+    """A mark of every block of so many outputs in a row."""
+    count = len(marks) - length + 1
+    result = np.zeros(count, dtype=np.uint64)
+    for step in range(length):
+        result = result * np.uint64(0x9E3779B97F4A7C15) + marks[step : step + count]
+    return result
+
+
+def _check_bootstrap(outputs: Outputs, name: str) -> None:
+    if outputs.kind == FORMS or outputs.values.dtype.kind != "f":
+        return
+    keys, index, counts = np.unique(outputs.keys(), return_index=True, return_counts=True)
+    values = outputs.values[index].reshape(len(keys), -1)
+    again = np.flatnonzero((counts > 1) & (counts <= OFTEN))[:2000]
+    if not len(again) or counts[(counts > 1) & (counts <= OFTEN)].sum() < REPEATED * len(outputs):
+        return
+    precise = np.mean([any(_digits(value) >= DIGITS for value in values[at]) for at in again])
+    if precise > 0.5:
+        share = counts[(counts > 1) & (counts <= OFTEN)].sum() / len(outputs)
+        got = f"{share:.0%} unrounded numbers that come again (a bootstrap?)"
+        raise _refused(name, f"{got}; say repeats=True where the mechanism has few outputs")
+
+
+def _digits(value: float) -> int:
+    return len(repr(float(value)).split("e")[0].replace(".", "").replace("-", "").lstrip("0"))
+
+
+def _series(outputs: Outputs) -> list[Array]:
+    """Ranks of the numbers, column by column; of forms, whether an output is a common one."""
+    from scipy.stats import rankdata
+
+    if outputs.kind == NUMBERS:
+        return [rankdata(outputs.values)]
+    if outputs.kind == FORMS:
+        items = outputs.values.tolist()
+        counts: dict[object, int] = {}
+        for item in items:
+            counts[item] = counts.get(item, 0) + 1
+        return [rankdata([counts[item] for item in items])]
+    return [rankdata(column) for column in outputs.values.T[:COLUMNS]]
+
+
+def _far(one: Array, two: Array) -> bool:
+    spread = float(np.std(one) * np.std(two))
+    if spread == 0 or len(one) < 30:
+        return False
+    correlation = float(np.mean((one - one.mean()) * (two - two.mean()))) / spread
+    return abs(correlation) * math.sqrt(len(one)) > FAR

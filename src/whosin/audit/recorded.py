@@ -1,0 +1,127 @@
+"""Two worlds from samples that were drawn beforehand, in memory or in files.
+
+Contract: the samples are checked for plain dependence (`dependence`), put in a random order, and
+split: one part chooses the event, the other is counted. What cannot be checked, that each draw was
+made afresh, the caller must ensure.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from whosin.audit.dependence import check_independent
+from whosin.audit.outputs import Outputs, alike, read
+from whosin.audit.result import Audit
+from whosin.audit.terms import FEWEST, Terms
+from whosin.audit.world_pairs import SEARCH, conclude, explore
+from whosin.errors import InvalidInput
+
+READERS = (".csv", ".txt", ".jsonl", ".npy")
+
+
+@dataclass
+class RecordedWorld:
+    """Draws of one world that are handed out once each."""
+
+    outputs: Outputs
+    value: object
+    name: str
+    singly: bool = False
+    spent: int = 0
+
+    def explore(self, size: int) -> Outputs:
+        """The next draws."""
+        return self.draw(size)
+
+    def draw(self, size: int) -> Outputs:
+        """The next draws."""
+        self.spent += size
+        return self.outputs.part(self.spent - size, self.spent)
+
+
+def two_samples(
+    with_: object,
+    without: object,
+    confidence: object = 0.95,
+    *,
+    delta: object = 0,
+    seed: int | None = None,
+    repeats: bool = False,
+) -> Audit:
+    """Bound from below how much two samples of outputs tell their worlds apart.
+
+    Args:
+        with_, without: independent draws of the mechanism on two neighbouring inputs: arrays or
+            lists, or paths of files (.npy, .jsonl, or .csv and .txt with an output a line).
+        repeats: unrounded floats may come again: the mechanism has few outputs.
+    """
+    both = _read(with_, "with"), _read(without, "without")
+    size = min(len(each) for each in both)
+    if size < FEWEST:
+        raise InvalidInput("samples", f"at least {FEWEST} draws of each world", size)
+    terms = Terms.read(size, confidence, delta, seed, None)
+    check_independent(*both, repeats=repeats)
+    worlds = []
+    for outputs, given, name in zip(both, (with_, without), ("with", "without"), strict=True):
+        order = np.random.default_rng(terms.seeds.spawn(1)[0]).permutation(len(outputs))
+        label = str(given) if isinstance(given, str | Path) else f"{len(outputs):,} draws"
+        mixed = Outputs(outputs.kind, outputs.values[order])
+        worlds.append(RecordedWorld(mixed, label, f"“{name}”"))
+    pair: Any = tuple(worlds)
+    seen = explore(pair, round(size * SEARCH), terms)
+    return conclude(pair, seen, size - seen.draws, terms)
+
+
+def _read(given: object, name: str) -> Outputs:
+    if isinstance(given, str | Path):
+        given = _file(Path(given))
+    if not hasattr(given, "__len__"):
+        accepted = "an array, a list or a path"
+        raise InvalidInput(f"samples {name}", accepted, type(given).__name__)
+    if len(given) == 0:
+        raise InvalidInput(f"samples {name}", f"at least {FEWEST} draws", 0)
+    return alike([read(given, len(given))])[0]
+
+
+def _file(path: Path) -> Any:
+    """The outputs in a file; no cell is quoted."""
+    if path.suffix not in READERS:
+        raise InvalidInput(path.name, f"a file that ends in {', '.join(READERS)}", path.suffix)
+    try:
+        if path.suffix == ".npy":
+            return np.load(path, allow_pickle=False)
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        if path.suffix == ".jsonl":
+            return [json.loads(line) for line in lines if line.strip()]
+    except FileNotFoundError:
+        raise InvalidInput(path.name, "a file", "nothing there") from None
+    except (ValueError, OSError):
+        raise InvalidInput(path.name, f"outputs in {path.suffix} format", "not that") from None
+    rows = list(csv.reader(lines)) if path.suffix == ".csv" else [[line] for line in lines]
+    rows = [row for row in rows if row]
+    values = [_cells(row) for row in rows]
+    if path.suffix == ".csv" and len(values) > 1 and _text(values[0]) and not _text(values[1]):
+        values = values[1:]  # a line of names
+    return values
+
+
+def _cells(row: list[str]) -> Any:
+    cells = [_cell(text) for text in row]
+    return cells[0] if len(cells) == 1 else tuple(cells)
+
+
+def _cell(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _text(value: Any) -> bool:
+    return all(isinstance(cell, str) for cell in (value if isinstance(value, tuple) else (value,)))

@@ -1,0 +1,71 @@
+"""Trade-off curves: what the best test of membership reaches, by its false-positive rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from whosin.calibration import Plan, ProcessPlan
+from whosin.curves.channels import channel_curve, family_curve
+from whosin.curves.curve import CornerCurve as CornerCurve
+from whosin.curves.curve import TradeOff as TradeOff
+from whosin.curves.noise import LaplaceCurve as LaplaceCurve
+from whosin.curves.noise import LossCurve as LossCurve
+from whosin.curves.noise import NormalCurve as NormalCurve
+from whosin.curves.noise import gaussian_curve, geometric_curve, laplace_curve, pure_curve
+from whosin.errors import InvalidInput
+from whosin.exact import exp_up, rational
+from whosin.families import Family
+from whosin.mechanisms import Gaussian, Geometric, Laplace, Mechanism, as_channel
+from whosin.mechanisms.base import need_space
+from whosin.spaces import Space
+
+OF_NOISE: dict[type, Callable[[Any, Space, str], TradeOff]] = {
+    Laplace: laplace_curve,
+    Gaussian: gaussian_curve,
+    Geometric: geometric_curve,
+}
+"""Noise whose curve has a form of its own; other mechanisms have the curve of their channel."""
+
+
+def of(
+    mechanism: object,
+    space: Space | None = None,
+    relation: str = "add-remove",
+    family: Family | None = None,
+) -> TradeOff:
+    """The trade-off curve of a mechanism, a channel, a plan, or a plan for a process.
+
+    Args:
+        space: the worlds, for mechanisms that do not bring them.
+        relation: between which worlds: "add-remove" (with the person against without) or "replace".
+        family: instead, over all priors of a family: "in" against "out" of any one person.
+    """
+    if isinstance(mechanism, Plan):
+        return _of_plan(mechanism)
+    if isinstance(mechanism, ProcessPlan):
+        return of_process(mechanism)
+    if not isinstance(mechanism, Mechanism):
+        raise InvalidInput("mechanism", "a mechanism, a channel or a plan", repr(mechanism))
+    if family is not None:
+        return family_curve(mechanism, space, family)
+    special = OF_NOISE.get(type(mechanism))
+    if special is not None:
+        return special(mechanism, need_space(space, type(mechanism).__name__), relation)
+    return channel_curve(as_channel(mechanism, space), relation)
+
+
+def of_process(plan: ProcessPlan) -> TradeOff:
+    """The curve of a process with the noise that was planned."""
+    process = plan.process
+    if process.is_plain:
+        return NormalCurve(plan.multiplier / process.steps**0.5 * (1 - 2**-50), exact=False)
+    return LossCurve(process.losses(plan.multiplier))
+
+
+def _of_plan(plan: Plan) -> TradeOff:
+    """Of Gaussian noise for a query; otherwise of all that the plan's (ε, δ) allows."""
+    if plan.query is not None and plan.noise is not None and plan.noise.kind == "gaussian":
+        moves = plan.query.euclidean(plan.relation)
+        return NormalCurve(plan.noise.scale / moves * (1 - 2**-50), exact=False)
+    return pure_curve(exp_up(rational(plan.epsilon)), rational(plan.dp_delta))

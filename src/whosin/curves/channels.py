@@ -1,0 +1,146 @@
+"""The curve of a channel: over all neighbours the sup of the profiles, and then the least line.
+
+That is the least concave curve above the curves of all pairs: the largest TPR of each pair by
+itself is not enough, since one test can serve several pairs (THEORY 15). All pairs are searched in
+floats; those that come near the curve are computed again in exact rationals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from whosin.curves.curve import CornerCurve, ordered_corners
+from whosin.curves.neighbours import compared
+from whosin.exact import Array, rational
+from whosin.families import Family
+from whosin.mechanisms import Channel
+from whosin.mechanisms.entries import Floats
+from whosin.notions.failing import cases_of
+from whosin.spaces import Space
+
+NEAR = 1e-12
+"""More than the rounding of all floats here."""
+DIGITS = 15
+"""Points that agree to so many are one, in floats."""
+FEW_PAIRS, MOST_PAIRS = 64, 4096
+"""So many pairs near the curve are computed exactly; of more, the curve is a bound."""
+FIRST, TOGETHER = 1 << 12, 1 << 20
+"""How many pairs are looked at first, and then how many numbers at a time."""
+
+
+def channel_curve(channel: Channel, relation: str) -> CornerCurve:
+    """The curve between neighbours."""
+    channel.need_finite("a curve")
+    top, bottom = compared(channel.space, channel.lattice, relation)
+    near, line = _near(channel.likelihoods.astype(float), top, bottom)
+    is_rational = isinstance(channel.entries, Floats)
+    if is_rational and len(near) > FEW_PAIRS:
+        near = _different(channel, top, bottom, near)
+    if not is_rational or len(near) > MOST_PAIRS:
+        points = [(Fraction(x), Fraction(y)) for x, y in zip(*line, strict=True)]
+        return CornerCurve(_raised(points, NEAR), exact=False)
+    corners = []
+    for place in near:
+        rows = [_row(channel, int(side[place])) for side in (top, bottom)]
+        corners += ordered_corners(list(zip(*rows, strict=True)))
+    return CornerCurve(corners)
+
+
+def family_curve(mechanism: object, space: Space | None, family: Family) -> CornerCurve:
+    """The curve over all priors of a family, between "in" and "out" of any one person."""
+    cases = cases_of(mechanism, space, family, positive=True)
+    corners: list[tuple[Fraction, Fraction]] = []
+    for pair in cases.pairs(exact=cases.is_small):
+        for in_, out in zip(pair.top, pair.bottom, strict=True):
+            outputs = [(rational(p), rational(q)) for p, q in zip(in_, out, strict=True)]
+            corners += ordered_corners(outputs)
+        corners = CornerCurve(corners).corners
+    if cases.is_small:
+        # Between the priors that were tried profiles are no larger, but no prior need attain all.
+        return CornerCurve(corners, exact=family.complete)
+    return CornerCurve(_raised(corners, cases.rounding + NEAR), exact=False)
+
+
+def _row(channel: Channel, world: int) -> list[Fraction]:
+    return [rational(channel.entries.at(world, o)) for o in range(len(channel.outputs))]
+
+
+def _cuts(likelihoods: Array, top: Array, bottom: Array) -> tuple[Array, Array]:
+    """(FPR, TPR) of each pair's best tests, pairs × outputs."""
+    p, q = likelihoods[top], likelihoods[bottom]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(p + q > 0, q / (p + q), 2.0)
+    order = np.argsort(share, axis=1)
+    return (
+        np.cumsum(np.take_along_axis(q, order, 1), axis=1),
+        np.cumsum(np.take_along_axis(p, order, 1), axis=1),
+    )
+
+
+def _near(likelihoods: Array, top: Array, bottom: Array) -> tuple[Array, tuple[Array, Array]]:
+    """The pairs that have a point on the curve, and some more; and the curve in floats.
+
+    A first look at some pairs leaves few points of the others above their curve.
+    """
+    line = np.array([0.0, 1.0]), np.array([0.0, 1.0])
+    kept: list[tuple[Array, Array, Array]] = []
+    for start, end in _chunks(len(top), likelihoods.shape[1]):
+        fpr, tpr = _cuts(likelihoods, top[start:end], bottom[start:end])
+        pairs, cuts = np.nonzero((tpr >= np.interp(fpr, *line) - NEAR) & (fpr < 1 - NEAR))
+        kept.append((start + pairs, fpr[pairs, cuts], tpr[pairs, cuts]))
+        line = _hull(np.append(line[0], kept[-1][1]), np.append(line[1], kept[-1][2]))
+    pairs, fpr, tpr = (np.concatenate(column) for column in zip(*kept, strict=True))
+    return np.unique(pairs[tpr >= np.interp(fpr, *line) - NEAR]), line
+
+
+def _chunks(pairs: int, outputs: int) -> Iterator[tuple[int, int]]:
+    step, start = FIRST, 0
+    while start < pairs:
+        yield start, min(start + step, pairs)
+        start, step = start + step, max(1, TOGETHER // outputs)
+
+
+def _hull(x: Array, y: Array) -> tuple[Array, Array]:
+    """The corners of the least concave curve above points, in floats."""
+    points = np.unique(np.stack([x, y], axis=1).round(DIGITS), axis=0)
+    highest = np.append(np.diff(points[:, 0]) > 0, True)  # of each FPR
+    found: list[tuple[float, float]] = []
+    for a, b in points[highest].tolist():
+        while len(found) > 1 and _below(found[-2], found[-1], (a, b)):
+            found.pop()
+        found.append((a, b))
+    corners = np.array(found)
+    return corners[:, 0], corners[:, 1]
+
+
+def _below(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
+    return (b[0] - a[0]) * (c[1] - a[1]) >= (b[1] - a[1]) * (c[0] - a[0])
+
+
+def _different(channel: Channel, top: Array, bottom: Array, near: Array) -> Array:
+    """One of each kind of pair: the same entries in another order have the same curve."""
+    numbers: dict[Any, int] = {}
+    seen: dict[tuple[Any, ...], int] = {}
+    codes: dict[int, list[int]] = {}
+    for place in near:
+        rows = []
+        for world in (int(top[place]), int(bottom[place])):
+            if world not in codes:
+                row = (channel.entries.at(world, o) for o in range(len(channel.outputs)))
+                codes[world] = [numbers.setdefault(_key(entry), len(numbers)) for entry in row]
+            rows.append(codes[world])
+        seen.setdefault(tuple(sorted(zip(*rows, strict=True))), int(place))
+    return np.array(sorted(seen.values()))
+
+
+def _key(entry: Any) -> Any:
+    return (entry.p, entry.q) if hasattr(entry, "p") else entry
+
+
+def _raised(points: list[tuple[Fraction, Fraction]], by: float) -> list[tuple[Fraction, Fraction]]:
+    more = Fraction(by)
+    return [(fpr, min(tpr + more, Fraction(1))) for fpr, tpr in points]

@@ -1,0 +1,159 @@
+"""A trade-off curve: the largest true-positive rate of any test, by its false-positive rate.
+
+A test says "in" or "out"; FPR is how often it says "in" of someone who is out, TPR how often of
+someone who is in. A curve is concave, from (0, TPR(0)) to (1, 1). Rates are exact where the curve
+is, and otherwise on the safe side: no test does better than what is said.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+
+from whosin import beliefs
+from whosin.errors import InvalidInput
+from whosin.exact import (
+    Number,
+    Rational,
+    exp_down,
+    log_down,
+    probability,
+    ranged,
+    rational,
+    round_up,
+)
+
+LARGEST = 700
+"""Larger ε do not fit into floats."""
+FALSE_POSITIVE_RATES = tuple(Fraction(1, 10**k) for k in range(5, 0, -1))
+"""Those that tables show."""
+
+
+class TradeOff(ABC):
+    """What tests can reach.
+
+    Attributes:
+        exact: whether the curve is attained; otherwise it is a bound.
+    """
+
+    exact: bool
+
+    @abstractmethod
+    def tpr(self, fpr: object) -> Number:
+        """The largest TPR of tests with at most this FPR."""
+
+    @abstractmethod
+    def delta(self, epsilon: object) -> float:
+        """δ(ε) = sup TPR − e^ε FPR at any real ε, rounded up."""
+
+    @property
+    def advantage(self) -> Number:
+        """The largest TPR − FPR."""
+        return self.delta(0)
+
+    def bayes_risk(self, prior: object) -> Number:
+        """The least probability of error of someone with this prior who says "in" or "out"."""
+        belief = probability(prior, "prior")
+        if belief in (0, 1):
+            return 0.0
+        # π(1 − TPR) + (1 − π) FPR is least where TPR − FPR (1 − π)/π is largest: δ at the odds.
+        odds = (1 - belief) / belief
+        most = self.delta(log_down(odds) if odds != 1 else 0)
+        return max(0.0, float(belief) * (1 - most) * (1 - 1e-15))
+
+    def posterior(self, prior: object, fpr: object) -> Number:
+        """How sure someone with this prior becomes whom the best test with this FPR tells "in"."""
+        belief, alpha = probability(prior, "prior"), ranged(fpr, "fpr", "above 0 and at most 1")
+        return beliefs.posterior(rational(self.tpr(alpha)) / alpha, belief)
+
+
+class CornerCurve(TradeOff):
+    """A curve of straight pieces, in exact numbers.
+
+    Args:
+        corners: (FPR, TPR), in order; hulls take any points.
+    """
+
+    def __init__(self, corners: Sequence[tuple[Fraction, Fraction]], *, exact: bool = True) -> None:
+        self.corners = hull(corners)
+        self.exact = exact
+
+    def tpr(self, fpr: object) -> Rational:
+        alpha = probability(fpr, "fpr")
+        result = Fraction(0)
+        for (x0, y0), (x1, y1) in zip(self.corners, self.corners[1:], strict=False):
+            if x0 <= alpha:
+                share = min(Fraction(1), (alpha - x0) / (x1 - x0)) if x1 > x0 else Fraction(1)
+                result = max(result, y0 + (y1 - y0) * share)
+        return Rational(result)
+
+    def delta(self, epsilon: object) -> float:
+        level = rational(epsilon, "epsilon")
+        if abs(level) > LARGEST:
+            raise InvalidInput("epsilon", f"between -{LARGEST} and {LARGEST}", epsilon)
+        factor = exp_down(float(level)) if level else Fraction(1)
+        return round_up(max(tpr - factor * fpr for fpr, tpr in self.corners))
+
+    @property
+    def advantage(self) -> Rational:
+        return Rational(max(tpr - fpr for fpr, tpr in self.corners))
+
+    def bayes_risk(self, prior: object) -> Rational:
+        belief = probability(prior, "prior")
+        risks = (belief * (1 - tpr) + (1 - belief) * fpr for fpr, tpr in self.corners)
+        return Rational(min(risks))
+
+    def composed(self, other: CornerCurve) -> CornerCurve:
+        """The curve of two answers together, each with a curve of its own."""
+        pieces = [(p * p_, q * q_) for q, p in self.pieces() for q_, p_ in other.pieces()]
+        return CornerCurve(ordered_corners(pieces), exact=self.exact and other.exact)
+
+    def sampled(self, rate: object) -> CornerCurve:
+        """The curve where each person is looked at with this probability only (Poisson)."""
+        share = ranged(rate, "rate", "above 0 and at most 1")
+        corners = [(fpr, share * tpr + (1 - share) * fpr) for fpr, tpr in self.corners]
+        return CornerCurve(corners, exact=self.exact)
+
+    def pieces(self) -> list[tuple[Fraction, Fraction]]:
+        """(FPR, TPR) of each straight piece alone: outputs of a pair that has this curve."""
+        return [
+            (x1 - x0, y1 - y0)
+            for (x0, y0), (x1, y1) in zip(self.corners, self.corners[1:], strict=False)
+        ]
+
+
+def ordered_corners(
+    outputs: Sequence[tuple[Fraction, Fraction]],
+) -> list[tuple[Fraction, Fraction]]:
+    """Neyman and Pearson: say "in" from the largest Pr[o|in]/Pr[o|out] down; the corners (FPR, TPR)
+    of outputs (Pr[o|in], Pr[o|out])."""
+    possible = [(p, q) for p, q in outputs if p or q]
+    possible.sort(key=lambda pair: pair[1] / (pair[0] + pair[1]))
+    fpr, tpr = Fraction(0), Fraction(0)
+    corners = [(fpr, tpr)]
+    for p, q in possible:
+        fpr, tpr = fpr + q, tpr + p
+        corners.append((fpr, tpr))
+    return corners
+
+
+def hull(points: Sequence[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
+    """The corners of the least concave curve above all points, from (0, 0) to (1, 1)."""
+    one = Fraction(1)
+    # Rows of floats sum to 1 only nearly.
+    inside = {(min(x, one), min(y, one)) for x, y in points}
+    found: list[tuple[Fraction, Fraction]] = []
+    for x, y in sorted(inside | {(Fraction(0), Fraction(0)), (one, one)}):
+        if found and found[-1][0] == x and len(found) > 1:
+            found.pop()
+        while len(found) > 1 and _turns_left(found[-2], found[-1], (x, y)):
+            found.pop()
+        found.append((x, y))
+    return found
+
+
+def _turns_left(
+    a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction], c: tuple[Fraction, Fraction]
+) -> bool:
+    return (b[0] - a[0]) * (c[1] - a[1]) >= (b[1] - a[1]) * (c[0] - a[0])

@@ -1,0 +1,116 @@
+"""Samples that were drawn beforehand, and audits in rounds."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import attacked
+import whosin as wi
+from amounts import cases
+from attacked import alarms, most_alarms
+from whosin.audit.rounds import plan
+from whosin.errors import InvalidInput
+
+
+def draws(seed=0, size=8_000, shift=1.0):
+    rng = np.random.default_rng(seed)
+    return rng.laplace(shift, 1, size).round(4), rng.laplace(0, 1, size).round(4)
+
+
+def test_two_samples_and_files(tmp_path):
+    with_, without = draws()
+    found = wi.audit.two_samples(with_, without, seed=1)
+    assert 0.85 < found.epsilon <= 1 and found.samples == 8_000
+    np.save(tmp_path / "a.npy", with_)
+    (tmp_path / "b.csv").write_text("answer\n" + "\n".join(map(str, without)))
+    assert wi.audit.two_samples(tmp_path / "a.npy", tmp_path / "b.csv", seed=1).epsilon > 0.8
+    for name, values in (("c.jsonl", with_), ("d.jsonl", without)):
+        lines = [json.dumps({"n": value, "who": "x"}) for value in values[:2000]]
+        (tmp_path / name).write_text("\n".join(lines))
+    assert wi.audit.two_samples(str(tmp_path / "c.jsonl"), tmp_path / "d.jsonl").epsilon > 0.5
+
+
+def chain(rng, size):
+    steps, value = rng.normal(size=size), 0.0
+    return np.array([value := 0.9 * value + step for step in steps])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda a, b, rng: (np.tile(a[:1000], 8), b), "comes again"),
+        (lambda a, b, rng: (a, a), "in both"),
+        (lambda a, b, rng: (a, np.concatenate([b[:7000], a[:1000]])), "in both"),
+        (lambda a, b, rng: (rng.choice(rng.normal(size=8000), 8000), b), "bootstrap"),
+        (lambda a, b, rng: (np.sort(a), b), "sorted, or a chain"),
+        (lambda a, b, rng: (chain(rng, 8000), b), "sorted, or a chain"),
+        (lambda a, b, rng: (b + 1, b), "one seed for both"),
+        (lambda a, b, rng: (np.tile((a > 1)[:500], 16), b > 1), "comes again"),
+        (lambda a, b, rng: (a[:20], b), "at least 40"),
+        (lambda a, b, rng: ([], b), "at least 40"),
+        (lambda a, b, rng: (3, b), "an array"),
+        (lambda a, b, rng: ("missing.npy", b), "nothing there"),
+        (lambda a, b, rng: ("table.parquet", b), "ends in"),
+    ],
+)
+def test_plain_misuse_is_refused(spoil, words):
+    with pytest.raises(InvalidInput, match=words):
+        wi.audit.two_samples(*spoil(*draws(), np.random.default_rng(3)))
+
+
+HONEST = {
+    "floats": lambda rng, n: rng.standard_cauchy(n),
+    "coins": lambda rng, n: rng.random(n) < 0.97,
+    "mostly clipped": lambda rng, n: np.clip(rng.laplace(0, 1, n), -0.1, 0.1),
+    "steps": lambda rng, n: rng.geometric(0.3, n) * 0.1,
+    "words": lambda rng, n: rng.choice(["a", "b", "c"], n).tolist(),
+    "rows": lambda rng, n: rng.normal(size=(n, 3)).round(2),
+}
+
+
+@pytest.mark.parametrize("kind", HONEST)
+@cases(4, 1000)
+def test_honest_samples_pass_and_show_nothing(kind, count):
+    def audit(run):
+        rng = np.random.default_rng(run)
+        return wi.audit.two_samples(HONEST[kind](rng, 400), HONEST[kind](rng, 400)).epsilon
+
+    assert alarms(audit, 0.0, count) <= most_alarms(count)
+
+
+def test_a_sample_with_few_unrounded_values_can_be_declared():
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=4000)
+    pair = rng.choice(values, 4000), rng.choice(values, 4000)
+    with pytest.raises(InvalidInput, match="repeats=True"):
+        wi.audit.two_samples(*pair)
+    assert wi.audit.two_samples(*pair, repeats=True).epsilon < 0.2
+
+
+def test_rounds_stop_when_the_claim_is_refuted():
+    response = attacked.response(1.0)
+    found = wi.audit.two_worlds(response, 1, 0, 100_000, seed=1, stop_at=0.5)
+    assert found.samples < 30_000 and 0.5 < found.epsilon <= 1
+    whole = wi.audit.two_worlds(response, 1, 0, 20_000, seed=1, stop_at=2)
+    assert whole.samples == 20_000 and 0.85 < whole.epsilon <= 1
+
+
+def test_rounds_share_the_samples_and_the_error():
+    for samples in (40, 1000, 12_345, 10**6):
+        rounds = plan(samples)
+        assert sum(size for size, _ in rounds) == samples
+        assert math.isclose(sum(error for _, error in rounds), 1) and min(rounds)[0] > 0
+
+
+@cases(10, 1000)
+def test_rounds_raise_no_false_alarm(count):
+    response = attacked.response(0.3)
+
+    def audit(run):
+        return wi.audit.two_worlds(response, 1, 0, 3_000, seed=run, stop_at=0.3).epsilon
+
+    assert alarms(audit, 0.3, count) <= most_alarms(count)

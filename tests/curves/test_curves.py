@@ -1,0 +1,265 @@
+"""Trade-off curves against all tests there are, in exact rationals, and plans against attacks."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import whosin as wi
+from amounts import cases
+from whosin.calibration import Process, calibrate_process
+from whosin.errors import InvalidInput, UnknownName, Unsupported
+
+ZERO, ONE = Fraction(0), Fraction(1)
+RATES = [ZERO, *(Fraction(k, 24) for k in (1, 2, 5, 9, 12, 17, 23)), ONE]
+Pair = tuple[list[Fraction], list[Fraction]]
+
+
+def random_rows(rng: random.Random, rows: int, outputs: int) -> list[list[Fraction]]:
+    """Small whole weights: zeros, ties and impossible outputs happen."""
+    result = []
+    for _ in range(rows):
+        weights = [rng.choice((0, 0, 1, 1, 2, 3, 50)) for _ in range(outputs)]
+        weights[rng.randrange(outputs)] += 1
+        result.append([Fraction(w, sum(weights)) for w in weights])
+    return result
+
+
+def all_tests(pairs: list[Pair]) -> set[tuple[Fraction, Fraction]]:
+    """(FPR, TPR) of every test without coins, for every pair."""
+    outputs = range(len(pairs[0][0]))
+    chosen = [set(some) for k in range(len(outputs) + 1) for some in combinations(outputs, k)]
+    return {
+        (sum((out[o] for o in some), ZERO), sum((in_[o] for o in some), ZERO))
+        for in_, out in pairs
+        for some in chosen
+    }
+
+
+def largest(tests: set[tuple[Fraction, Fraction]], fpr: Fraction) -> Fraction:
+    """The best coin between any two tests, at most this FPR on average."""
+    by_rate: dict[Fraction, Fraction] = {}
+    for x, y in tests:
+        by_rate[x] = max(y, by_rate.get(x, ZERO))
+    below = [(x, y) for x, y in by_rate.items() if x <= fpr]
+    above = [(x, y) for x, y in by_rate.items() if x > fpr]
+    best = max(y for _, y in below)
+    for x0, y0 in below:
+        for x1, y1 in above:
+            best = max(best, y0 + (y1 - y0) * (fpr - x0) / (x1 - x0))
+    return best
+
+
+def neighbours(n: int, rows: list[list[Fraction]], relation: str) -> list[Pair]:
+    """From the definition: worlds as sets of bits."""
+    pairs = []
+    for world in range(2**n):
+        absent = [i for i in range(n) if not world >> i & 1]
+        if relation == "add-remove":
+            pairs += [(rows[world | 1 << i], rows[world]) for i in absent]
+        else:
+            pairs += [
+                (rows[world | 1 << i], rows[world | 1 << j])
+                for i in absent
+                for j in absent
+                if i != j
+            ]
+    return pairs
+
+
+@cases(15, 1000)
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_curves_of_channels_are_what_all_tests_reach(relation, count):
+    rng = random.Random(f"curves {relation}")
+    for _ in range(count):
+        n, outputs = rng.randint(2, 3), rng.randint(1, 4)
+        rows = random_rows(rng, 2**n, outputs)
+        curve = wi.curves.of(wi.Channel(wi.Subsets(n), rows), relation=relation)
+        assert curve.exact
+        pairs = neighbours(n, rows, relation)
+        tests = all_tests(pairs)
+        for fpr in RATES:
+            assert curve.tpr(fpr) == largest(tests, fpr)
+        assert curve.advantage == max(y - x for x, y in tests)
+        for prior in (Fraction(1, 10), Fraction(1, 2), Fraction(7, 9)):
+            risks = (
+                sum(min(prior * p, (1 - prior) * q) for p, q in zip(*pair, strict=True))
+                for pair in pairs
+            )
+            assert curve.bayes_risk(prior) == min(risks)
+            for epsilon in (-1.5, 0.25, 2):
+                factor = math.exp(epsilon)
+                most = max(
+                    sum(max(0.0, p - factor * q) for p, q in zip(*pair, strict=True))
+                    for pair in pairs
+                )
+                assert most - 1e-12 <= curve.delta(epsilon) <= most + 1e-12
+
+
+def test_one_test_can_serve_several_pairs():
+    """The largest TPR of each pair is not enough: someone who is unsure of another person mixes."""
+    rows = [["1/2", "1/2", 0, 0], ["9/10", "1/10", 0, 0], [0, 0, "9/10", "1/10"], [0, 0, 1, 0]]
+    channel = wi.Channel(wi.Subsets(2), rows)
+    curve = wi.curves.of(channel)
+    with_, without = (
+        [sum(Fraction(rows[w][o]) for w in worlds) / 2 for o in range(4)]
+        for worlds in ((1, 3), (0, 2))
+    )
+    mixed = all_tests([(with_, without)])
+    assert all(largest(mixed, fpr) <= curve.tpr(fpr) for fpr in RATES)
+
+
+def test_records_are_replaced():
+    rng = random.Random(5)
+    for _ in range(6):
+        rows = random_rows(rng, 9, 3)
+        curve = wi.curves.of(wi.Channel(wi.Records(2, 3), rows), relation="replace")
+        worlds = [(a, b) for a in range(3) for b in range(3)]
+        pairs = [
+            (rows[i], rows[j])
+            for i, one in enumerate(worlds)
+            for j, two in enumerate(worlds)
+            if sum(a != b for a, b in zip(one, two, strict=True)) == 1
+        ]
+        tests = all_tests(pairs)
+        assert all(curve.tpr(fpr) == largest(tests, fpr) for fpr in RATES)
+
+
+def test_composition_and_sampling_are_those_of_channels():
+    """Two answers together are a product channel; sampling mixes "in" with "out"."""
+    rng = random.Random(6)
+    for _ in range(15):
+        (p, q), (p_, q_) = random_rows(rng, 2, 3), random_rows(rng, 2, 2)
+        one, two = (wi.curves.of(wi.Channel(wi.Subsets(1), [b, a])) for a, b in ((p, q), (p_, q_)))
+        both = [[a * b for a in x for b in y] for x, y in ((q, q_), (p, p_))]
+        assert one.composed(two).corners == wi.curves.of(wi.Channel(wi.Subsets(1), both)).corners
+        mixed = [q, [Fraction(1, 3) * a + Fraction(2, 3) * b for a, b in zip(p, q, strict=True)]]
+        sampled = one.sampled("1/3").corners
+        assert sampled == wi.curves.of(wi.Channel(wi.Subsets(1), mixed)).corners
+
+
+def test_noise_has_the_curve_of_its_definition():
+    count, space = wi.statistics.Count(), wi.Subsets(4)
+    normal = wi.curves.of(wi.mechanisms.Gaussian(count, 2), space)
+    for cut in (-2.0, -1.0, 0.3, 1.5):  # FPR = Φ(−cut), TPR = Φ(1/σ − cut)
+        fpr, tpr = (math.erfc(x / math.sqrt(2)) / 2 for x in (cut, cut - 0.5))
+        assert tpr - 1e-12 <= normal.tpr(fpr) <= tpr + 1e-7
+    laplace = wi.curves.of(wi.mechanisms.Laplace(count, 2), space)
+    for cut in (-1.0, 0.2, 0.5, 0.9, 3.0):  # between centres 0 and 1, scale 2
+        tail = [
+            math.exp(-(cut - c) / 2) / 2 if cut >= c else 1 - math.exp((cut - c) / 2) / 2
+            for c in (0, 1)
+        ]
+        assert laplace.tpr(tail[0]) == pytest.approx(tail[1], rel=1e-12)
+        assert laplace.delta(0.1) >= tail[1] - math.exp(0.1) * tail[0] - 1e-15
+    weights = wi.statistics.Sum([1, 3, 1, 1])
+    geometric = wi.curves.of(wi.mechanisms.Geometric(weights, alpha="1/2"), space)
+    law = {y: Fraction(1, 3) / 2 ** abs(y) for y in range(-60, 61)}
+    for cut in range(-3, 6):
+        fpr = sum(law[y] for y in law if y >= cut)
+        tpr = sum(mass for y, mass in law.items() if y + 3 >= cut)
+        assert abs(geometric.tpr(fpr) - tpr) < Fraction(1, 10**15)
+    assert geometric.exact
+
+
+def test_a_process_agrees_with_the_closed_form():
+    """Through losses on a grid: one run of Gaussian noise that is not sampled, from above."""
+    losses = Process("gaussian", 0.999999, 4).losses(4.0)
+    curve, plain = wi.curves.LossCurve(losses), wi.curves.NormalCurve(2.0)
+    for fpr in (0.001, 0.01, 0.3, 0.9):
+        assert plain.tpr(fpr) - 1e-6 <= curve.tpr(fpr) <= plain.tpr(fpr) + 1e-4
+    assert curve.bayes_risk("0.3") == pytest.approx(plain.bayes_risk("0.3"), abs=1e-4)
+
+
+def test_over_a_family_every_prior_stays_below():
+    """Uninformed adversaries: the one prior, in exact numbers."""
+    rows = random_rows(random.Random(8), 8, 3)
+    channel = wi.Channel(wi.Subsets(3), rows)
+    curve = wi.curves.of(channel, family=wi.families.Uninformed())
+    pairs = []
+    for i in range(3):
+        sides = [[rows[w] for w in range(8) if bool(w >> i & 1) is side] for side in (True, False)]
+        pairs.append(tuple([sum(c) / 4 for c in zip(*side, strict=True)] for side in sides))
+    tests = all_tests(pairs)
+    assert all(curve.tpr(fpr) == largest(tests, fpr) for fpr in RATES)
+
+
+# Plans, attacked by the best test.
+
+MANY = 200_000
+
+
+@pytest.mark.parametrize(
+    "target", [wi.Detection("0.1", "0.01"), wi.Detection("0.9", "0.5"), wi.BayesRisk("0.3", "0.2")]
+)
+def test_a_plan_holds_against_the_best_test_and_less_noise_does_not(target):
+    rng = np.random.default_rng(3)
+    pure = wi.calibrate(target, query="count")
+    gaussian = wi.calibrate(target, delta=1e-6, query="count")
+    for share, holds in ((1.0, True), (0.8, False)):
+        alpha = math.exp(-1 / (pure.noise.scale * share))
+        whole = rng.geometric(1 - alpha, (2, 2, MANY))
+        smooth = rng.normal(size=(2, MANY)) * gaussian.noise.scale * share
+        for noise in (whole[:, 0] - whole[:, 1], smooth):
+            assert _kept(target, noise[0] + 1, noise[1]) is holds
+
+
+def _kept(target, with_: np.ndarray, without: np.ndarray) -> bool:
+    """Whether the best test on one half of the draws keeps the target on all, but for chance."""
+    if isinstance(target, wi.BayesRisk):
+        prior, risk, _ = map(float, target.numbers)
+        cuts = np.unique(np.quantile(np.concatenate([with_, without]), np.linspace(0, 1, 400)))
+        risks = [prior * (with_ < c).mean() + (1 - prior) * (without >= c).mean() for c in cuts]
+        return bool(min(risks) >= risk - 4 * math.sqrt(risk / MANY))
+    tpr, fpr = map(float, target.rates)
+    order = np.sort(without)[::-1]
+    cut = order[int(fpr * MANY)]
+    above, at = (without > cut).mean(), (without == cut).mean()
+    coin = (fpr - above) / at if at else 0.0
+    hits = (with_ > cut).mean() + coin * (with_ == cut).mean()
+    slack = 4 * math.sqrt(fpr / MANY) * tpr / fpr + 4 * math.sqrt(tpr / MANY)
+    return bool(hits <= tpr + min(slack, (1 - tpr) / 3))
+
+
+def test_curves_of_plans_keep_their_targets():
+    for target in (wi.Detection("0.1", "0.01"), wi.BayesRisk("0.3", "0.2"), wi.Advantage("0.1")):
+        for given in ({}, {"delta": 1e-6}, {"delta": 1e-6, "query": "count"}):
+            curve = wi.curves.of(wi.calibrate(target, **given))
+            kept = {
+                wi.Detection: lambda c: c.tpr("0.01") <= Fraction("0.1"),
+                wi.BayesRisk: lambda c: c.bayes_risk("0.3") >= Fraction("0.2") - Fraction(1, 10**9),
+                wi.Advantage: lambda c: c.advantage <= Fraction("0.1") + Fraction(1, 10**9),
+            }[type(target)]
+            assert kept(curve), (target, given)
+
+
+def test_a_process_keeps_its_detection_rate_and_no_more():
+    sgd = Process("gaussian", 0.01, 200)
+    plan = calibrate_process(wi.Detection("0.1", "0.01"), sgd)
+    reached = wi.curves.of(plan).tpr("0.01")
+    assert 0.0995 < reached <= 0.1 + 1e-9 and plan.bound <= plan.goal
+    assert wi.curves.LossCurve(sgd.losses(plan.multiplier * 0.99)).tpr("0.01") > 0.1
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: wi.curves.of(3), InvalidInput),
+        (lambda: wi.curves.of(wi.mechanisms.KMax(2), wi.Subsets(3), relation="x"), UnknownName),
+        (lambda: wi.curves.of(wi.Channel(wi.Records(1, 2), [[1, 0], [0, 1]])), Unsupported),
+        (lambda: wi.curves.of(wi.mechanisms.KMax(2), wi.Subsets(3)).tpr(2), InvalidInput),
+        (lambda: wi.curves.of(wi.mechanisms.KMax(2), wi.Subsets(3)).delta(1e9), InvalidInput),
+        (
+            lambda: wi.curves.of(wi.mechanisms.KMax(2), wi.Subsets(3)).posterior(0.5, 0),
+            InvalidInput,
+        ),
+    ],
+)
+def test_what_is_no_curve_is_refused(call, error):
+    with pytest.raises(error):
+        call()
