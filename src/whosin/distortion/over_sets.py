@@ -15,6 +15,7 @@ from whosin.distortion.symmetry.detection import structure
 from whosin.errors import ImpossibleTarget, InvalidInput, Unsupported
 from whosin.exact import exp_down, exp_up, log_up, round_down, round_up
 from whosin.priors import Independent, PriorSet
+from whosin.priors.sets import Row
 from whosin.spaces import Records, Space
 
 MOST_VALUES = 24
@@ -37,7 +38,8 @@ def best_over(
     """
     if not isinstance(space, Records):
         raise InvalidInput("space", "Records(rows, values)", repr(space))
-    sets, matrix = prior.of_rows(space), check_cost(space, cost)
+    prior.of_rows(space)  # it fits
+    sets, matrix = prior.sets, check_cost(space, cost)
     if epsilon is None or notion == "mutual-information":
         raise Unsupported(
             'a set of priors takes an epsilon, and "dp" or "identifiability" as notion: other '
@@ -46,8 +48,7 @@ def best_over(
     if space.values > MOST_VALUES:
         raise Unsupported(f"a set of priors takes up to {MOST_VALUES} values, not {space.values}")
     if epsilon == math.inf:
-        shown = Independent([one.likeliest(0) for one in sets])
-        learned = structure(space, shown).entropy
+        learned = structure(space, _one_prior([one.likeliest(0) for one in sets])).entropy
         result = (0.0, epsilon, learned, identity(space.values), 0.0)
         note = "no distortion: the data themselves; mutual information is of one prior of the set"
         return Optimum(space, notion, "epsilon", *result, 0.0, 0.0, ("T26",), note)
@@ -62,15 +63,20 @@ def best_over(
         odds = one.all_odds() if notion == "identifiability" else dict.fromkeys(pairs, Fraction(1))
         exact = {pair: Fraction(ratio) for pair, ratio in odds.items()}
         found[one] = best_row(one, matrix, exact, least, most)
-    times = Counter(sets)
+    times = Counter(sets) if len(sets) > 1 else {sets[0]: space.rows}
     value = sum((n * found[one].distortion for one, n in times.items()), Fraction(0))
     bound = sum((n * found[one].bound for one, n in times.items()), Fraction(0))
     made = PerRow(tuple(found[one].matrix for one in (sets if len(found) > 1 else sets[:1])))
-    known = structure(space, Independent([found[one].member for one in sets]))
+    known = structure(space, _one_prior([found[one].member for one in sets]))
     gap = round_up(max(value - bound, Fraction(0)))
     result = (round_up(value), epsilon, information_of(known, made), made, gap)
     ends = (round_down(bound), round_up(value))
     return Optimum(space, notion, "epsilon", *result, *ends, ("T26",), NOTE)
+
+
+def _one_prior(rows: list[Row]) -> Independent:
+    """The prior with these rows, or with one for all of any number."""
+    return Independent(rows if len(rows) > 1 else rows[0])
 
 
 def _reachable(prior: PriorSet, epsilon: float) -> Fraction:
