@@ -131,6 +131,9 @@ T23: I(X;Y) ≤ ι gives for every row a mean total variation between posterior 
     answering Wang14]
 T24: ε-DP on independent binary rows gives I(X;Y) ≤ Σ [H(p(1−q) + (1−p)q) − H(q)], q =
     1/(1+e^ε), attained by randomised response [ours, answering Wang14]
+T26: for independent rows whose distributions lie anywhere in convex sets the least distortion at ε
+    under the worst of them is the sum of the rows' own, each one linear program, and a product
+    attains it [ours, answering Wang14]
 """
 
 

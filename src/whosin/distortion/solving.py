@@ -9,6 +9,7 @@ from whosin.distortion.closed.bounds import distortion_bounds, epsilon_bounds
 from whosin.distortion.closed.costs import best_constant, check_cost, is_hamming
 from whosin.distortion.mechanisms.per_row import constant, identity
 from whosin.distortion.optimum import NOTIONS, BestAtLevel, Optimum
+from whosin.distortion.over_sets import best_over
 from whosin.distortion.program.independent_parts import PriorProblem
 from whosin.distortion.program.least_epsilon import smallest_epsilon
 from whosin.distortion.rate.information import information_of, rate_optimum
@@ -18,7 +19,7 @@ from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName
 from whosin.exact import Array, rational, round_up
 from whosin.extras import needs
 from whosin.mechanisms import Mechanism
-from whosin.priors import Prior
+from whosin.priors import Prior, PriorSet
 from whosin.spaces import Space
 
 LARGEST = 700.0
@@ -51,7 +52,8 @@ def best(
     Args:
         space: `Records(rows, values)`.
         prior: how the data are distributed. Independent rows or blocks, and rows that it treats
-            alike, make large tables possible.
+            alike, make large tables possible. For a set (`Hull`, `Box`) the distortion of its worst
+            member counts, at an ε of "dp" or "identifiability".
         epsilon: the level: ε, or nats of mutual information.
         distortion: or the expected distortion to stay within.
         notion: "dp" (replace), "identifiability" or "mutual-information".
@@ -68,6 +70,9 @@ def best(
         raise UnknownName("notion", str(notion), NOTIONS)
     if (epsilon is None) == (distortion is None):
         raise InvalidInput("epsilon or distortion", "given, one of the two", "both or none")
+    if isinstance(prior, PriorSet):
+        level = None if epsilon is None else _level(epsilon, notion)
+        return best_over(space, prior, cost, notion, level)
     known = structure(space, prior)
     matrix = check_cost(known.space, cost)
     if epsilon is not None:

@@ -133,6 +133,16 @@ class Nearest:
         return max(best[0], upper), *best
 
 
+def case_along(
+    space: Records, row: int, outputs: int, place: tuple[int, ...]
+) -> tuple[int, tuple[int, ...], int]:
+    """(row, the worlds that differ in it only, output) of a place in the table along a row."""
+    before, (after, output) = place[0], divmod(place[1], outputs)
+    stride = space.stride(row)
+    first = before * space.values * stride + after
+    return row, tuple(first + value * stride for value in range(space.values)), output
+
+
 def largest_pair(sides: Iterable[tuple[int, Any]]) -> tuple[Fraction | float, int, int]:
     """(largest ratio of two likelihoods, the value on top, the value below), from (value,
     likelihood); of values that are equally likely the first with itself."""

@@ -14,13 +14,16 @@ from whosin.notions.base import OfOnePrior
 from whosin.notions.certain import (
     Certain,
     Nearest,
+    case_along,
     largest_pair,
     level_of,
     on_records,
     value_witness,
 )
 from whosin.notions.level import Level
-from whosin.spaces import Records, Space
+from whosin.notions.robust_identifiability import OverSet
+from whosin.priors import PriorSet
+from whosin.spaces import Space
 from whosin.spaces.width import products
 
 
@@ -32,13 +35,16 @@ class Identifiability(OfOnePrior):
     violated by the prior alone: no mechanism is below ε_X.
 
     Args:
-        prior: a prior on records.
+        prior: a prior on records, or a set of them (`Hull`, `Box`); then the largest level of any
+            member counts, and the witness has that member.
     """
 
     unit: ClassVar[str] = "ε"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel, records = on_records(mechanism, space)
+        if isinstance(self.prior, PriorSet):
+            return OverSet(self.prior, channel, records).level(self)
         mass = self.prior.on_records(records, flint_rational)
         weights, array = products(mass, channel.wide)
         joint, near = weights[:, None] * array, Nearest()
@@ -47,10 +53,10 @@ class Identifiability(OfOnePrior):
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 ratio = view.max(axis=1) / view.min(axis=1)
             ratio = np.where(np.isnan(ratio), 1.0, ratio)
-            near.add(ratio, partial(_case, records, row, joint.shape[1]))
+            near.add(ratio, partial(case_along, records, row, joint.shape[1]))
         certain = Certain(channel, mass)
         upper, attained, (row, worlds, values, output) = near.certified(
-            partial(_largest, certain), lambda _case: records.values, certain.budget
+            partial(_largest, certain), lambda _: records.values, certain.budget
         )
         known = dict(enumerate(records.world(worlds[0])))
         del known[row]
@@ -59,16 +65,6 @@ class Identifiability(OfOnePrior):
         exact = channel.exact is not None and is_exact(*self.prior.parameters)
         case = value_witness(channel.outputs[output], attained, row, values, known, exact, belief)
         return level_of(self, log_up, upper, attained, case)
-
-
-def _case(
-    space: Records, row: int, outputs: int, place: tuple[int, ...]
-) -> tuple[int, tuple[int, ...], int]:
-    """(row, the worlds that differ in it only, output) of a place in the table along a row."""
-    before, (after, output) = place[0], divmod(place[1], outputs)
-    stride = space.stride(row)
-    first = before * space.values * stride + after
-    return row, tuple(first + value * stride for value in range(space.values)), output
 
 
 def _largest(

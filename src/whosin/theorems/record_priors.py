@@ -41,6 +41,9 @@ def spread(prior: Prior, space: Space | None) -> Fraction | None:
     rows = independent_rows(prior)
     if isinstance(prior, priors.Uniform):
         return Fraction(1)
+    if isinstance(prior, priors.PriorSet):
+        largest = prior.spread
+        return largest if isinstance(largest, Fraction) else None
     if rows is not None:
         if any(min(row) == 0 for row in rows):
             return None
@@ -127,6 +130,8 @@ def beliefs_in_people(prior: Prior, people: Prior, space: Space | None) -> list[
 def written_out(prior: Prior, space: Space | None) -> Array | None:
     """The probability of each table, exactly, where it can be written out."""
     if not isinstance(space, Records) or space.worlds > LARGEST:
+        return None
+    if isinstance(prior, priors.PriorSet):
         return None
     return prior.on_records(space, flint_rational)
 

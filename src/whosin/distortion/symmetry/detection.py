@@ -16,7 +16,7 @@ from whosin.distortion.symmetry.parts import Block, Structure
 from whosin.distortion.symmetry.size_limits import need_worlds
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, rational
-from whosin.priors import Blocks, Exchangeable, Independent, Prior, Table, Uniform
+from whosin.priors import Blocks, Exchangeable, Independent, Prior, PriorSet, Table, Uniform
 from whosin.spaces import Records, Space
 
 
@@ -50,7 +50,8 @@ def structure(space: Space, prior: Prior) -> Structure:
         return Structure(space, prior, (tuple(range(space.rows)),))
     if isinstance(prior, Blocks):
         return _of_blocks(space, prior)
-    need_worlds(space.worlds)
+    if not isinstance(prior, PriorSet):  # which is refused at any size
+        need_worlds(space.worlds)
     table = prior.on_records(space, flint_rational)
     groups = _groups(table.reshape((space.values,) * space.rows))
     return Structure(space, prior, groups, None, tuple(rational(mass) for mass in table))
