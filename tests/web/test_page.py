@@ -299,9 +299,10 @@ def test_every_adversary_and_target(hospital, opened, serving, album, tmp_path, 
     expect(belief).to_have_attribute("aria-label", re.compile("50% sure becomes at most 91%"))
     expect(page.locator("#fpr")).to_have_value("0.01")
     assert kept(page, tmp_path)["target"] == {"tpr": "0.1", "fpr": "0.01"}
-    more = '[[features]]\nname = "visits"\nof = "count"\n'
-    other.write_text(f"{said}\n{more}", encoding="utf-8")
-    page.get_by_label("Or a file of yours").set_input_files(other)
+    features = tmp_path / "features.toml"
+    more = '[[features]]\nname = "visits"\nkind = "count"\n'
+    features.write_text(f"{said}\n{more}", encoding="utf-8")
+    page.get_by_label("Or a file of yours").set_input_files(features)
     expect(page.locator('[data-error="scenario"]')).to_contain_text("whosin release takes them")
 
 

@@ -1,7 +1,7 @@
 """The curve of a channel: over all neighbours the sup of the profiles, and then the least line.
 
 That is the least concave curve above the curves of all pairs: the largest TPR of each pair by
-itself is not enough, since one test can serve several pairs (THEORY 15). All pairs are searched in
+itself is not enough, since one test can serve several pairs. All pairs are searched in
 floats; those that come near the curve are computed again in exact rationals.
 """
 

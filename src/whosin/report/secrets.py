@@ -1,6 +1,6 @@
 """What is secret about a person: being in the data, or a value where everyone is known to be in.
 
-The arithmetic is the same; only the words differ (THEORY 14).
+The arithmetic is the same; only the words differ.
 """
 
 from __future__ import annotations
