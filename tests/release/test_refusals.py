@@ -240,7 +240,7 @@ def test_names_of_unknown_things_suggest_the_nearest(session) -> None:
 
 @pytest.mark.parametrize(
     ("engine", "key", "value"),
-    [("duckdb", "master", "local[2]"), ("spark", "memory", "1GB"), ("spark", "views", True)],
+    [("duckdb", "master", "local[2]"), ("spark", "memory", "1GB")],
 )
 def test_settings_of_the_other_engine_are_refused(tmp_path, engine, key, value) -> None:
     """They used to be ignored."""

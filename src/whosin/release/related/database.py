@@ -121,7 +121,8 @@ class Database:
         wanted = set(self.kinds if names is None else names)
         result = self.main.rows(wanted)
         kept = [name for name in self.kinds if name in result.columns]
-        result = result.select(*kept)
+        if kept != list(result.columns):
+            result = result.select(*kept)
         for table in self.tables.values():
             result = self._joined(result, table, wanted)
         return self._with_features(result, wanted)
