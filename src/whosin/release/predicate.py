@@ -64,7 +64,7 @@ def condition(text: object, table: Any) -> Any:
         raise refused("a condition such as age >= 65 and ward = 'A'", short(text)) from None
     if len(parsed) != 1 or parsed[0] is None:
         raise refused("one condition", short(text))
-    _check_size(parsed[0])
+    check_size(parsed[0], refused)
     result = _translate(parsed[0], table)
     if not result.type().is_boolean():
         raise refused("a condition, true or false", f"{short(text)}, which is a value")
@@ -103,7 +103,7 @@ def unknown_column(field: str, name: str, table: Any) -> InvalidInput:
     return UnknownName(field, name, tuple(kinds))
 
 
-def _check_size(root: Any) -> None:
+def check_size(root: Any, refused: Callable[[str, str], InvalidInput]) -> None:
     """Engines plan deep expressions slowly, or not at all."""
     level, nodes, depth = [root], 0, 0
     while level:

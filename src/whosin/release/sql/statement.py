@@ -12,7 +12,7 @@ from typing import Any
 
 from whosin.errors import InvalidInput
 from whosin.extras import needs
-from whosin.release.predicate import DEEPEST, LONGEST, MOST_NODES
+from whosin.release.predicate import LONGEST, check_size
 from whosin.release.queries import Keys, Query, Top
 from whosin.release.row_values import describe, short
 from whosin.release.sql.aggregates import Asking, query_of
@@ -91,7 +91,7 @@ def _parse(text: object) -> Any:
     if len(parsed) != 1:
         raise refused("one statement", f"{len(parsed)} of them")
     statement = parsed[0]
-    _check_size(statement)
+    check_size(statement, refused)
     if isinstance(statement, exp.SetOperation):
         accepted = f"one SELECT, without {statement.key.upper()}: ask each, and {AFTERWARDS}"
         raise refused(accepted, short(text))
@@ -102,15 +102,6 @@ def _parse(text: object) -> Any:
             known = kind is exp.Window
             raise refused_value(node) if known else refused("complete, without ? or $1", "one")
     return statement
-
-
-def _check_size(root: Any) -> None:
-    level, nodes, depth = [root], 0, 0
-    while level:
-        nodes, depth = nodes + len(level), depth + 1
-        if nodes > MOST_NODES or depth > DEEPEST:
-            raise refused(f"of at most {DEEPEST} levels and {MOST_NODES} parts", "more")
-        level = [child for node in level for child in node.iter_expressions()]
 
 
 def _table(select: Any) -> Any:
