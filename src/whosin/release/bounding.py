@@ -103,10 +103,10 @@ def units(value: Any, domain: Range, centre: int = 0) -> Any:
 def people(rows: Any, table: Table, cells: Cells, bounds: Bounds) -> Any:
     """For each cell the number of entities; each entity in a few cells."""
     if not cells.columns:
-        people = rows.count() if table.by_row else rows[table.entity].nunique()
+        people = rows.count() if table.one_row else rows[table.entity].nunique()
         return rows.aggregate(people=people)
     pairs = cells.coded(rows, **owner(rows, table))
-    chosen = pairs if table.by_row else _choose(pairs.distinct(), cells, bounds)
+    chosen = pairs if table.one_row else _choose(pairs.distinct(), cells, bounds)
     return chosen.group_by(list(cells.names)).aggregate(people=chosen.count())
 
 
@@ -123,14 +123,14 @@ def totals(
     one = {ROWS.name: ibis.literal(1, "int64")} if counted else {}
     base = cells.coded(rows, **owner(rows, table), **values, **one)
     home = [ENTITY, *cells.names]
-    if table.by_row:
+    if table.one_row:
         each = base
     elif values:
         base = first(base, home, bounds.rows)
         each = base.group_by(home).aggregate(**{name: base[name].sum() for name in (*values, *one)})
     else:  # rows are alike: no need to choose among them
         each = base.group_by(home).aggregate(rows=ibis.least(base.count(), bounds.rows))
-    if not table.by_row:
+    if not table.one_row:
         each = _choose(each, cells, bounds)
     # Saturating, where a wider sum would fail or wrap: then no entity moves it by more either.
     ends = -MOST_SUM, MOST_SUM
@@ -143,7 +143,7 @@ def totals(
 def rows_in_cells(base: Any, table: Table, cells: Cells, bounds: Bounds) -> Any:
     """Rows of each entity, a few in each of a few cells; cells and rows are chosen separately."""
     home = [ENTITY, *cells.names]
-    if table.by_row:
+    if table.one_row:
         return base
     chosen = first(base, home, bounds.rows)
     if bounds.groups >= cells.count:

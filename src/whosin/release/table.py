@@ -162,6 +162,11 @@ class Table:
         return result
 
     @property
+    def one_row(self) -> bool:
+        """Whether nobody can have two rows here, so that there is nothing to choose among."""
+        return self.by_row or self.of_people
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The names of all columns."""
         return tuple(self.kinds)
