@@ -16,6 +16,7 @@ import release_oracle as oracle
 import whosin as wi
 from whosin import release
 from whosin.release import Range
+from whosin.release.prices.pricing import Share
 
 NAN, INF = float("nan"), math.inf
 X = Range(-2, 3, step="1/10", edges=(-2, 0, "1/2", 3))
@@ -279,7 +280,7 @@ def test_the_maximum_is_of_those_present_only() -> None:
     data = oracle.table({"who": ["p2", "p3", "zz"], "place": [11, 11, 11], "name": ["p9"] * 3})
     plan = wi.calibrate(wi.Gamma(1.5), wi.families.Uninformed())
     query = release.Maximum(universe=universe)
-    offer = query.offer(data, release.pricing.Share(plan, oracle.share().epsilon))
+    offer = query.offer(data, Share(plan, oracle.share().epsilon))
     seen = {query.answer(data, offer)["rows"][0][0] for _ in range(30)}
     assert seen == {3, 4}, "k = 2 places from rank 4 up"
     nobody = oracle.table({"who": pa.array([], pa.string())})

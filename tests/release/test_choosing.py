@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from whosin.release import DuckDB, Range, Sum, Table, row_choice
-from whosin.release.row_choice import first
+from whosin.release import DuckDB, Range, Sum, Table
+from whosin.release.scans import row_choice
+from whosin.release.scans.row_choice import first, summed
 
 PEOPLE = 3000
 
@@ -58,6 +59,43 @@ def test_one_row_of_one_value_each_is_as_likely_as_another() -> None:
         counts = [places[at] for at in range(size)]
         assert sum(counts) == sum(places.values())
         assert size == 1 or stats.chisquare(counts).pvalue > 1e-9
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5])
+def test_sums_are_of_any_rows_as_likely(most: int) -> None:
+    """Rows are powers of two, so that a sum says which were chosen."""
+    who = [person for person in range(PEOPLE) for _ in range(person % 5)]
+    worth = [2**at for person in range(PEOPLE) for at in range(person % 5)]
+    with DuckDB() as engine:
+        data = engine.open(pa.table({"entity": who, "worth": worth, "one": [1] * len(who)}))
+        rows = engine.run(summed(data, ["entity"], most, ("worth", "one"))).to_pylist()
+    assert sorted(row["entity"] for row in rows) == sorted(set(who))
+    for size in range(1, 5):
+        found = [row for row in rows if row["entity"] % 5 == size]
+        assert {row["one"] for row in found} == {min(size, most)}
+        sums = Counter(row["worth"] for row in found)
+        sets = [sum(2**at for at in each) for each in combinations(range(size), min(size, most))]
+        assert set(sums) <= set(sets)
+        if len(sets) > 1:
+            assert stats.chisquare([sums[each] for each in sets]).pvalue > 1e-9
+
+
+def test_rows_without_a_chance_are_left_out_before_they_are_ranked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A person of 40,000 rows, of which 3 are chosen, is thinned to about 120; as many as before
+    are chosen, also of someone of whom one row is missing for that."""
+    monkeypatch.setattr(row_choice, "MOST_HELD", 1000)
+    who = [0] * 40_000 + [1] * 1000 + [2] * 2 + [3]
+    with DuckDB() as engine:
+        data = engine.open(pa.table({"entity": who, "place": list(range(len(who)))}))
+        lots = row_choice._with_lots(data)
+        kept = row_choice._thinned(data, lots, ["entity"], 3)
+        sizes = kept.group_by("entity").aggregate(rows=kept.count())
+        held = {row["entity"]: row["rows"] for row in engine.run(sizes).to_pylist()}
+        chosen = engine.run(first(data, ["entity"], 3)).to_pylist()
+    assert 40 < held[0] < 250 and (held[1], held[2], held[3]) == (1000, 2, 1)
+    assert Counter(row["entity"] for row in chosen) == {0: 3, 1: 3, 2: 2, 3: 1}
 
 
 def test_one_entity_with_very_many_rows_fits(tmp_path: Path) -> None:

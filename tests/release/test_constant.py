@@ -12,7 +12,7 @@ import pytest
 import release_oracle as oracle
 from whosin.ledger.charge import RELATIONS
 from whosin.release import Count, Histogram, Keys, Marginals, Range, Rows, Sum, Values
-from whosin.release.bounding import PEOPLE, Bounds
+from whosin.release.scans.bounding import PEOPLE, Bounds
 
 SEX = Values(("f", "m"), constant=True)
 WARD = Values(("A", "B", "C"), outside="drop")

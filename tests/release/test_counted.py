@@ -15,8 +15,9 @@ from whosin import release
 from whosin.errors import InvalidInput
 from whosin.ledger import Cost
 from whosin.release import Range, Values
-from whosin.release.batch_price import price
-from whosin.release.checking import check_table
+from whosin.release.prices.batch_price import price
+from whosin.release.prices.pricing import Share
+from whosin.release.scans.checking import check_table
 from whosin.release.what_counts import statement
 from whosin.report import answers, html, notebook
 
@@ -194,7 +195,7 @@ def test_a_maximum_needs_names() -> None:
     plan = wi.calibrate(wi.Gamma(1.5), wi.families.Uninformed())
     query = release.Maximum(universe=[(name, place) for place, name in enumerate("abcdefgh")])
     with pytest.raises(InvalidInput, match="maximum must be asked of a table with a column"):
-        query.offer(data, release.pricing.Share(plan, oracle.share().epsilon))
+        query.offer(data, Share(plan, oracle.share().epsilon))
 
 
 def test_a_column_called_row_makes_it_ambiguous() -> None:

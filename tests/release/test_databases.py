@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
 import psycopg
 import pytest
 
@@ -24,10 +26,20 @@ from whosin.errors import (
     SourceUnreachable,
     UnknownName,
 )
-from whosin.release import Count, DuckDB, Mean, Session, Sum, Table
-from whosin.release.bounding import eligible
+from whosin.release import (
+    Count,
+    DuckDB,
+    Feature,
+    FurtherTable,
+    LookupTable,
+    Mean,
+    Session,
+    Sum,
+    Table,
+)
 from whosin.release.engines.databases import read_address
 from whosin.release.engines.databases.needed import needed_columns, row_conditions
+from whosin.release.scans.bounding import eligible
 
 PLAN = wi.calibrate(wi.Epsilon(1))
 
@@ -83,7 +95,10 @@ def test_answers_before_noise_are_those_of_a_file(
             Table(each, "person", DOMAINS, rows=2, groups=2, engine=engine)
             for each in (rows_file, request.getfixturevalue(source))
         )
-        answers = [(query, exact(query, file), exact(query, other)) for query in ALL]
+        answers = [
+            (query, exact(query, file), exact(query, other))
+            for query in ALL[:: 2 if source == "on_server" else 4]
+        ]
         assert not [query for query, one, two in answers if one != two]
         assert not [query for query, one, _ in answers if one in ([], [[0]])]
 
@@ -345,6 +360,108 @@ def test_a_budget_is_for_one_table_of_one_server(
     )
     with pytest.raises(BudgetRefused, match="other"):  # a file with the rows of a server's table
         Session(Table(copy, "who", name="new"), PLAN, ledger, share="1/9", copies="refuse")
+
+
+def test_a_table_that_was_renamed_has_no_second_budget(
+    place: str, tmp_path: Path, run: Any
+) -> None:
+    """Nor one that moved to another schema; of a further table neither."""
+    run("CREATE TABLE ours AS SELECT i AS who, i % 3 AS x FROM generate_series(1, 50) i")
+    run("CREATE TABLE theirs AS SELECT i AS who, i % 5 AS y FROM generate_series(1, 50) i")
+    run("CREATE SCHEMA elsewhere")
+    ledger = tmp_path / "ledger.db"
+
+    def opened(source: str, further: str, name: str) -> Session:
+        tables = [FurtherTable("t", f"{place}::{further}")]
+        table = Table(f"{place}::{source}", "who", engine=DuckDB(), name=name, tables=tables)
+        return Session(table, PLAN, ledger, share="1/9", copies="refuse")
+
+    opened("ours", "theirs", "first").ask(Count())
+    run("ALTER TABLE ours RENAME TO renamed")
+    run("ALTER TABLE renamed SET SCHEMA elsewhere")
+    run("DELETE FROM elsewhere.renamed WHERE who = 50")  # so that its rows are others
+    run("CREATE TABLE fresh AS SELECT i AS who FROM generate_series(100, 120) i")
+    run("CREATE TABLE more AS SELECT i AS who, i AS y FROM generate_series(100, 120) i")
+    run("ALTER TABLE theirs RENAME TO again")
+    run("DELETE FROM again WHERE who = 50")
+    for source, further in (("elsewhere.renamed", "more"), ("fresh", "again")):
+        with pytest.raises(BudgetRefused, match="first"):
+            opened(source, further, "second")
+    opened("fresh", "more", "second").ask(Count())
+
+
+@pytest.mark.parametrize("main", ["server", "file"])
+def test_tables_of_databases_are_joined(main: str, place: str, tmp_path: Path, run: Any) -> None:
+    """The same answers before noise wherever tables lie, each in another place."""
+    made: dict[str, list[Any]] = {
+        "people": [(who, "fm"[who % 2]) for who in range(40)] + [(3, "m"), (None, "f")],
+        "visits": [(number % 47, number % 13, "ABC"[number % 3]) for number in range(300)],
+        "wards": [("A", "north"), ("B", "south")],
+    }
+    columns = {"people": "who int, sex text", "visits": "who int, days int, ward text"}
+    columns["wards"] = "ward text, region text"
+    file = tmp_path / "clinic.sqlite"
+    with contextlib.closing(sqlite3.connect(file)) as lite:
+        for name, rows in made.items():
+            marks = ", ".join("?" * len(rows[0]))
+            lite.execute(f"CREATE TABLE {name} ({columns[name]})")
+            lite.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+            run(f"DROP TABLE IF EXISTS {name}")
+            run(f"CREATE TABLE {name} ({columns[name]})")
+            for row in rows:
+                run(f"INSERT INTO {name} VALUES ({', '.join(['%s'] * len(row))})", row)
+        lite.commit()
+    frames: dict[str, Any] = {
+        name: pd.DataFrame(rows, columns=[each.split()[0] for each in columns[name].split(", ")])
+        for name, rows in made.items()
+    }
+    frames["people"]["who"] = frames["people"]["who"].astype("Int64")
+    places = {"server": f"{place}::{{}}", "file": f"{file}::{{}}"}
+    other = "file" if main == "server" else "server"
+    from_databases = [
+        places[at].format(name) for at, name in zip((main, other, main), made, strict=True)
+    ]
+    answers = [_joined_answers(*each) for each in (from_databases, list(frames.values()))]
+    assert answers[0] == answers[1]
+    assert sum(answers[0][0]["people"]) == 40
+
+
+def _joined_answers(people: Any, visits: Any, wards: Any) -> list[dict[str, list[Any]]]:
+    domains = {
+        "sex": {"values": ["f", "m"], "constant": True},
+        "total": {"lower": 0, "upper": 100, "step": 1},
+        "wards": {"edges": [0, 1, 2, 3, 4]},
+        "region": ["north", "south"],
+        "days": {"lower": 0, "upper": 30, "step": 1},
+    }
+    table = Table(
+        *(people, "who", domains),
+        rows=1000,
+        groups=9,
+        name="people",
+        tables=[
+            FurtherTable("visits", visits, rows=1000),
+            LookupTable("regions", wards, "ward", to="visits"),
+        ],
+        features=[
+            Feature("total", "sum", "days", "visits", where="region = 'north'"),
+            Feature("wards", "distinct", "ward", "visits"),
+        ],
+    )
+    asked = [
+        Count(by=("wards",)),
+        Sum(column="total", by=("sex",)),
+        Count(by=("region",), where="days > 3"),
+        Sum(column="days", by=("region",)),
+    ]
+    results = []
+    for query in asked:
+        about = query.asked_of(table)
+        found = table.engine.run(query.exact(about, query.cells(about))).to_pydict()
+        keys = [name for name in found if name.startswith("key_")]
+        order = sorted(range(len(found[keys[0]])), key=lambda at: [found[key][at] for key in keys])
+        results.append({name: [values[at] for at in order] for name, values in found.items()})
+    return results
 
 
 def test_folders_of_table_formats_are_refused(tmp_path: Path, rows_file: str) -> None:

@@ -13,13 +13,14 @@ from pyarrow import parquet
 
 import release_oracle as oracle
 import whosin as wi
+from amounts import some
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.release import Count, Dates, Histogram, Marginals, Range, Rows, Synthetic, Top, Values
-from whosin.release.checking import check_table
-from whosin.release.dates import code_of
-from whosin.release.domains import read_domain
-from whosin.release.predicate import condition
+from whosin.release.columns.dates import code_of
+from whosin.release.columns.domains import read_domain
+from whosin.release.conditions.predicate import condition
 from whosin.release.registration import binding_of, question_of
+from whosin.release.scans.checking import check_table
 
 FIRST, LAST = date(2019, 11, 20), date(2021, 2, 10)
 PARTS = {
@@ -67,7 +68,7 @@ def inside(day: date | None, outside: str | None) -> date | None:
 
 @pytest.mark.parametrize("outside", [None, "drop", "clamp"])
 @pytest.mark.parametrize("column", ["visit", "seen", "text"])
-@pytest.mark.parametrize("function", [*PARTS, None])
+@pytest.mark.parametrize("function", some([*PARTS, None], 2))
 def test_cells_are_those_of_the_calendar(outside, column: str, function: str | None) -> None:
     table, domains = held(outside)
     data = oracle.table(table, domains)

@@ -168,6 +168,7 @@ def test_spill_folders_are_removed(tmp_path: Path) -> None:
     assert run.stderr == b"" and not list(tmp_path.iterdir())
 
 
+@pytest.mark.soak
 def test_a_table_larger_than_the_memory(tmp_path: Path) -> None:
     """3·10^6 entities of two wards each take over 100 MB; the engine may use 60."""
     path = tmp_path / "large.parquet"

@@ -21,7 +21,8 @@ import pytest
 import release_oracle as oracle
 import whosin as wi
 from whosin import release
-from whosin.release import Range, Session, bounding
+from whosin.release import Range, Session
+from whosin.release.scans import bounding
 
 NAN, INF = float("nan"), math.inf
 SCHEMA = pa.schema(
@@ -172,13 +173,14 @@ def test_no_row_changes_what_an_onlooker_sees(onlooker) -> None:
     truth = onlooker(stored(PLAIN))
     assert not truth["errors"] and not truth["output"]
     assert len(truth["answers"]) == 4 * len(QUERIES) + 1
-    for other in (stored(PLAIN + POISON), stored([]), crowded(50_000)):
+    for other in (stored(PLAIN + POISON), crowded(20_000)):
         assert onlooker(other) == truth
 
 
 @pytest.mark.soak
 def test_neither_does_any_one_of_them_alone_nor_a_million_rows(onlooker) -> None:
     truth = onlooker(stored(PLAIN))
+    assert onlooker(stored([])) == truth
     for row in POISON + PLAIN:
         assert onlooker(stored([*PLAIN, row])) == truth
     assert onlooker(crowded(1_000_000)) == truth
@@ -222,7 +224,7 @@ CSV_QUERIES = [
 
 
 @pytest.mark.parametrize(
-    "places", [(0, 9), pytest.param(range(len(BAD_LINES)), marks=pytest.mark.soak)], ids=len
+    "places", [(9,), pytest.param(range(len(BAD_LINES)), marks=pytest.mark.soak)], ids=len
 )
 def test_no_line_of_a_text_file_does(tmp_path, onlooker, places) -> None:
     """Among others, before others, and, at these places of the list, alone."""

@@ -18,6 +18,7 @@ import pytest
 
 import release_oracle as oracle
 import whosin as wi
+from amounts import some
 from whosin.errors import InvalidInput, MissingExtra, UnknownName
 from whosin.ledger.units import EPSILON_UNITS
 from whosin.noise import noisy_max
@@ -90,7 +91,7 @@ def quick(monkeypatch):
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
 @pytest.mark.parametrize("rho", [0, Fraction(1, 50)])
-@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("rows", some([1, 3], 1))
 @pytest.mark.parametrize("choose", ["tree", "adaptive", False])
 def test_all_parts_together_cost_the_share(relation, rho, rows, choose) -> None:
     """By the definitions: r rows move a table of counts by r in L1 and r² in squared L2, twice that

@@ -11,12 +11,13 @@ import pytest
 
 import release_oracle as oracle
 import whosin as wi
+from amounts import some
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError
 from whosin.release import Count, Histogram, Rows, Synthetic, Top, Values
-from whosin.release.cells import Cells
-from whosin.release.checking import check_table
-from whosin.release.domains import read_domain
+from whosin.release.columns.cells import Cells
+from whosin.release.columns.domains import read_domain
 from whosin.release.registration import binding_of, question_of
+from whosin.release.scans.checking import check_table
 
 TOWNS = ("Zürich", "Bern", "Winterthur", "Biel", "Genf")
 PARENTS: dict[str, dict[str, list[str]]] = {
@@ -74,7 +75,7 @@ def test_the_levels_add_up_before_noise(policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", OUTSIDE)
-@pytest.mark.parametrize("bounds", [(1, 1), (2, 1), (2, 2), (3, 9)])
+@pytest.mark.parametrize("bounds", some([(1, 1), (2, 1), (2, 2), (3, 9)], 1))
 def test_one_person_moves_the_engine_by_no_more_than_is_claimed(policy, bounds) -> None:
     """Over what one person's rows can come to; added, removed, or in another's place."""
     rng = random.Random(3)

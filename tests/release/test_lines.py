@@ -12,8 +12,8 @@ import pytest
 import csv_oracle as oracle
 from whosin.app.cli.main import main
 from whosin.release import DuckDB, Table
-from whosin.release.checking import check_table
 from whosin.release.engines.lines import Broken, broken
+from whosin.release.scans.checking import check_table
 
 GOOD = "who,ward,age\nx,a,3\ny,b,50\nz,é,7\n"
 FILES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from fractions import Fraction
 from itertools import chain, pairwise, product
 from typing import Any
@@ -18,7 +19,7 @@ from whosin.errors import InvalidInput, WhosinError
 from whosin.ledger.units import EPSILON_UNITS
 from whosin.marginals import Measurement, Radii, Workload, cell_variances, estimate, tables_of
 from whosin.release import Count, Marginals, Range
-from whosin.release.table_noise import NoisyTable
+from whosin.release.many_tables.noise import NoisyTable
 
 DOMAINS = {
     "sex": ["f", "m"],
@@ -135,12 +136,12 @@ def test_the_dry_run_says_the_standard_error_of_dense_least_squares(rho) -> None
 
 @pytest.mark.parametrize("order", [1, 2, 4])
 @pytest.mark.parametrize("entity", ["who", "row"])
-@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("tallied", [sys.maxsize, 0])
 def test_counts_before_noise_are_those_of_the_rows(
-    monkeypatch, order: int, entity: str, streams: bool
+    monkeypatch, order: int, entity: str, tallied: int
 ) -> None:
     """Counted here from packed rows, in small batches, or by the engine."""
-    monkeypatch.setattr(type(oracle.ENGINE), "streams", streams)
+    monkeypatch.setattr(type(oracle.ENGINE), "most_tallied", tallied)
     monkeypatch.setattr("whosin.release.engines.embedded.STREAMED", 50)
     source = people(200)
     data = oracle.table(source, DOMAINS, entity=entity)
@@ -162,7 +163,7 @@ def test_counts_before_noise_are_those_of_the_rows(
 
 
 def test_several_blocks_count_the_same(monkeypatch) -> None:
-    monkeypatch.setattr("whosin.release.table_scan.MOST_COUNTED", 1)
+    monkeypatch.setattr("whosin.release.scans.table_scan.MOST_COUNTED", 1)
     source = people(200)
     data = oracle.table(source, DOMAINS)
     offer = priced(data, rho=1)
@@ -186,7 +187,7 @@ def test_many_columns_are_packed_into_several_numbers() -> None:
     data = oracle.table({"who": list(range(60)), **found}, domains)
     offer = priced(data, Marginals(sets=list(pairwise(names))))
     scan = offer.details["scan"]
-    assert len({number for number, _ in scan.packing}) > 1
+    assert len({number for number, _ in scan.layout.bits}) > 1
     for attributes, counts in zip(scan.sets, scan.count(data, offer.expression, None), strict=True):
         expected = np.zeros([scan.sizes[each] for each in attributes], np.int64)
         for row in zip(*(found[names[each]] for each in attributes), strict=True):
@@ -424,7 +425,8 @@ def test_attacking_all_tables_together_shows_no_more_than_the_plan(monkeypatch, 
     """One person more, or another in their place; and the same attack refutes the plan where the
     noise is made for four times its ε. (Intervals come from fresh noise, whatever the rows are.)"""
     monkeypatch.setattr(
-        "whosin.release.estimated_tables.radii", lambda work, *_: [Radii(1, 2)] * len(work.sets)
+        "whosin.release.many_tables.estimates.radii",
+        lambda work, *_: [Radii(1, 2)] * len(work.sets),
     )
     few = {"who": ["a", "b", "c", "d"], "sex": ["f", "f", "m", "m"], "ward": ["A", "B", "B", "A"]}
     other = {name: column[:3] for name, column in few.items()}
@@ -471,6 +473,62 @@ name = "tables"
 columns = ["sex", "ward"]
 order = 2
 """
+
+
+REFUSED = {
+    '[budget]\nnoise = "gaussian"': "budget.noise must be laplace, under a plan without a delta",
+    '[budget]\nnoise = "cauchy"': "budget.noise must be one of gaussian, laplace",
+    '[budget]\nsplit = "even"': "budget.split must be one of",
+    '[budget]\nshare = "much"': "budget.share must be",
+    'columns = ["sex", "age"]': "queries[0].columns: column must be one with a declared domain",
+    "order = 3": "queries[0].order must be at most the number of columns, 2",
+    'sets = [["sex", "ward"], ["ward", "sex"]]': "queries[0].sets must be each named once",
+}
+
+
+@pytest.mark.parametrize("changed", REFUSED)
+def test_bad_input_is_refused_by_its_path_and_nothing_is_written(
+    changed: str, tmp_path, run, monkeypatch
+) -> None:
+    """A dry run and a release say the same; no budget is opened for what cannot be asked."""
+    import pyarrow.parquet as parquet
+
+    monkeypatch.chdir(tmp_path)
+    parquet.write_table(people(50), "people.parquet")
+    text = _changed(changed)
+    (tmp_path / "s.toml").write_text(text)
+    for command in ("release s.toml --dry-run", "release s.toml --save out.csv"):
+        code, out, err = run(command)
+        assert code == 2 and not out and err.count("\n") == 1
+        assert err.startswith(f"whosin: {REFUSED[changed]}")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["people.parquet", "s.toml"]
+
+
+def _changed(line: str) -> str:
+    """The scenario with another line, in the place of those that it cannot stand beside."""
+    if line.startswith("[budget]"):
+        return SCENARIO.replace("[[queries]]", f"{line}\n\n[[queries]]")
+    replaced = {"columns": ("columns",), "order": ("order",), "sets": ("columns", "order")}
+    gone = replaced[line.partition(" ")[0]]
+    kept = [each for each in SCENARIO.splitlines() if not each.startswith(gone)]
+    assert len(kept) < len(SCENARIO.splitlines())
+    return "\n".join([*kept, line, ""])
+
+
+def test_a_dry_run_names_the_failure_probability(tmp_path, run, monkeypatch) -> None:
+    import pyarrow.parquet as parquet
+
+    monkeypatch.chdir(tmp_path)
+    parquet.write_table(people(50), "people.parquet")
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    assert "fail" not in run("release s.toml --dry-run")[1]
+    assert json.loads(run("release s.toml --dry-run --json")[1])["delta"] == 0
+    promise = '[adversary]\nprior = "0.05..0.5"\n[target]\nposterior = 0.75\ndelta = 1e-6'
+    (tmp_path / "s.toml").write_text(SCENARIO.replace("[target]\nepsilon = 1", promise))
+    shown = " ".join(run("release s.toml --dry-run")[1].split())
+    assert "It may fail with probability 1e-06, given that the person is in." in shown
+    delta = json.loads(run("release s.toml --dry-run --json")[1])["delta"]
+    assert 0 < delta < 1e-6 and f"δ = {delta:.3g} (add-remove)." in shown
 
 
 def test_from_a_scenario_file(tmp_path, run, monkeypatch) -> None:

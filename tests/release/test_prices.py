@@ -17,11 +17,11 @@ from whosin.distortion import PerRow
 from whosin.errors import InvalidInput
 from whosin.ledger import units
 from whosin.ledger.charge import RELATIONS
-from whosin.release.bounding import PEOPLE
-from whosin.release.budget_split import Unspent, shares
-from whosin.release.pricing import NoisyPart, Share
+from whosin.release.prices.budget_split import Unspent, shares
+from whosin.release.prices.pricing import NoisyPart, Share
 from whosin.release.queries.keys import _failing, _threshold
 from whosin.release.queries.responses import prior_response, uniform_response
+from whosin.release.scans.bounding import PEOPLE
 
 DOMAINS = {"ward": ["A", "B", "C"], "x": release.Range(-2, 3, step="1/10", edges=(-2, 0, 3))}
 LINEAR = [

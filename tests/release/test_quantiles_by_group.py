@@ -18,7 +18,7 @@ from whosin.errors import InvalidInput
 from whosin.ledger import units
 from whosin.ledger.charge import RELATIONS
 from whosin.release import Dates, Median, Quantile, Range, Values
-from whosin.release.batch_price import price
+from whosin.release.prices.batch_price import price
 from whosin.release.queries.points import score
 from whosin.release.queries.quantile import lower_scores
 

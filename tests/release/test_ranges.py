@@ -19,10 +19,10 @@ from whosin.errors import WhosinError
 from whosin.exact import Array
 from whosin.marginals import Measurement, Sums, Workload, estimate, tables_of
 from whosin.release import Dates, Marginals, Range, Values
-from whosin.release.batch_price import price
-from whosin.release.derived import Grouped
+from whosin.release.columns.derived import Grouped
+from whosin.release.many_tables.noise import NoisyTable
+from whosin.release.prices.batch_price import price
 from whosin.release.scenario import load_scenario
-from whosin.release.table_noise import NoisyTable
 
 TOWNS = ("Zürich", "Bern", "Winterthur", "Biel")
 PARENTS = {"canton": {"ZH": ["Zürich", "Winterthur"], "BE": ["Bern", "Biel"]}}

@@ -17,11 +17,21 @@ from related_oracle import WARDS, check, visits
 from release_oracle import ENGINE, exact
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.ledger import verify
-from whosin.release import Count, Feature, FurtherTable, LookupTable, Mean, Range, Rows
+from whosin.release import (
+    Count,
+    Feature,
+    FurtherTable,
+    LookupTable,
+    Mean,
+    Range,
+    Rows,
+    Values,
+)
+from whosin.release.scans.bounding import Bounds
 
 
 @pytest.mark.parametrize("table", [None, "visits"])
-@cases(6, 200)
+@cases(3, 200)
 def test_features_are_those_of_the_definitions(table: str | None, count: int) -> None:
     rng = np.random.default_rng(20)
     for _ in range(count):
@@ -67,9 +77,9 @@ def test_entities_may_be_spelled_as_texts_in_one_table() -> None:
     assert {row["who"]: row["n"] for row in result} == {"1": 1, " 2": 0, "x": 0}
 
 
-def hospital(**more: Any) -> wi.Table:
+def hospital(domains: dict[str, Any] | None = None, **more: Any) -> wi.Table:
     rows = pa.table({"who": [1, 1, 1, 2, 3], "days": [1, 2, 3, 40, 5], "ward": list("AABBC")})
-    domains = {
+    usual_domains = {
         "total": Range(0, 50, edges=(0, 10, 50)),
         "long": [True, False],
         "ward": ["A", "B"],
@@ -77,7 +87,7 @@ def hospital(**more: Any) -> wi.Table:
     }
     features = [Feature("total", "sum", "days"), Feature("long", "any", where="days > 30")]
     usual: dict[str, Any] = {"name": "h", "engine": ENGINE, "features": features, "rows": 3}
-    return wi.Table(rows, "who", domains, **(usual | more))
+    return wi.Table(rows, "who", domains or usual_domains, **(usual | more))
 
 
 def test_a_question_about_features_has_one_row_a_person() -> None:
@@ -97,7 +107,36 @@ def test_a_question_about_features_has_one_row_a_person() -> None:
     assert people.bounds(people.asked_of(table)).groups == 1  # a feature is the same in all rows
 
 
-@cases(4, 100)
+def test_what_a_person_has_one_of_leaves_one_row_a_person() -> None:
+    """Beside a feature: a column that was declared constant, also where it is not, and a table of
+    which one row is joined. What is joined more often, or not declared, is of rows."""
+    wards = pa.table({"who": [1, 1, 2, 2], "home": ["N", "S", "N", None]})
+    declared = {
+        "total": (0, 50),
+        "ward": Values(("A", "B", "C"), constant=True),
+        "home": ["N", "S"],
+    }
+
+    def opened(rows: int) -> wi.Table:
+        return hospital(tables=[FurtherTable("homes", wards, rows=rows)], domains=declared)
+
+    by_ward = Mean(column="total", by=("ward",))
+    about = by_ward.asked_of(opened(1))
+    assert about.of_people and by_ward.bounds(about) == Bounds(1, 1)
+    found = exact(by_ward, about)[1]
+    assert sum(found) == 3 and found[1] >= 1 and found[2] == 1  # 1 is in A or in B
+    by_home = Count(by=("home",), where="total > 0")
+    about = by_home.asked_of(opened(1))
+    assert about.of_people and by_home.bounds(about).groups == 1
+    assert sum(exact(by_home, about)[0]) == 3
+    assert not by_home.asked_of(opened(2)).of_people
+    days = Mean(column="total", where="days > 1")
+    assert not days.asked_of(opened(1)).of_people
+    wards_alone = Count(by=("ward",))
+    assert not wards_alone.asked_of(opened(1)).of_people
+
+
+@cases(2, 100)
 def test_one_person_in_all_tables_moves_an_answer_by_its_bound(count: int) -> None:
     """Neighbours: one person's rows changed everywhere; the exact answers stay within what is
     priced."""
@@ -106,6 +145,7 @@ def test_one_person_in_all_tables_moves_an_answer_by_its_bound(count: int) -> No
         Mean(column="total"),
         Count(by=("kind",)),
         Count(by=("kind",), where="total > 5"),
+        Mean(column="total", by=("n",)),
         Rows(by=("kind",), rows=2),
     ]
     for _ in range(count):
@@ -134,7 +174,11 @@ def _two_tables(frames: dict[str, pa.Table]) -> wi.Table:
     return wi.Table(
         frames["p"].select(["who", "n"]),
         "who",
-        {"total": (0, 50), "kind": ["A", "B"]},
+        {
+            "total": (0, 50),
+            "kind": ["A", "B"],
+            "n": Range(0, 10, edges=(0, 3, 5, 10), constant=True),
+        },
         name="p",
         rows=2,
         engine=ENGINE,

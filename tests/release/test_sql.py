@@ -23,7 +23,16 @@ from engine_rows import exact
 from whosin.app.cli.main import main
 from whosin.documents import toml_text
 from whosin.errors import InvalidInput, UnknownName
-from whosin.release import Dates, DuckDB, Range, Session, Table, Values
+from whosin.release import (
+    Dates,
+    DuckDB,
+    FurtherTable,
+    LookupTable,
+    Range,
+    Session,
+    Table,
+    Values,
+)
 from whosin.release.queries import QUERIES
 from whosin.release.queries.base import read_query, scenario_keys
 from whosin.release.sql import queries_in
@@ -110,7 +119,7 @@ AGGREGATES = {
 }
 
 
-@cases(4, 200)
+@cases(2, 200)
 def test_every_form_agrees_with_pandas(count: int) -> None:
     for seed in range(count):
         check_forms(seed)
@@ -174,6 +183,27 @@ def _answers(query: Any, opened: Table) -> dict[str, float]:
     return dict(zip(labels, result.tolist(), strict=True))
 
 
+@cases(2, 40)
+def test_quantiles_agree_with_pandas(tmp_path: Path, count: int) -> None:
+    """With next to no noise: between the order statistics beside the one that is asked for."""
+    asked = {"MEDIAN(days)": 0.5, "QUANTILE_CONT(days, 0.9)": 0.9, "QUANTILE_DISC(age, 0.25)": 0.25}
+    for seed in range(count):
+        data = frame(seed, 300)
+        opened = table(data, entity="row")
+        plan = wi.calibrate(wi.Epsilon(600))
+        session = Session(opened, plan, tmp_path / f"{seed}.db", share="1/4")
+        for sql, share in asked.items():
+            found = session.sql(f"SELECT {sql} AS found FROM visits WHERE ward = 'A'")["found"]
+            column = "age" if "age" in sql else "days"
+            low, high = (float(end) for end in opened.range(column).bounds)
+            values = np.sort(data[data["ward"] == "A"][column].dropna().clip(low, high))
+            at = share * (len(values) - 1)
+            ends = values[max(0, int(at) - 1)], values[min(len(values) - 1, int(at) + 2)]
+            value = found.rows[0][found.columns.index("value")]
+            step = float(opened.range(column).unit) + (high - low) / 100
+            assert ends[0] - step <= value <= ends[1] + step, (seed, sql)
+
+
 def test_rows_that_are_people() -> None:
     opened = table(frame(3), entity="row")
     (query,) = queries_in("SELECT COUNT(*) FROM visits", opened)
@@ -231,7 +261,7 @@ def test_what_a_select_becomes(sql: str, keys: dict[str, Any]) -> None:
         ("SELECT COUNT(*) FROM visits ORDER BY 1", "ORDER BY"),
         ("SELECT COUNT(*) FROM visits LIMIT 1", "LIMIT"),
         ("SELECT SUM(days) OVER () FROM visits", "[[features]]"),
-        ("SELECT COUNT(*) FROM visits JOIN wards USING (ward)", "[[tables]]"),
+        ("SELECT COUNT(*) FROM visits JOIN wards USING (ward)", "[[tables]]: none"),
         ("SELECT COUNT(*) FROM visits, wards", "[[tables]]"),
         ("SELECT COUNT(*) FROM wards", "'visits'"),
         ("SELECT COUNT(*) FROM other.visits", "'visits'"),
@@ -266,6 +296,92 @@ def test_what_a_select_becomes(sql: str, keys: dict[str, Any]) -> None:
 def test_what_cannot_be_asked_is_refused_by_name(sql: str, words: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         queries_in(sql, small())
+    assert words in str(caught.value)
+
+
+@cache
+def clinic() -> Table:
+    """Visits with a table of the same people, in which some are missing, and a public one."""
+    visits = pa.table(
+        {
+            "patient": [1, 1, 2, 3, 3, None],
+            "ward": list("ABABAA"),
+            "days": [1, 2, 3, 4, 5, 6],
+        }
+    )
+    patients = pa.table(
+        {
+            "patient": [1, 2, 9, None],
+            "sex": ["f", "m", "f", "m"],
+            "age": [70, None, 30, 1],
+            "days": [100, 200, 300, 400],
+        }
+    )
+    wards = pa.table({"ward": ["A", "B"], "region": ["north", "south"]})
+    domains = {
+        "ward": ["A", "B"], "days": (0, 30), "sex": ["f", "m"], "age": (0, 100),
+        "patients.days": (0, 500), "region": ["north", "south"],
+    }  # fmt: skip
+    further = [FurtherTable("patients", patients), LookupTable("wards", wards, "ward")]
+    bounds: dict[str, Any] = {"rows": 9, "groups": 9, "name": "visits", "engine": ENGINE}
+    return Table(visits, "patient", domains, tables=further, **bounds)
+
+
+USING = "JOIN patients USING (patient)"
+
+
+@pytest.mark.parametrize(
+    ("sql", "truth"),
+    [
+        (f"SELECT SUM(days) FROM visits {USING} WHERE ward = 'A' OR ward = 'B'", None),
+        (f"SELECT SUM(visits.days) AS x FROM visits {USING}", {"": 1 + 2 + 3}),
+        (f"SELECT SUM(visits.days) FROM visits {USING} WHERE age > 0 OR ward = 'A'", {"": 6}),
+        (f"SELECT SUM(visits.days) FROM visits {USING} WHERE age > 60", {"": 3}),
+        (f"SELECT SUM(p.days) FROM visits {USING.replace('patients', 'patients AS p')}", {"": 400}),
+        (f"SELECT COUNT(DISTINCT patient) FROM visits LEFT {USING}", {"": 3}),
+        (f"SELECT COUNT(DISTINCT patient) FROM visits {USING}", {"": 2}),
+        ("SELECT COUNT(*) FROM visits v LEFT JOIN patients p ON p.patient = v.patient", {"": 5}),
+        ("SELECT COUNT(*) FROM visits v INNER JOIN Patients p ON v.patient = p.patient", {"": 3}),
+        (f"SELECT sex, COUNT(*) FROM visits {USING} GROUP BY sex", {"f": 2, "m": 1, "other": 0}),
+        (f"SELECT region, COUNT(*) FROM visits {USING} LEFT JOIN wards USING (ward) GROUP BY 1",
+         {"north": 2, "south": 1, "other": 0}),
+    ],
+)  # fmt: skip
+def test_declared_joins(sql: str, truth: dict[str, float] | None) -> None:
+    """JOIN keeps those who have a row there, and LEFT JOIN everyone."""
+    if truth is None:
+        with pytest.raises(InvalidInput, match=r"visits\.age"):
+            queries_in(sql, clinic())
+        return
+    (query,) = queries_in(sql, clinic())
+    found = _answers(query, query.asked_of(clinic()))
+    assert found == truth
+
+
+@pytest.mark.parametrize(
+    ("joined", "words"),
+    [
+        ("JOIN patients USING (ward)", "the entity alone"),
+        ("JOIN patients ON visits.days = patients.days", "the entity alone"),
+        ("JOIN patients ON visits.patient = patients.patient AND 1 = 1", "the entity alone"),
+        ("JOIN patients ON visits.patient < patients.patient", "the entity alone"),
+        ("JOIN patients", "the entity alone"),
+        (", patients", "the entity alone"),
+        ("CROSS JOIN patients", "LEFT JOIN or JOIN"),
+        ("NATURAL JOIN patients", "LEFT JOIN or JOIN"),
+        ("RIGHT JOIN patients USING (patient)", "LEFT JOIN or JOIN"),
+        ("FULL JOIN patients USING (patient)", "LEFT JOIN or JOIN"),
+        ("JOIN visits v USING (patient)", "patients, wards"),
+        ("JOIN nowhere USING (patient)", "patients, wards"),
+        ("JOIN (SELECT 1) x USING (patient)", "patients, wards"),
+        ("JOIN patients USING (patient) JOIN patients USING (patient)", "once"),
+        ("JOIN wards USING (ward)", "LEFT JOIN"),
+        ("LEFT JOIN wards ON visits.patient = wards.ward", "joined on ward"),
+    ],
+)
+def test_other_joins_are_refused(joined: str, words: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        queries_in(f"SELECT COUNT(*) FROM visits {joined}", clinic())
     assert words in str(caught.value)
 
 
@@ -324,6 +440,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     priced = answer(run(sql, "--dry-run", "--json"))
     assert priced["offers"] == same["offers"] and len(same["offers"]) == 1
     refused(run("SELECT MAX(days) FROM visits"), "QUANTILE_CONT")
+    refused(run(sql, "--share", "2"), "--share must be above 0 and at most 1; got 2")
     assert not (tmp_path / "ledger.db").exists()
     options = ("--share", "1/2", "--request", "r1", "--json")
     answered = answer(run(sql, *options))

@@ -13,7 +13,7 @@ import release_oracle as oracle
 import where_oracle
 from where_checks import check_where
 from whosin.errors import InvalidInput, UnknownName
-from whosin.release.predicate import condition
+from whosin.release.conditions.predicate import condition
 
 NAN, INF = float("nan"), math.inf
 NUMBERS = ("i", "f")

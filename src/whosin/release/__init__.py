@@ -1,10 +1,10 @@
 """Answers from real tables, on DuckDB or Spark, each debited in a ledger before it is shown."""
 
 from whosin.release.answer import Answer, Release
-from whosin.release.dates import Dates
-from whosin.release.domains import Range, Values
+from whosin.release.columns.dates import Dates
+from whosin.release.columns.domains import Range, Values
 from whosin.release.engines import DuckDB, Engine, Spark
-from whosin.release.pricing import Offer
+from whosin.release.prices.pricing import Offer
 from whosin.release.queries import (
     QUERIES,
     Count,

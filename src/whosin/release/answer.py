@@ -15,7 +15,7 @@ from whosin.exact import round_up
 from whosin.ledger import Standing, units
 from whosin.ledger.charge import Cost
 from whosin.notebook_display import Displayed
-from whosin.release.cells import free
+from whosin.release.columns.cells import free
 from whosin.release.noisy_cells import note, too_noisy
 from whosin.release.what_counts import statement
 

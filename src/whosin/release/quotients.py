@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from whosin.exact import Array
-from whosin.release.pricing import CONFIDENCE, NoisyPart
+from whosin.release.prices.pricing import CONFIDENCE, NoisyPart
 
 SMALL = 4
 """Below this scale a unit matters: there the reaches of both noises are added."""

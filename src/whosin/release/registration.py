@@ -11,11 +11,11 @@ from whosin.errors import InvalidInput, at
 from whosin.exact import rational
 from whosin.ledger import chain
 from whosin.ledger.binding import Binding
-from whosin.release.bounding import Bounds
-from whosin.release.domains import Domain, Range, Values
-from whosin.release.fingerprint import fingerprint
+from whosin.release.columns.domains import Domain, Range, Values
 from whosin.release.queries import Query
 from whosin.release.related.further import Further, FurtherTable
+from whosin.release.scans.bounding import Bounds
+from whosin.release.scans.fingerprint import fingerprint
 from whosin.release.table import COLUMN, EACH_ROW, ROW, Table
 
 KINDS = ("boolean", "integer", "numeric", "string", "temporal", "nested")

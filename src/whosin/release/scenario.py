@@ -7,6 +7,7 @@ a row is read. Paths in a scenario are relative to its file.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,16 +15,17 @@ from typing import Any
 from whosin import vocabulary
 from whosin.calibration import Plan, read_plan
 from whosin.documents import read_toml
-from whosin.errors import InvalidInput, UnknownName, WhosinError, at
+from whosin.errors import InvalidInput, UnknownName, WhosinError, at, at_keys
 from whosin.extras import needs
-from whosin.release.batch_price import price
+from whosin.release.answer import Release
 from whosin.release.engines import ENGINES, DuckDB, Engine
 from whosin.release.engines.databases.address import ANY
-from whosin.release.pricing import Offer
+from whosin.release.prices.batch_price import price
+from whosin.release.prices.pricing import Offer
 from whosin.release.queries import QUERIES, Query, read_query
 from whosin.release.related.features import Feature, read_features
 from whosin.release.related.further import Further, read_tables
-from whosin.release.session import Session
+from whosin.release.session import Session, Watch
 from whosin.release.sql import queries_in
 from whosin.release.table import Table
 
@@ -78,24 +80,41 @@ class Scenario:
         finally:
             table.engine.close()
 
-    def price(self) -> list[Offer]:
+    def price(self, table: Table | None = None) -> list[Offer]:
         """What the queries cost and how good the answers will be; nothing is written or spent."""
-        return price(self.open_table(), self.plan, self.queries, **self.budget)
+        opened = self.open_table() if table is None else table
+        with self.at_budget():
+            return price(opened, self.plan, self.queries, **self.budget)
+
+    def release(self, session: Session, watch: Watch | None = None) -> Release:
+        """Have a session answer the queries."""
+        with self.at_budget():
+            return session.release(self.queries, watch=watch, **self.budget)
+
+    @staticmethod
+    def at_budget() -> AbstractContextManager[None]:
+        """Errors in this block that are about a key of [budget] say so in their path."""
+        return at_keys(KEYS["budget"], "budget")
 
     def open_session(
         self, ledger: object = None, request: str | None = None, *, amend: bool = False
     ) -> Session:
-        """A session for the scenario's one batch, in its ledger or another one."""
-        return Session(
-            self.open_table(),
-            self.plan,
-            ledger if ledger is not None else self.ledger,
-            dataset=self.dataset,
-            request=request,
-            share=self.budget.get("share", 1),
-            amend=amend,
-            queries=self.queries,
-        )
+        """A session for the scenario's one batch, in its ledger or another one. The batch is priced
+        before a new request, so that what is wrong with it is found before a budget is opened."""
+        table = self.open_table()
+        if request is None:
+            self.price(table)
+        with self.at_budget():
+            return Session(
+                table,
+                self.plan,
+                ledger if ledger is not None else self.ledger,
+                dataset=self.dataset,
+                request=request,
+                share=self.budget.get("share", 1),
+                amend=amend,
+                queries=self.queries,
+            )
 
 
 def load_scenario(path: str | Path, *, asked: bool = True) -> Scenario:

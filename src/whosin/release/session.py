@@ -25,9 +25,9 @@ from whosin.ledger.halting import drawn, stands
 from whosin.ledger.names import read_name
 from whosin.ledger.registration import copied
 from whosin.release.answer import Answer, Release
-from whosin.release.batch_price import asked_of, price
 from whosin.release.engines.base import Progress
-from whosin.release.pricing import Offer
+from whosin.release.prices.batch_price import asked_of, price
+from whosin.release.prices.pricing import Offer
 from whosin.release.queries import Query
 from whosin.release.registration import binding_of, question_of
 from whosin.release.sql import queries_in

@@ -13,14 +13,14 @@ from unicodedata import normalize
 from whosin.errors import InvalidInput, at
 from whosin.extras import needs
 from whosin.interrupts import run_interruptibly
-from whosin.release.casts import usable
-from whosin.release.dates import Dates
-from whosin.release.derived import Cellular, column_of, derive
-from whosin.release.domains import Domain, Range, Values, read_domain
+from whosin.release.columns.dates import Dates
+from whosin.release.columns.derived import Cellular, column_of, derive
+from whosin.release.columns.domains import Domain, Range, Values, read_domain
+from whosin.release.columns.levels import UpperLevel, check_levels, levels_of
+from whosin.release.columns.parents import Parents
+from whosin.release.conditions.casts import usable
+from whosin.release.conditions.predicate import unknown_column
 from whosin.release.engines import DuckDB, Engine
-from whosin.release.levels import UpperLevel, check_levels, levels_of
-from whosin.release.parents import Parents
-from whosin.release.predicate import unknown_column
 from whosin.release.related.database import Database
 from whosin.release.related.features import read_features
 from whosin.release.related.further import read_tables
@@ -52,8 +52,9 @@ class Table:
         tables: further tables of the same people, joined on the entity, and public ones, which are
             looked up: `FurtherTable(…)`, `LookupTable(…)`.
         features: what is computed for each person from that person's rows: `Feature(…)`. Each is a
-            column like any other, the same in all rows of a person; a question about features alone
-            is about people, one row each.
+            column like any other, the same in all rows of a person; a question about features, and
+            otherwise only about columns that are the same for a person, is about people, one row
+            each.
 
     Everything that is checked here is read from the schema, never from the rows; of public tables,
     that their keys are unique.
@@ -149,7 +150,7 @@ class Table:
 
     def about(self, names: Iterable[str], *, rows: bool = False) -> Table:
         """The table as a question about some columns needs it: what it does not name is not joined,
-        and where it names features alone, there is one row a person.
+        and where it names features and what a person has one of, there is one row a person.
 
         Args:
             rows: the question is about rows, whatever it names.
@@ -157,7 +158,7 @@ class Table:
         if not self.tables and not self.features:
             return self
         result, used = copy(self), frozenset(names).intersection(self.columns)
-        result.of_people = not rows and self.database.of_features(used)
+        result.of_people = not rows and self.database.of_people(used)
         result.data = self.database.people(used) if result.of_people else self.database.rows(used)
         return result
 
@@ -183,12 +184,11 @@ class Table:
         result = int(getattr(self, field)) if own is None else whole(own, field, 1, MOST_ROWS)
         if self.by_row and result > 1:
             raise InvalidInput(field, "1, or left out, where each row is one person", result)
-        return 1 if self.of_people and field == "rows" else result
+        return 1 if self.of_people else result
 
     def at_default(self, field: str, own: int | None) -> bool:
         """Whether nobody has said how many rows, or cells, of an entity count."""
-        sole = self.by_row or (self.of_people and field == "rows")
-        return own is None and field not in self.stated and not sole
+        return own is None and field not in self.stated and not self.one_row
 
     def type(self, column: str) -> Any:
         """The Ibis type of a column."""

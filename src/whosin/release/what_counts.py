@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from whosin.release.derived import Cellular, column_of
-from whosin.release.domains import Domain, Range
-from whosin.release.levels import root_of
-from whosin.release.outside import CLAMP, DROP
+from whosin.release.columns.derived import Cellular, column_of
+from whosin.release.columns.domains import Domain, Range
+from whosin.release.columns.levels import root_of
+from whosin.release.columns.outside import CLAMP, DROP
 
 NOT_COVERED = "The interval is for the noise: it does not cover what this leaves out."
 

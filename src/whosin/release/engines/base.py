@@ -83,8 +83,6 @@ class Engine(Protocol):
     """What a scenario calls it."""
     keys: ClassVar[tuple[str, ...]] = ()
     """The keys of a scenario's [table] that it takes as arguments."""
-    streams: ClassVar[bool] = False
-    """Whether rows are where this program is, so that it can count them itself (`stream`)."""
 
     def open(self, source: object) -> Any:
         """The source as an Ibis table. Text files have text columns only: types that are guessed
@@ -100,13 +98,20 @@ class Engine(Protocol):
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """The result as a pyarrow Table; small, for aggregates."""
 
-    def stream(
-        self, expression: Any, take: Callable[[Any], None], progress: Progress | None = None
-    ) -> None:
-        """Give all rows of an expression to a function, a RecordBatch at a time; it must hold none
-        of them. An engine whose rows are elsewhere gives what it would return at once."""
-        for batch in self.run(expression, progress).to_batches():
-            take(batch)
+    @property
+    def most_tallied(self) -> int:
+        """How many cells `tally` can count at once; 0 where only the engine itself can count."""
+        return 0
+
+    def tally(
+        self,
+        expression: Any,
+        count: Callable[[Iterable[Any]], Array],
+        progress: Progress | None = None,
+    ) -> Array:
+        """The sum of what a function makes of parts of the rows, given as RecordBatches where the
+        rows are: in this process or in a worker. It must hold none of them."""
+        raise NotImplementedError
 
     def write_rows(self, table: Redrawn, path: str, progress: Progress | None = None) -> Written:
         """Write a table whole, as a draft, its rows in an order that says nothing."""

@@ -8,6 +8,7 @@ nothing else (`confined`). A table larger than the memory limit spills to a fold
 from __future__ import annotations
 
 import contextlib
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -56,7 +57,7 @@ class DuckDB(Engine):
     """
 
     name = "duckdb"
-    streams = True
+    most_tallied = sys.maxsize
     keys: ClassVar[tuple[str, ...]] = ("memory", "spill", "views")
 
     def __init__(
@@ -138,16 +139,20 @@ class DuckDB(Engine):
         """
         return self._run(expression, progress, self._answer)
 
-    def stream(
-        self, expression: Any, take: Callable[[Any], None], progress: Progress | None = None
-    ) -> None:
+    def tally(
+        self,
+        expression: Any,
+        count: Callable[[Iterable[Any]], Array],
+        progress: Progress | None = None,
+    ) -> Array:
         """Like `run`, and no more than a few batches are held at a time."""
 
-        def streamed(home: Confined, expression: Any) -> None:
-            for batch in home.connection.sql(self._sql(home, expression)).to_arrow_reader(STREAMED):
-                take(batch)
+        def counted(home: Confined, expression: Any) -> Array:
+            sql = self._sql(home, expression)
+            return count(home.connection.sql(sql).to_arrow_reader(STREAMED))
 
-        self._run(expression, progress, streamed)
+        result: Array = self._run(expression, progress, counted)
+        return result
 
     def _run(
         self, expression: Any, progress: Progress | None, work: Callable[[Confined, Any], Any]

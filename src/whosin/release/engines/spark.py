@@ -6,23 +6,21 @@ cannot let an entity count twice: all its rows meet in one task, by a hash of th
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import signal
-import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.errors import InvalidInput, UnknownName
+from whosin.exact import Array
 from whosin.extras import needs
-from whosin.interrupts import POLL, run_interruptibly
+from whosin.interrupts import run_interruptibly
 from whosin.release.engines.base import (
     Engine,
     Progress,
@@ -41,26 +39,28 @@ from whosin.release.engines.databases.spark_rows import database_frame
 from whosin.release.engines.frames import arrow_table, require_plain
 from whosin.release.engines.schemas import one_schema, parquet_schema
 from whosin.release.engines.spark_lines import LONGEST_LINE, READABLE, csv_rows, valid
-from whosin.release.engines.spilling import SpillFolder
-from whosin.release.engines.workers import SparkFolder, changing, plain_columns, plain_schema
+from whosin.release.engines.spark_sessions import open_session, silence, spill_folder, watch
+from whosin.release.engines.workers import (
+    CODE,
+    ROWS,
+    TALLY,
+    SparkFolder,
+    able,
+    changing,
+    plain_columns,
+    plain_schema,
+    tallied,
+)
 from whosin.validation import of_kind
 
 LARGEST = 50_000_000
 """Rows of a written file, so that a worker can hold one to take its digest."""
 SMALL = 100_000
 """Entries of a list that each worker gets whole, so that a join with it sends no rows around."""
+MOST_TALLIED = 2**24
+"""Cells that a worker holds: 128 MiB."""
 PATIENCE = 10
 """Seconds that a cancelled job has to end."""
-SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.log.level": "OFF",  # a log line may quote rows
-}
-
-_SPILL_FOLDERS: list[SpillFolder] = []
-"""The one folder of this process, once there is one."""
 
 
 class Spark(Engine):
@@ -97,11 +97,12 @@ class Spark(Engine):
             accepted = "left out with a cluster, whose workers have settings of their own"
             raise InvalidInput("spill", accepted, "a folder")
         self._own, self._handler = session is None, signal.getsignal(signal.SIGINT)
-        self._folder = _spill_folder(spill) if local else None
+        self._folder = spill_folder(spill) if local else None
         settings = dict(settings or {})
         if self._folder is not None:
             settings.setdefault("spark.local.dir", str(self._folder.path))
-        self.session = _session(master, settings) if session is None else session
+        self.session = open_session(master, settings) if session is None else session
+        silence()
         self._ibis = ibis.pyspark.connect(self.session)
         self._lists: set[str] = set()
         self._schemas: dict[str, Schema] = {}
@@ -148,6 +149,32 @@ class Spark(Engine):
         """
         self._require_same(expression)
         return self._do(lambda: self._sql(expression).toArrow(), progress)
+
+    @cached_property
+    def most_tallied(self) -> int:
+        """Workers count where they can: those of a session of ours on this machine, and others that
+        have Arrow and NumPy. It is tried before anything is spent."""
+        return MOST_TALLIED if self._folder is not None or able(self.session) else 0
+
+    def tally(
+        self,
+        expression: Any,
+        count: Callable[[Iterable[Any]], Array],
+        progress: Progress | None = None,
+    ) -> Array:
+        """Each worker counts its rows, and Spark adds up what they found."""
+        from pyspark.sql import functions
+
+        self._require_same(expression)
+
+        def work() -> Any:
+            parts = self._sql(expression).mapInArrow(tallied(count), TALLY)
+            return parts.groupBy(CODE).agg(functions.sum(ROWS).alias(ROWS)).toArrow()
+
+        found = self._do(work, progress)
+        result = count(())
+        result[found.column(CODE).to_numpy()] = found.column(ROWS).to_numpy()
+        return result
 
     def write_rows(self, table: Redrawn, path: str, progress: Progress | None = None) -> Written:
         """The rows in random order, drawn where they are: a folder of Parquet files, written by the
@@ -243,7 +270,7 @@ class Spark(Engine):
 
         if progress is not None:
             args = (context.statusTracker(), group, progress, done)
-            threading.Thread(target=_watch, args=args, daemon=True).start()
+            threading.Thread(target=watch, args=args, daemon=True).start()
         try:
             cancel = partial(context.cancelJobGroup, group)
             return run_interruptibly(attempt, cancel, patience=PATIENCE)
@@ -326,52 +353,6 @@ class Spark(Engine):
     def _first_line(self, source: str) -> Header:
         first = self.session.read.option(LONGEST_LINE, READABLE).text(source).head()
         return header_of("" if first is None else first[0].lstrip(MARK))
-
-
-def _spill_folder(place: object) -> SpillFolder:
-    """Spark's Java process keeps the folder of its first session, and so do we while we run: made
-    anew by a later session it would have no lock, and others would take it for abandoned."""
-    if _SPILL_FOLDERS:
-        (first,) = _SPILL_FOLDERS
-        if place is not None and Path(str(place)).resolve() != first.path.parent.resolve():
-            accepted = "the one of this program's first Spark session, or left out"
-            raise InvalidInput("spill", accepted, Path(str(place)).name)
-        return first
-    _SPILL_FOLDERS.append(SpillFolder(place))
-    return _SPILL_FOLDERS[0]
-
-
-def _session(master: str, settings: dict[str, str]) -> Any:
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master(master).appName("whosin")
-    fixed = dict(SETTINGS)
-    if master.startswith("local"):
-        fixed |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-        # Local workers are this Python, not the first one on the path.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    for key, value in (fixed | settings).items():
-        builder = builder.config(key, value)
-    try:
-        session = builder.getOrCreate()
-    except Exception:
-        accepted = "Spark cannot start: it needs Java 17 and a master that answers"
-        raise Unsupported(f"{accepted}; got {master!r}") from None
-    session.sparkContext.setLogLevel("OFF")
-    return session
-
-
-def _watch(tracker: Any, group: str, progress: Progress, done: threading.Event) -> None:
-    """Tell the share of finished tasks. Stages come as they are planned, so it may only grow."""
-    share = 0.0
-    while not done.wait(POLL):
-        with contextlib.suppress(Exception):
-            jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-            stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-            tasks = sum(stage.numTasks for stage in stages if stage)
-            finished = sum(stage.numCompletedTasks for stage in stages if stage)
-            share = max(share, finished / tasks if tasks else 0.0)
-            progress(share)
 
 
 def _escaped(path: str) -> str:

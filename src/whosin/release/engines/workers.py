@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from whosin.release.engines.base import draft_name
@@ -87,6 +87,40 @@ def changing(change: Callable[[Any], Any]) -> Callable[[Iterator[Any]], Iterator
             yield from changed(waiting)
 
     return work
+
+
+CODE, ROWS = "code", "rows"
+TALLY = f"{CODE} long, {ROWS} long"
+
+
+def tallied(count: Callable[[Iterable[Any]], Any]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What a worker makes of its batches: the cells that are not 0 of what a function counts. Being
+    pickled by value, as all functions inside functions, it needs no package of ours there."""
+    names = [CODE, ROWS]
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        cells = count(batches)
+        codes = cells.nonzero()[0]
+        yield pa.RecordBatch.from_arrays([pa.array(codes), pa.array(cells[codes])], names=names)
+
+    return work
+
+
+def able(session: Any) -> bool:
+    """Whether Spark's workers have what `tallied` needs."""
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import numpy  # noqa: F401
+
+        yield from batches
+
+    try:
+        session.range(1).mapInArrow(work, "id long").collect()
+    except Exception:
+        return False
+    return True
 
 
 def plain_schema(schema: Any) -> Any:

@@ -44,8 +44,8 @@ from whosin.release.learned.distances import STEPS, distance, sensitivity
 from whosin.release.learned.estimates import Estimate, Known, Potentials, with_new
 from whosin.release.learned.models import model_cells
 from whosin.release.learned.ways import Counts, Measured, measured
-from whosin.release.pricing import SLIGHTLY_MORE, Share
-from whosin.release.table_noise import NoisyTable
+from whosin.release.many_tables.noise import NoisyTable
+from whosin.release.prices.pricing import SLIGHTLY_MORE, Share
 
 UNITS = 15
 """For each column, besides one for its own table."""

@@ -18,8 +18,8 @@ from whosin.ledger.charge import RELATIONS, Cost
 from whosin.marginals import Measurement
 from whosin.noise import discrete_gaussian, discrete_laplace, selection_epsilon, selection_rho
 from whosin.release.learned.distances import sensitivity
-from whosin.release.pricing import LARGEST_SCALE, SLIGHTLY_MORE, Share
-from whosin.release.table_noise import NoisyTable
+from whosin.release.many_tables.noise import NoisyTable
+from whosin.release.prices.pricing import LARGEST_SCALE, SLIGHTLY_MORE, Share
 
 QUALITY = Fraction(1, 50)
 """The part of the budget that measures how good the finished table is."""

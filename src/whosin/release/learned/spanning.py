@@ -19,8 +19,8 @@ from whosin.release.learned.distances import distance, independent
 from whosin.release.learned.estimates import Known, Potentials, rows_known
 from whosin.release.learned.prices import Choices
 from whosin.release.learned.ways import Counts, Measured, measured
-from whosin.release.pricing import Share
-from whosin.release.table_noise import NoisyTable
+from whosin.release.many_tables.noise import NoisyTable
+from whosin.release.prices.pricing import Share
 
 FIRST = Fraction(1, 4)
 """The part of what measures tables that goes to those of one column."""

@@ -17,7 +17,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, ranged
 from whosin.ledger.charge import Cost, promise_of
 from whosin.marginals import Measurement, Workload
-from whosin.release.cells import Cells
+from whosin.release.columns.cells import Cells
 from whosin.release.learned import prices
 from whosin.release.learned.adaptive import Adaptive, too_many
 from whosin.release.learned.distances import STEPS, distance
@@ -26,11 +26,11 @@ from whosin.release.learned.models import Noisy, draw, require_small
 from whosin.release.learned.prices import WholeNumber
 from whosin.release.learned.spanning import SpanningTree
 from whosin.release.learned.ways import Counts, Way, measured
-from whosin.release.pricing import Share
+from whosin.release.many_tables.noise import NoisyTable
+from whosin.release.prices.pricing import Share
 from whosin.release.queries.marginals import Marginals
+from whosin.release.scans.table_scan import TableScan
 from whosin.release.table import Table
-from whosin.release.table_noise import NoisyTable
-from whosin.release.table_scan import TableScan
 
 MOST_VALUES = 10**8
 """Drawn rows times columns."""

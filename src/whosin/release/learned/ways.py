@@ -15,7 +15,7 @@ import numpy as np
 from whosin.exact import Array
 from whosin.marginals.workload import Attributes
 from whosin.release.learned.estimates import Known, Potentials
-from whosin.release.table_noise import NoisyTable
+from whosin.release.many_tables.noise import NoisyTable
 
 Counts = Mapping[Attributes, Array]
 Measured = tuple[NoisyTable, Array]

@@ -14,15 +14,15 @@ from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from whosin.errors import InvalidInput, UnknownName, WhosinError
+from whosin.errors import InvalidInput, UnknownName, at_keys
 from whosin.exact import rational
 from whosin.ledger.charge import COUNTED, Charge, promise_of
-from whosin.release.bounding import Bounds
-from whosin.release.derived import column_of
+from whosin.release.columns.derived import column_of
+from whosin.release.columns.levels import root_of
+from whosin.release.conditions.predicate import columns_in
 from whosin.release.engines.base import Progress
-from whosin.release.levels import root_of
-from whosin.release.predicate import columns_in
-from whosin.release.pricing import Offer, Share
+from whosin.release.prices.pricing import Offer, Share
+from whosin.release.scans.bounding import Bounds
 from whosin.release.table import Table
 from whosin.release.what_counts import Caution, Counted, may_vary
 
@@ -150,13 +150,8 @@ class Query(ABC):
     @contextmanager
     def at_own_key(cls) -> Iterator[None]:
         """Errors in this block that are about a key of the query say so in their path."""
-        try:
+        with at_keys({each.name for each in fields(cls)}):
             yield
-        except WhosinError as error:
-            field = str(getattr(error, "field", ""))
-            if not error.path and field in {each.name for each in fields(cls)}:
-                error.path = field
-            raise
 
     @property
     def title(self) -> str:

@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from whosin.calibration import Plan
-from whosin.release import bounding
-from whosin.release.bounding import PEOPLE, ROWS, Bounds, Part, eligible
-from whosin.release.cells import Cells, cellular
-from whosin.release.pricing import NoisyPart, Offer, Share, noise_words
+from whosin.release.columns.cells import Cells, cellular
+from whosin.release.prices.pricing import NoisyPart, Offer, Share, noise_words
 from whosin.release.queries.linear import Linear
+from whosin.release.scans import bounding
+from whosin.release.scans.bounding import PEOPLE, ROWS, Bounds, Part, eligible
 from whosin.release.table import Table
 from whosin.release.what_counts import Caution, Counted
 

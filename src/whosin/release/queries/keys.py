@@ -24,12 +24,12 @@ import numpy as np
 from whosin.errors import InvalidInput
 from whosin.exact import exp_up
 from whosin.ledger.charge import RELATIONS, Charge, Cost
-from whosin.release import bounding
-from whosin.release.bounding import PEOPLE, Bounds, eligible
-from whosin.release.cells import free
+from whosin.release.columns.cells import free
 from whosin.release.engines.base import Progress
-from whosin.release.pricing import NoisyPart, Offer, Share, drawable, noise_words
+from whosin.release.prices.pricing import NoisyPart, Offer, Share, drawable, noise_words
 from whosin.release.queries.base import Query
+from whosin.release.scans import bounding
+from whosin.release.scans.bounding import PEOPLE, Bounds, eligible
 from whosin.release.table import Table
 from whosin.release.what_counts import Caution, Counted, may_vary
 

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from whosin.exact import Array
 from whosin.ledger.charge import Charge
-from whosin.release.bounding import Bounds, Part, eligible
-from whosin.release.cells import Cells
+from whosin.release.columns.cells import Cells
+from whosin.release.conditions.row_values import number
 from whosin.release.engines.base import Progress
-from whosin.release.pricing import NoisyPart, Offer, Share, costs, noise_words, noisy_parts
+from whosin.release.prices.pricing import NoisyPart, Offer, Share, costs, noise_words, noisy_parts
 from whosin.release.queries.base import Query
-from whosin.release.row_values import number
+from whosin.release.scans.bounding import Bounds, Part, eligible
 from whosin.release.table import Table
 from whosin.release.what_counts import Caution, Counted, beyond, clamp
 

@@ -13,22 +13,22 @@ from whosin.ledger.charge import Charge
 from whosin.marginals import Spending, Workload, spend
 from whosin.marginals.spending import GOALS
 from whosin.marginals.workload import Attributes, sets_up_to
-from whosin.release.asked_tables import AskedTables, asked_tables
-from whosin.release.cells import Cells
+from whosin.release.columns.cells import Cells
+from whosin.release.columns.forms import RANGES, Form, form_of
 from whosin.release.engines.base import Progress
-from whosin.release.estimated_tables import table_errors, tables_answer
-from whosin.release.forms import RANGES, Form, form_of
-from whosin.release.pricing import Offer, Share
-from whosin.release.queries.base import Query
-from whosin.release.table import Table
-from whosin.release.table_noise import (
+from whosin.release.many_tables.asked import AskedTables, asked_tables
+from whosin.release.many_tables.estimates import table_errors, tables_answer
+from whosin.release.many_tables.noise import (
     NoisyTable,
     measured,
     noise_words,
     noisy_tables,
     table_costs,
 )
-from whosin.release.table_scan import TableScan
+from whosin.release.prices.pricing import Offer, Share
+from whosin.release.queries.base import Query
+from whosin.release.scans.table_scan import TableScan
+from whosin.release.table import Table
 from whosin.release.what_counts import Caution, Counted, beyond, may_vary
 from whosin.validation import whole
 
@@ -106,9 +106,9 @@ class Marginals(Query):
         errors = [dict(each) for each in offer.tables]
         return tables_answer(offer.details["asked"], noisy, values, errors)
 
-    def shown(self, table: Table) -> int:
+    def cells_in_all(self, table: Table) -> int:
         """How many cells the tables have in all."""
-        return self.tables(table).workload.shown
+        return self.tables(table).workload.cells_in_all
 
     def counted(self, table: Table) -> Counted:
         cells, rows = self.workload(table)[0], self.rows_counted(table)
@@ -139,8 +139,8 @@ class Marginals(Query):
         weights = self._weights(sets)
         with at(field):
             result = asked_tables(forms, sets, weights, field)
-            if (shown := result.workload.shown) > MOST_SHOWN:
-                raise InvalidInput("tables", f"at most {MOST_SHOWN:,} cells in all", f"{shown:,}")
+            if (count := result.workload.cells_in_all) > MOST_SHOWN:
+                raise InvalidInput("tables", f"at most {MOST_SHOWN:,} cells in all", f"{count:,}")
         if self.goal not in GOALS:
             raise UnknownName("goal", str(self.goal), GOALS)
         return result

@@ -17,11 +17,11 @@ from whosin import families
 from whosin.errors import InvalidInput
 from whosin.exact import rational
 from whosin.noise import uniform
-from whosin.release.bounding import eligible
 from whosin.release.engines.base import Progress
-from whosin.release.pricing import Offer, Share
+from whosin.release.prices.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.linear import plain
+from whosin.release.scans.bounding import eligible
 from whosin.release.table import Table
 from whosin.release.what_counts import Counted
 

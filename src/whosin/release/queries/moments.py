@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.exact import Array
-from whosin.release import bounding
-from whosin.release.bounding import ROWS, Part, centred, units, within
-from whosin.release.cells import Cells
-from whosin.release.pricing import CONFIDENCE, NoisyPart
+from whosin.release.columns.cells import Cells
+from whosin.release.conditions.row_values import double
+from whosin.release.prices.pricing import CONFIDENCE, NoisyPart
 from whosin.release.queries.linear import Numeric
 from whosin.release.quotients import quotient
-from whosin.release.row_values import double
+from whosin.release.scans import bounding
+from whosin.release.scans.bounding import ROWS, Part, centred, units, within
 from whosin.release.table import Table
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array
-from whosin.release.domains import Range
+from whosin.release.columns.domains import Range
 
 FINEST = 10_000
 USUAL = 1_001
@@ -49,8 +49,8 @@ class Points:
             raise InvalidInput("points", f"a whole number from 2 to {FINEST}", count)
         return cls(low, (high - low) / (count - 1), count, (low, high))
 
-    def place(self, value: Any) -> Any:
-        """The place of a number, as an expression; a missing one has none."""
+    def position(self, value: Any) -> Any:
+        """The position of a number, as an expression; a missing one has none."""
         low, high = (float(end) for end in self.ends)
         above = value.clip(low, high) - float(self.origin)
         steps = above * float(self.step.denominator) / float(self.step.numerator)

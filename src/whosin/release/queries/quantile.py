@@ -33,15 +33,15 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, rational, round_up
 from whosin.ledger.charge import RELATIONS, Charge, Cost
 from whosin.noise import noisy_max, selection_epsilon
-from whosin.release import bounding
-from whosin.release.bounding import Bounds, eligible
-from whosin.release.cells import Cells
+from whosin.release.columns.cells import Cells
+from whosin.release.conditions.row_values import number
 from whosin.release.engines.base import Progress
-from whosin.release.pricing import CONFIDENCE, LARGEST_SCALE, SLIGHTLY_MORE, Offer, Share
+from whosin.release.prices.pricing import CONFIDENCE, LARGEST_SCALE, SLIGHTLY_MORE, Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.linear import plain
 from whosin.release.queries.points import Points, score
-from whosin.release.row_values import number
+from whosin.release.scans import bounding
+from whosin.release.scans.bounding import Bounds, eligible
 from whosin.release.table import Table
 from whosin.release.what_counts import Caution, Counted, beyond, clamp
 
@@ -191,7 +191,7 @@ class Ranked(Query):
         rows, cells = eligible(table, self.where), self.cells(table)
         rows = rows.filter(number(rows[self.column]).notnull())
         base = cells.coded(rows, **bounding.owner(rows, table), x=number(rows[self.column]))
-        base = base.mutate(place=self.grid(table).place(base["x"]))
+        base = base.mutate(place=self.grid(table).position(base["x"]))
         chosen = bounding.rows_in_cells(base, table, cells, self.bounds(table))
         return chosen.group_by([*cells.names, "place"]).aggregate(rows=chosen.count())
 

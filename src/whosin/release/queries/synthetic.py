@@ -24,16 +24,16 @@ from typing import Any, ClassVar
 from whosin.errors import InvalidInput, UnknownName
 from whosin.extras import needs
 from whosin.ledger.charge import Charge, Cost
-from whosin.release import bounding
-from whosin.release.bounding import eligible
-from whosin.release.cells import Cells, check_one_level
+from whosin.release.columns.cells import Cells, check_one_level
 from whosin.release.engines.base import Progress, Redrawn
 from whosin.release.learned.spanning import SpanningTree
 from whosin.release.learned.tables import WAYS, Learning, TableChoice, learning
-from whosin.release.pricing import Offer, Share
+from whosin.release.prices.pricing import Offer, Share
 from whosin.release.queries.base import Query
 from whosin.release.queries.marginals import Marginals, column_names
 from whosin.release.queries.responses import Response, prior_response, uniform_response
+from whosin.release.scans import bounding
+from whosin.release.scans.bounding import eligible
 from whosin.release.table import Table
 from whosin.release.what_counts import Caution, Counted, beyond
 from whosin.validation import whole

@@ -31,23 +31,23 @@ from whosin.marginals import (
     tables_of,
 )
 from whosin.marginals.workload import Attributes
-from whosin.release.bounding import Bounds
-from whosin.release.cells import Cells
+from whosin.release.columns.cells import Cells
+from whosin.release.conditions.predicate import columns_in
 from whosin.release.engines.base import Progress
-from whosin.release.predicate import columns_in
-from whosin.release.pricing import Offer, Share
-from whosin.release.queries.base import LONGEST_NAME, Query
-from whosin.release.queries.counts import Count, Rows, planned_count
-from whosin.release.queries.linear import plain
-from whosin.release.table import Table
-from whosin.release.table_noise import (
+from whosin.release.many_tables.noise import (
     NoisyTable,
     measured,
     noise_words,
     noisy_tables,
     table_costs,
 )
-from whosin.release.table_scan import TableScan
+from whosin.release.prices.pricing import Offer, Share
+from whosin.release.queries.base import LONGEST_NAME, Query
+from whosin.release.queries.counts import Count, Rows, planned_count
+from whosin.release.queries.linear import plain
+from whosin.release.scans.bounding import Bounds
+from whosin.release.scans.table_scan import TableScan
+from whosin.release.table import Table
 from whosin.release.what_counts import Counted, beyond, may_vary
 
 DIGITS = 6

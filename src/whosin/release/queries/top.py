@@ -13,12 +13,12 @@ import numpy as np
 from whosin.errors import InvalidInput
 from whosin.ledger.charge import Charge, Cost
 from whosin.noise import selection_epsilon, top_k
-from whosin.release import bounding
-from whosin.release.bounding import Bounds, eligible
-from whosin.release.cells import Cells
+from whosin.release.columns.cells import Cells
 from whosin.release.engines.base import Progress
-from whosin.release.pricing import CONFIDENCE, SLIGHTLY_MORE, Offer, Share
+from whosin.release.prices.pricing import CONFIDENCE, SLIGHTLY_MORE, Offer, Share
 from whosin.release.queries.base import Query
+from whosin.release.scans import bounding
+from whosin.release.scans.bounding import Bounds, eligible
 from whosin.release.table import MOST_ROWS, Table
 from whosin.release.what_counts import Counted, beyond
 from whosin.validation import whole

@@ -14,10 +14,10 @@ from datetime import datetime
 from typing import Any
 
 from whosin.errors import InvalidInput
-from whosin.release.casts import cast, usable
-from whosin.release.dates import Dates
-from whosin.release.domains import FARTHEST, Domain, Range, Values
-from whosin.release.row_values import ibis_module, number, timestamp, whole_steps, within
+from whosin.release.columns.dates import Dates
+from whosin.release.columns.domains import FARTHEST, Domain, Range, Values
+from whosin.release.conditions.casts import cast, usable
+from whosin.release.conditions.row_values import ibis_module, number, timestamp, whole_steps, within
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,13 @@ def _mean(asked: FeatureInput) -> Any:
 def _total(asked: FeatureInput) -> Any:
     assert isinstance(asked.domain, Range)
     step = asked.domain.unit
-    most = float(FARTHEST * step)
-    steps = whole_steps(within(asked.value, -most, most), step)
+    farthest = FARTHEST * step
+    if asked.value.type().is_signed_integer() and step.numerator == farthest.denominator == 1:
+        # The same without rounding, in half the time.
+        whole = within(asked.value.cast("int64"), -int(farthest), int(farthest))
+        return (whole * step.denominator).sum(where=asked.counts)
+    ends = -float(farthest), float(farthest)
+    steps = whole_steps(within(number(asked.value), *ends), step)
     return steps.sum(where=asked.counts)
 
 
@@ -146,7 +151,7 @@ def readable(value: Any, takes: str, domain: Domain | None) -> Any:
     if takes == "numbers" or isinstance(domain, Range):
         if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
             raise InvalidInput("column", "a column of numbers", str(kind))
-        return value if kind.is_integer() and takes != "numbers" else one_zero(number(value))
+        return value if kind.is_integer() else one_zero(number(value))
     if isinstance(domain, Dates) or kind.is_date() or kind.is_timestamp():
         if not (kind.is_date() or kind.is_timestamp() or kind.is_string()):
             raise InvalidInput("column", "a column of dates", str(kind))

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from whosin.errors import InvalidInput, at
-from whosin.release.casts import cast
-from whosin.release.domains import Domain, Range
+from whosin.release.columns.domains import Domain, Range
+from whosin.release.conditions.casts import cast
+from whosin.release.conditions.predicate import columns_in, condition, unknown_column
+from whosin.release.conditions.row_values import owned
 from whosin.release.engines.base import Engine
-from whosin.release.predicate import columns_in, condition, unknown_column
 from whosin.release.related.aggregates import AGGREGATES, FeatureInput, breaking, ordering, readable
 from whosin.release.related.features import Feature
 from whosin.release.related.further import Further, FurtherTable, LookupTable
 from whosin.release.related.lookups import KEY, Lookup, read_lookup
-from whosin.release.row_choice import whole_rows
-from whosin.release.row_values import owned
+from whosin.release.scans.row_choice import whole_rows
 
 OWNER = "whosin_owner"
 
@@ -111,10 +111,19 @@ class Database:
                 known = self._aggregated(self._table(feature), (feature,))
                 self.kinds[feature.name] = known[feature.name].type()
 
-    def of_features(self, names: Iterable[str]) -> bool:
-        """Whether names are of features alone, so that a question is about people and not rows."""
+    def of_people(self, names: Iterable[str]) -> bool:
+        """Whether names are of features, and else only of what a person has one of: columns that
+        were declared constant, and those of tables of which one row is joined. Then a question is
+        about people and not rows."""
         listed = set(names) - {self.main.entity}
-        return bool(listed) and listed <= self.features.keys()
+        others = listed - self.features.keys()
+        return len(others) < len(listed) and all(map(self._is_single, others))
+
+    def _is_single(self, name: str) -> bool:
+        if name in self.main.kinds:
+            return name in self._domains and self._domains[name].constant
+        tables = [each for each in self.tables.values() if name in each.names.values()]
+        return all(each.declared is not None and each.declared.rows == 1 for each in tables)
 
     def rows(self, names: Iterable[str] | None = None) -> Any:
         """The rows of the table itself with what else is named; everything by default."""
@@ -128,16 +137,19 @@ class Database:
         return self._with_features(result, wanted)
 
     def people(self, names: Iterable[str]) -> Any:
-        """One row for each entity of the table itself, with its features."""
-        wanted = [each for each in self.features.values() if each.name in set(names)]
-        entity = self.main.entity
+        """One row for each entity of the table itself, with what is named: see `of_people`. Of a
+        column that was declared constant it has any value that there is, in the same pass."""
+        wanted, entity = set(names), self.main.entity
         assert entity is not None
-        own = [each for each in wanted if each.table is None]
-        if own:
-            base = self._aggregated(self.main, own).rename({entity: OWNER})
+        own = [each for each in self._of(self.main) if each.name in wanted]
+        constant = (wanted & self.main.kinds.keys()) - {entity}
+        if own or constant:
+            base = self._aggregated(self.main, own, constant).rename({entity: OWNER})
         else:
             base = owned(self.main.data, entity).select(entity).distinct()
-        return self._with_features(base, {each.name for each in wanted if each not in own})
+        for table in self.tables.values():
+            base = self._joined(base, table, wanted)
+        return self._with_features(base, wanted - {each.name for each in own})
 
     def _private(self, declared: FurtherTable, opened: Any) -> PrivateTable:
         if self.main.entity is None:
@@ -170,9 +182,10 @@ class Database:
         for table in self.tables.values():
             assert table.declared is not None
             for name in table.kinds:
-                if name != table.entity:
-                    table.names[name] = _free(name, table.declared.name, taken)
-                    taken[table.names[name]] = None
+                # The entity there too: it is missing for whoever has no row in that table.
+                own = {name} if name == table.entity else set()
+                table.names[name] = _free(name, table.declared.name, own.union(taken))
+                taken[table.names[name]] = None
         for place, name in enumerate(self.features):
             if name.lower() in {each.lower() for each in taken}:
                 with at(f"features[{place}]"):
@@ -235,10 +248,14 @@ class Database:
         kind = self.main.data[self.main.entity].type()
         return owned(rows.mutate(**{OWNER: _same_entity(rows[table.entity], kind)}), OWNER)
 
-    def _aggregated(self, table: PrivateTable, features: Sequence[Feature]) -> Any:
-        """One row for each entity, with features of one table."""
-        rows = self._owned(table, table.rows({name for each in features for name in _named(each)}))
+    def _aggregated(
+        self, table: PrivateTable, features: Sequence[Feature], constant: Iterable[str] = ()
+    ) -> Any:
+        """One row for each entity, with features of one table and columns that are constant."""
+        named = {name for each in features for name in _named(each)}
+        rows = self._owned(table, table.rows(named.union(constant)))
         values = {each.name: self._value(each, rows) for each in features}
+        values |= {name: rows[name].arbitrary() for name in constant}
         return rows.group_by(OWNER).aggregate(**values)
 
     def _value(self, feature: Feature, rows: Any) -> Any:

@@ -6,13 +6,14 @@ all of them: one value a person. Nothing here looks at rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
+from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName, at
+from whosin.errors import InvalidInput, UnknownName
 from whosin.release.related.aggregates import AGGREGATES
+from whosin.release.related.named_lists import check_keys, check_name, read_named
 
-LONGEST_NAME = 100
 MOST_FEATURES = 500
 
 
@@ -64,37 +65,15 @@ class Feature:
         return {key: value for key, value in listed.items() if value is not None}
 
 
-def check_name(name: str, field: str) -> None:
-    """A name of a column or a table of ours."""
-    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name.strip() != name:
-        accepted = f"a name of 1 to {LONGEST_NAME} letters"
-        raise InvalidInput(field, accepted, repr(name)[:80])
-
-
 def read_features(given: object) -> tuple[Feature, ...]:
     """Features as people write them: `Feature(…)`, or the keys of a scenario file."""
-    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
-        raise InvalidInput("features", "a list: [[features]], or Feature(…)", repr(given)[:80])
-    if len(given) > MOST_FEATURES:
-        raise InvalidInput("features", f"at most {MOST_FEATURES}", len(given))
-    result: list[Feature] = []
-    for place, each in enumerate(given):
-        with at(f"features[{place}]"):
-            feature = each if isinstance(each, Feature) else _from_keys(each)
-            if any(feature.name.lower() == other.name.lower() for other in result):
-                raise InvalidInput("name", "different from the others'", f"{feature.name!r} twice")
-            result.append(feature)
-    return tuple(result)
+    return read_named(given, "features", "or Feature(…)", MOST_FEATURES, (Feature,), _from_keys)
 
 
-def _from_keys(data: object) -> Feature:
-    if not isinstance(data, Mapping):
-        raise InvalidInput("feature", "a table of keys", repr(data)[:80])
-    known = {each.name: each for each in fields(Feature)}
+def _from_keys(data: Mapping[str, Any]) -> Feature:
+    known = [each.name for each in fields(Feature)]
     for key in data:
         if key not in known:
             raise UnknownName("key of a feature", str(key), known)
-    missing = [name for name, each in known.items() if each.default is MISSING and name not in data]
-    if missing:
-        raise InvalidInput("feature", f"given with {', '.join(missing)}", "nothing")
+    check_keys(Feature, data, "feature")
     return Feature(**data)

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, TypeAlias
 
-from whosin.errors import InvalidInput, UnknownName, at
-from whosin.release.related.features import check_name
+from whosin.errors import InvalidInput, UnknownName
+from whosin.release.related.named_lists import check_keys, check_name, read_named
 from whosin.validation import whole
 
 MOST_TABLES = 50
@@ -87,38 +87,25 @@ def _check_texts(table: Further, names: Sequence[str]) -> None:
 def read_tables(given: object) -> tuple[Further, ...]:
     """Further tables as people write them: `FurtherTable(…)`, `LookupTable(…)`, or the keys of a
     scenario file."""
-    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
-        accepted = "a list: [[tables]], FurtherTable(…) or LookupTable(…)"
-        raise InvalidInput("tables", accepted, repr(given)[:80])
-    if len(given) > MOST_TABLES:
-        raise InvalidInput("tables", f"at most {MOST_TABLES}", len(given))
-    result: list[Further] = []
-    for place, each in enumerate(given):
-        with at(f"tables[{place}]"):
-            table = each if isinstance(each, FurtherTable | LookupTable) else _from_keys(each)
-            if any(table.name.lower() == other.name.lower() for other in result):
-                raise InvalidInput("name", "different from the others'", f"{table.name!r} twice")
-            result.append(table)
-    return tuple(result)
+    kinds, written = (FurtherTable, LookupTable), "FurtherTable(…) or LookupTable(…)"
+    return read_named(given, "tables", written, MOST_TABLES, kinds, _from_keys)
 
 
-def _from_keys(data: object) -> Further:
-    if not isinstance(data, Mapping):
-        raise InvalidInput("table", "a table of keys", repr(data)[:80])
+def _from_keys(data: Mapping[str, Any]) -> Further:
     public = data.get("public", False)
     if not isinstance(public, bool):
         raise InvalidInput("public", "true or false", repr(public)[:80])
     kind = LookupTable if public else FurtherTable
-    known = {each.name: each for each in fields(kind)}
+    known = {each.name for each in fields(kind)}
     others = {each.name for every in (LookupTable, FurtherTable) for each in fields(every)}
     for key in data:
         if not public and key in ("on", "key", "to"):
             raise InvalidInput(key, f"left out: a table of people is joined on {REASON}", "given")
-        if key in others - known.keys():
+        if key in others - known:
             raise InvalidInput(key, "left out for a public table, which has no people", "given")
         if key not in known and key != "public":
-            raise UnknownName("key of a table", str(key), [*known, "public"])
-    missing = [name for name, each in known.items() if each.default is MISSING and name not in data]
-    if missing:
-        raise InvalidInput("table", f"given with {', '.join(missing)}", "nothing")
+            raise UnknownName(
+                "key of a table", str(key), [each.name for each in fields(kind)] + ["public"]
+            )
+    check_keys(kind, data, "table")
     return kind(**{key: value for key, value in data.items() if key != "public"})

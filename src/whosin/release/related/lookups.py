@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import Any
 
 from whosin.errors import InvalidInput
-from whosin.release.casts import cast, usable
-from whosin.release.domains import MOST_VALUES
+from whosin.release.columns.domains import MOST_VALUES
+from whosin.release.conditions.casts import cast, usable
+from whosin.release.conditions.predicate import unknown_column
 from whosin.release.engines.base import Engine
-from whosin.release.predicate import unknown_column
 from whosin.release.related.further import LookupTable
 
 MOST_KEYS = 1_000_000

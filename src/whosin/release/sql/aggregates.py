@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from whosin.release.conditions.row_values import describe
 from whosin.release.queries import Count, Mean, Median, Quantile, Query, Rows, Sum, Variance
 from whosin.release.queries.base import LONGEST_NAME
-from whosin.release.row_values import describe
 from whosin.release.sql.names import Names
 from whosin.release.sql.refusals import refused, refused_value
 

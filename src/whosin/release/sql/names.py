@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from whosin.errors import InvalidInput
-from whosin.release.derived import column_of
-from whosin.release.predicate import unknown_column
-from whosin.release.row_values import describe
+from whosin.release.columns.derived import column_of
+from whosin.release.conditions.predicate import unknown_column
+from whosin.release.conditions.row_values import describe
+from whosin.release.sql.joins import JoinedTable, joined_tables
 from whosin.release.sql.refusals import refused
 from whosin.release.table import Table
 
@@ -23,10 +25,12 @@ class Names:
 
     Attributes:
         tables: what the table is called, in small letters, and its alias.
+        joined: the tables that the statement joins.
     """
 
     table: Table
     tables: frozenset[str]
+    joined: tuple[JoinedTable, ...] = ()
 
     def column(self, node: Any, *, levels: bool = False) -> str:
         """The column that a node names. SQL does not tell capital letters apart, where one column
@@ -35,17 +39,32 @@ class Names:
         Args:
             levels: whether an upper level of a column will do.
         """
-        if node.args.get("table") is not None:
+        joined = [each for each in self.joined if each.called == node.table.lower()]
+        if node.args.get("table") is not None and not joined:
             self.require_table(node.table)
         if any(node.args.get(part) is not None for part in ("db", "catalog", "join_mark")):
             raise refused("made of columns such as age, or visits.age", describe(node))
-        known = [*self.table.columns, *(self.table.levels if levels else ())]
+        if joined:
+            known = dict(joined[0].columns)
+        else:
+            self._require_one(node)
+            names = [*self.table.columns, *(self.table.levels if levels else ())]
+            known = dict(zip(names, names, strict=True))
         if node.name in known:
-            return str(node.name)
+            return known[node.name]
         alike = [name for name in known if name.lower() == node.name.lower()]
         if len(alike) == 1 and not node.this.args.get("quoted"):
-            return str(alike[0])
+            return known[alike[0]]
         raise unknown_column("column in sql", node.name, self.table.data)
+
+    def _require_one(self, node: Any) -> None:
+        """A name that is in two of the tables needs its table before it; the entity is the same
+        in all."""
+        own = self.table.own
+        if node.args.get("table") is not None or node.name == self.table.entity:
+            return
+        if any(node.name in own and node.name in each.columns for each in self.joined):
+            raise refused("made of columns of one table, such as visits.age", describe(node))
 
     def require_table(self, name: str, schema: str = "") -> None:
         """The one table that can be asked."""
@@ -95,13 +114,16 @@ class Names:
             if not isinstance(each, exp.Column):
                 return each
             name = self.column(each, levels=True)
-            quoted = bool(each.this.args.get("quoted"))
+            quoted = bool(each.this.args.get("quoted")) or "." in name
             return exp.Column(this=exp.to_identifier(name, quoted=quoted))
 
         return str(node.copy().transform(plain).sql(dialect="duckdb", comments=False))
 
 
-def names_of(table: Table, alias: str, known: tuple[str, ...] = ()) -> Names:
+def names_of(
+    table: Table, alias: str, known: tuple[str, ...] = (), joins: Sequence[Any] = ()
+) -> Names:
     """What names mean where the table is called by an alias, or by one of its own names."""
     own = {table.name, table.name.rpartition(".")[2], alias, *known}
-    return Names(table, frozenset(name.lower() for name in own if name))
+    tables = frozenset(name.lower() for name in own if name)
+    return Names(table, tables, tuple(joined_tables(list(joins), table, tables)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from whosin.errors import InvalidInput
-from whosin.release.row_values import describe
+from whosin.release.conditions.row_values import describe
 
 AFTERWARDS = "the answers are yours to sort, filter and join, which costs nothing"
 FEATURES = "what is computed for each person first is a feature: [[features]] in the scenario"
@@ -22,7 +22,6 @@ CLAUSES = {
     "distinct": ("DISTINCT", "SELECT DISTINCT of one declared column, by itself"),
     "windows": ("WINDOW", FEATURES),
     "qualify": ("QUALIFY", AFTERWARDS),
-    "joins": ("a join", "tables of the same people are joined in the scenario: [[tables]]"),
     "laterals": ("LATERAL", FEATURES),
     "sample": ("TABLESAMPLE", "the whole table: noise is what protects people"),
     "pivots": ("PIVOT", "GROUP BY both columns"),

@@ -12,9 +12,9 @@ from typing import Any
 
 from whosin.errors import InvalidInput
 from whosin.extras import needs
-from whosin.release.predicate import LONGEST, check_size
+from whosin.release.conditions.predicate import LONGEST, check_size
+from whosin.release.conditions.row_values import describe, short
 from whosin.release.queries import Keys, Query, Top
-from whosin.release.row_values import describe, short
 from whosin.release.sql.aggregates import Asking, query_of
 from whosin.release.sql.names import Names, names_of
 from whosin.release.sql.refusals import (
@@ -28,7 +28,7 @@ from whosin.release.sql.refusals import (
 )
 from whosin.release.table import Table
 
-READ = {"expressions", "from_", "where", "group", "distinct", "order", "limit", "kind"}
+READ = {"expressions", "from_", "joins", "where", "group", "distinct", "order", "limit", "kind"}
 STARTS = ("SELECT", "WITH", "FROM", "(")
 """How a statement begins that may be a SELECT."""
 MOST_ASKED = 200
@@ -48,12 +48,15 @@ def queries_in(text: object, table: Table, known: Sequence[str] = ()) -> tuple[Q
     for part, value in select.args.items():
         if value not in (None, False, []) and part not in READ:
             raise refused_clause(part, value)
-    names = names_of(table, _from(select), tuple(known))
+    names = names_of(table, _from(select), tuple(known), select.args.get("joins") or ())
     names.require_table(_table(select).name, _table(select).db)
     if select.args.get("kind"):
         raise refused("a plain SELECT", str(select.args["kind"]))
     where = select.args.get("where")
-    conditions = (names.condition(where.this),) if where is not None else ()
+    kept = [each.condition for each in names.joined if each.condition]
+    if where is not None:
+        kept.insert(0, f"({names.condition(where.this)})" if kept else names.condition(where.this))
+    conditions = (" AND ".join(kept),) if kept else ()
     if select.args.get("distinct"):
         return (_keys(select, names, conditions),)
     items = [_item(each) for each in select.expressions]

@@ -10,6 +10,6 @@ conditions an expression needs, and `fetched` brings the rows into DuckDB.
 """
 
 from whosin.release.engines.databases.address import Address, read_address
-from whosin.release.engines.databases.systems import DatabaseTable, identity, open_table, tables_of
+from whosin.release.engines.databases.systems import DatabaseTable, described, open_table, tables_of
 
-__all__ = ["Address", "DatabaseTable", "identity", "open_table", "read_address", "tables_of"]
+__all__ = ["Address", "DatabaseTable", "described", "open_table", "read_address", "tables_of"]

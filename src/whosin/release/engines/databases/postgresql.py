@@ -154,6 +154,7 @@ class PostgreSQL:
             f"postgresql {server or host} {database} {schema}.{table}",
             size,
             views,
+            f"postgresql {server or host} {database} {number}",
         )
 
     def condition(self, column: DatabaseColumn, wanted: RowCondition) -> str | None:

@@ -26,6 +26,7 @@ class DatabaseTable:
     Attributes:
         relation: what its database calls it in a query.
         identity: which table it is, however its address is spelled; not secret.
+        number: which table it is, whatever it is called now, if its database says so; not secret.
         size: bytes that it takes, if its database says so.
         views: whether views may be opened.
     """
@@ -36,6 +37,7 @@ class DatabaseTable:
     identity: str
     size: int | None = field(default=None, compare=False)
     views: bool = False
+    number: str | None = field(default=None, compare=False)
 
 
 class System(Protocol):
@@ -87,10 +89,9 @@ def tables_of(address: Address, *, views: bool = False) -> list[str]:
         return system.tables(connection, views)
 
 
-def identity(address: Address) -> tuple[str, int | None]:
-    """(which table it is, however its address is spelled; how many bytes it takes, if known)."""
-    table = open_table(address, views=True)
-    return table.identity, table.size
+def described(address: Address) -> DatabaseTable:
+    """Which table it is, however its address is spelled, and how large."""
+    return open_table(address, views=True)
 
 
 @contextlib.contextmanager

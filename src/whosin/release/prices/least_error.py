@@ -22,8 +22,8 @@ from fractions import Fraction
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput, at
 from whosin.exact import rational
-from whosin.release.budget_split import Unspent, divided, shares
-from whosin.release.pricing import Offer, Share
+from whosin.release.prices.budget_split import Unspent, divided, shares
+from whosin.release.prices.pricing import Offer, Share
 from whosin.release.queries import Query
 from whosin.release.queries.together import Together, mergeable
 from whosin.release.table import Table

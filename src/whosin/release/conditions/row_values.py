@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from whosin.errors import InvalidInput
-from whosin.release.casts import MOMENT, cast
+from whosin.release.conditions.casts import MOMENT, cast
 
 MOST_NESTED = 5
 """Divisions in a divisor, and casts in a cast."""
@@ -35,6 +35,8 @@ CASTS = {
 def number(value: Any) -> Any:
     """A column as doubles; what is no number, NaN too, is missing."""
     result = double(value)
+    if value.type().is_integer() or value.type().is_boolean():
+        return result
     return ibis_module().cases((result.isnan(), ibis_module().null("float64")), else_=result)
 
 

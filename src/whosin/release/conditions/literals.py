@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from whosin.release.row_values import describe, ibis_module, number, refused, short
+from whosin.release.conditions.row_values import describe, ibis_module, number, refused, short
 
 
 def is_number(node: Any) -> bool:

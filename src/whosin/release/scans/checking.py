@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from whosin.exact import rational
-from whosin.release.cells import Cells
-from whosin.release.dates import Dates, code_of
-from whosin.release.domains import Domain, Values
+from whosin.release.columns.cells import Cells
+from whosin.release.columns.dates import Dates, code_of
+from whosin.release.columns.domains import Domain, Values
+from whosin.release.columns.outside import DROP
+from whosin.release.columns.places import with_levels
+from whosin.release.conditions.predicate import columns_in, condition
+from whosin.release.conditions.row_values import number
 from whosin.release.engines.base import files_of, kind_of
 from whosin.release.engines.lines import broken
-from whosin.release.outside import DROP
-from whosin.release.places import with_levels
-from whosin.release.predicate import columns_in, condition
-from whosin.release.row_values import number
 from whosin.release.table import Table
 
 PRIVATE = "Exact figures about the rows: for the curator alone, not for publication."

@@ -15,11 +15,11 @@ from typing import Any
 
 from whosin.errors import InvalidInput, at
 from whosin.exact import rational
-from whosin.release.cells import cellular
-from whosin.release.dates import Dates, read_day
-from whosin.release.derived import FORM, Cellular
-from whosin.release.domains import Range
-from whosin.release.levels import UpperLevel
+from whosin.release.columns.cells import cellular
+from whosin.release.columns.dates import Dates, read_day
+from whosin.release.columns.derived import FORM, Cellular
+from whosin.release.columns.domains import Range
+from whosin.release.columns.levels import UpperLevel
 from whosin.release.table import Table
 
 CUMULATIVE, RANGES = "cumulative", "ranges"

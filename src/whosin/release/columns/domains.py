@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 from whosin.documents import check_keys
 from whosin.errors import InvalidInput
 from whosin.exact import ranged, rational
-from whosin.release.dates import Dates, is_day
-from whosin.release.outside import (
+from whosin.release.columns.dates import Dates, is_day
+from whosin.release.columns.outside import (
     DROP,
     OTHER,
     check_closed,
@@ -26,7 +26,7 @@ from whosin.release.outside import (
     check_outside,
     other_beside,
 )
-from whosin.release.parents import Parents, lowest_values, read_parents
+from whosin.release.columns.parents import Parents, lowest_values, read_parents
 
 MOST_CELLS = 10**7
 MOST_VALUES = 10_000

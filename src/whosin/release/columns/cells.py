@@ -12,11 +12,11 @@ import numpy as np
 
 from whosin.errors import InvalidInput, at
 from whosin.exact import Array
-from whosin.release.dates import Dates
-from whosin.release.derived import Cellular
-from whosin.release.domains import MOST_CELLS, Range
-from whosin.release.levels import root_of
-from whosin.release.places import joined, key_of
+from whosin.release.columns.dates import Dates
+from whosin.release.columns.derived import Cellular
+from whosin.release.columns.domains import MOST_CELLS, Range
+from whosin.release.columns.levels import root_of
+from whosin.release.columns.places import joined, key_of
 from whosin.release.table import Table
 
 

@@ -27,9 +27,9 @@ from whosin.marginals import (
 )
 from whosin.marginals.estimation import table_of
 from whosin.marginals.workload import Attributes
-from whosin.release.asked_tables import AskedTables
-from whosin.release.pricing import CONFIDENCE
-from whosin.release.table_noise import NoisyTable
+from whosin.release.many_tables.asked import AskedTables
+from whosin.release.many_tables.noise import NoisyTable
+from whosin.release.prices.pricing import CONFIDENCE
 
 DIGITS = 6
 """Decimals of an estimate."""

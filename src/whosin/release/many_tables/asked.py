@@ -17,9 +17,9 @@ from math import prod
 from whosin.errors import InvalidInput
 from whosin.marginals import Sums, Workload
 from whosin.marginals.workload import MOST_CELLS, Attributes
-from whosin.release.cells import Cells
-from whosin.release.derived import Cellular, Grouped
-from whosin.release.forms import Form
+from whosin.release.columns.cells import Cells
+from whosin.release.columns.derived import Cellular, Grouped
+from whosin.release.columns.forms import Form
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ what they are made of. They are cheap: files above 16 MB are sampled, rows are o
 there are few. Equal files have equal `bytes`, wherever they lie and whatever they are called; equal
 rows have equal `rows` in a file, a database or memory, in any order, as long as their values are
 spelled alike. Where neither can be had, the `place` has to do; of a table on a server it is which
-server, database and table it is, by whatever name it is reached.
+server, database and table it is, by whatever name it is reached, and `table` is the number under
+which the server keeps it, whatever it is called and whatever becomes of its rows.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 from whosin.release.engines import DuckDB
 from whosin.release.engines.base import files_of, kind_of
-from whosin.release.engines.databases import Address, identity, read_address
+from whosin.release.engines.databases import Address, described, read_address
 from whosin.release.table import Table
 
 WHOLE = 16 << 20
@@ -63,9 +64,11 @@ def _of_source(table: Table, source: object, rows: bool) -> dict[str, str]:
 def _of_server(address: Address, table: Table, source: object, rows: bool) -> dict[str, str]:
     """Which table of which server it is, however its address is spelled. It is alive, so that its
     rows may differ the next day; they are looked at where a budget is opened for them."""
-    name, size = identity(address)
-    result = {"place": _digest(name)}
-    if rows and size is not None and size <= MOST_BYTES:
+    found = described(address)
+    result = {"place": _digest(found.identity)}
+    if found.number is not None:
+        result["table"] = _digest(found.number)
+    if rows and found.size is not None and found.size <= MOST_BYTES:
         counted = _rows(table, source)
         if counted is not None:
             result["rows"] = counted

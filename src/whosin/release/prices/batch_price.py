@@ -8,9 +8,9 @@ from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.ledger.budget import Budget
 from whosin.ledger.charge import Cost
-from whosin.release.budget_split import OPTIMAL, Unspent, shares
-from whosin.release.least_error import least_error, offered
-from whosin.release.pricing import Offer
+from whosin.release.prices.budget_split import OPTIMAL, Unspent, shares
+from whosin.release.prices.least_error import least_error, offered
+from whosin.release.prices.pricing import Offer
 from whosin.release.queries import Query
 from whosin.release.table import Table
 

@@ -16,7 +16,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array, round_up
 from whosin.ledger.charge import RELATIONS, Charge, Cost
 from whosin.noise import discrete_gaussian, discrete_laplace
-from whosin.release.bounding import Bounds, Part
+from whosin.release.scans.bounding import Bounds, Part
 from whosin.release.what_counts import Caution
 
 CONFIDENCE = 0.95

@@ -23,7 +23,7 @@ from whosin.ledger.charge import RELATIONS, Cost
 from whosin.ledger.units import EPSILON_UNITS
 from whosin.marginals import Measurement, Spending
 from whosin.noise import discrete_gaussian, discrete_laplace
-from whosin.release.pricing import LARGEST_SCALE, Share, noise_variance
+from whosin.release.prices.pricing import LARGEST_SCALE, Share, noise_variance
 
 LEVELS = 16
 FINEST = math.log(1.02)

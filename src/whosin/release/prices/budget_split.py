@@ -12,7 +12,7 @@ from whosin.calibration import Plan
 from whosin.errors import InvalidInput, UnknownName, at
 from whosin.exact import rational
 from whosin.ledger import units
-from whosin.release.pricing import Share
+from whosin.release.prices.pricing import Share
 from whosin.release.queries import Query
 from whosin.release.table import Table
 

@@ -17,9 +17,9 @@ from itertools import pairwise
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
-from whosin.release.casts import DAY, cast
-from whosin.release.outside import CLAMP, OTHER, check_closed, check_constant, check_outside
-from whosin.release.row_values import timestamp
+from whosin.release.columns.outside import CLAMP, OTHER, check_closed, check_constant, check_outside
+from whosin.release.conditions.casts import DAY, cast
+from whosin.release.conditions.row_values import timestamp
 
 MOST_DAYS = 100_000
 UNITS: dict[str, Callable[[date], str]] = {

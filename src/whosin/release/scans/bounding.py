@@ -12,14 +12,14 @@ from typing import Any
 
 from whosin.errors import at
 from whosin.exact import rational
-from whosin.release.cells import Cells
-from whosin.release.domains import Range
-from whosin.release.places import with_levels
-from whosin.release.predicate import condition
-from whosin.release.row_choice import MOST_HELD
-from whosin.release.row_choice import first as first
-from whosin.release.row_values import double, owned, whole_steps
-from whosin.release.row_values import within as within
+from whosin.release.columns.cells import Cells
+from whosin.release.columns.domains import Range
+from whosin.release.columns.places import with_levels
+from whosin.release.conditions.predicate import condition
+from whosin.release.conditions.row_values import double, owned, whole_steps
+from whosin.release.conditions.row_values import within as within
+from whosin.release.scans.row_choice import MOST_HELD, summed
+from whosin.release.scans.row_choice import first as first
 from whosin.release.table import Table
 
 ENTITY = "entity"
@@ -125,9 +125,10 @@ def totals(
     home = [ENTITY, *cells.names]
     if table.one_row:
         each = base
+    elif values and bounds.rows == 1:
+        each = first(base.drop(*one), home, 1).mutate(**one)
     elif values:
-        base = first(base, home, bounds.rows)
-        each = base.group_by(home).aggregate(**{name: base[name].sum() for name in (*values, *one)})
+        each = summed(base, home, bounds.rows, (*values, *one))
     else:  # rows are alike: no need to choose among them
         each = base.group_by(home).aggregate(rows=ibis.least(base.count(), bounds.rows))
     if not table.one_row:

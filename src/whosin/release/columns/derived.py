@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from whosin.errors import InvalidInput, UnknownName
-from whosin.release.dates import PARTS, Dates, code_of
-from whosin.release.domains import Domain, Range
-from whosin.release.levels import UpperLevel
-from whosin.release.outside import OTHER, check_closed
+from whosin.release.columns.dates import PARTS, Dates, code_of
+from whosin.release.columns.domains import Domain, Range
+from whosin.release.columns.levels import UpperLevel
+from whosin.release.columns.outside import OTHER, check_closed
 
 DECADE = "decade"
 MOST_DECADES = 1_000

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from whosin.errors import InvalidInput
-from whosin.release.domains import Domain, Values
-from whosin.release.outside import DROP, check_closed, other_beside
-from whosin.release.parents import Parents
+from whosin.release.columns.domains import Domain, Values
+from whosin.release.columns.outside import DROP, check_closed, other_beside
+from whosin.release.columns.parents import Parents
 
 
 @dataclass(frozen=True)

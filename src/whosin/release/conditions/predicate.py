@@ -14,10 +14,10 @@ from operator import or_
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
-from whosin.release import letter_case
-from whosin.release.casts import usable
-from whosin.release.literals import is_number, listed, literal, pattern_of
-from whosin.release.row_values import (
+from whosin.release.conditions import letter_case
+from whosin.release.conditions.casts import usable
+from whosin.release.conditions.literals import is_number, listed, literal, pattern_of
+from whosin.release.conditions.row_values import (
     MOST_NESTED,
     alike,
     decade,

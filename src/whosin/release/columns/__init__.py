@@ -1,0 +1,1 @@
+"""What a column may hold, declared before anyone sees a row, and the cells made of it."""

@@ -1,0 +1,1 @@
+"""Many tables at once: those asked, the noise of those measured, the answer estimated."""

@@ -1,0 +1,149 @@
+"""Choosing a few rows of each group at random, in the engine.
+
+Contract: each group's rows are chosen by looking at that group alone, every set of the allowed size
+being as likely as any other. A random column, the lots, is made first and ordered by afterwards,
+since engines refuse, or repeat, random numbers inside a window.
+
+One row of each group is chosen while rows are aggregated, by `arg_min(value, lot)`: one pass that
+holds one row a group. More are ranked by their lots. DuckDB holds all rows of a group in memory for
+that, so where a group has very many, those with large lots, which have no chance, are left out
+before (`_thinned`). Spark spills by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from math import sqrt
+from typing import Any
+
+LOT = "lot"
+RANK = "rank"
+SIZE = "whosin_rows"
+MOST_HELD = 100_000
+"""Rows of a group that are ranked together, but for those that are chosen."""
+
+
+def first(base: Any, home: Sequence[str], most: int, *, crowded: bool = True) -> Any:
+    """At most `most` rows of each home, at random; all where there is no column of entities, since
+    each row is one person. No other column may have missing values where one row is chosen.
+
+    Args:
+        home: columns; rows with the same first one, the entity, may be very many.
+        crowded: whether they may be; a set of cells, for example, has an end.
+    """
+    if home[0] not in base.columns:
+        return base
+    if not _on_duckdb(base):
+        return _ranked(_with_lots(base), home, most, base.columns)
+    if most == 1 and len(base.columns) > len(home):
+        return _single(base, home)
+    lots = _with_lots(base)
+    if crowded:
+        lots = _thinned(base, lots, home, most)
+    return _ranked(lots, home, most, base.columns)
+
+
+def whole_rows(base: Any, owner: str, most: int) -> Any:
+    """At most `most` rows of each owner, at random, as `first`; values may be missing."""
+    if most > 1 or not _on_duckdb(base):
+        return first(base, [owner], most)
+    lots = _with_lots(base)
+    kept = {name: _kept(lots[name], lots[LOT]) for name in base.columns if name != owner}
+    return lots.group_by(owner).aggregate(**kept)
+
+
+def summed(base: Any, home: Sequence[str], most: int, names: Sequence[str]) -> Any:
+    """For each home the sums of some columns over at most `most` of its rows, at random.
+
+    Most homes have no more rows than that, and are summed as they are: only of the others are rows
+    ranked. A home has one row here, with the sum of all its rows where they are few and otherwise
+    of the chosen ones; so it never comes to more, even if an engine reads random rows twice.
+    """
+    import ibis
+
+    if not _on_duckdb(base):
+        rows = first(base, home, most)
+        return rows.group_by(list(home)).aggregate(**{name: rows[name].sum() for name in names})
+    sums = {name: base[name].sum() for name in names}
+    every = base.group_by(list(home)).aggregate(**{SIZE: base.count()}, **sums)
+    lots = _with_sizes(_with_lots(base), every.filter(every[SIZE] > most), home)
+    rows = _ranked(
+        _with_a_chance(lots.filter(lots[SIZE].notnull()), most), home, most, base.columns
+    )
+    few = rows.group_by(list(home)).aggregate(**{name: rows[name].sum() for name in names}).view()
+    joined = every.left_join(few, [every[name] == few[name] for name in home])
+    chosen = {
+        name: ibis.cases((every[SIZE] <= most, every[name]), else_=few[name].fill_null(0))
+        for name in names
+    }
+    return joined.select(**{name: every[name] for name in home}, **chosen)
+
+
+def _on_duckdb(base: Any) -> bool:
+    return bool(base.get_backend().name == "duckdb")
+
+
+def _with_lots(base: Any) -> Any:
+    import ibis
+
+    return base.mutate(**{LOT: ibis.random()})
+
+
+def _ranked(lots: Any, home: Sequence[str], most: int, columns: Sequence[str]) -> Any:
+    import ibis
+
+    rank = ibis.row_number().over(group_by=list(home), order_by=LOT)
+    ranked = lots.mutate(**{RANK: rank})
+    return ranked.filter(ranked[RANK] < most).select(*columns)
+
+
+def _single(base: Any, home: Sequence[str]) -> Any:
+    """One row of each home."""
+    lots = _with_lots(base)
+    others = [name for name in base.columns if name not in home]
+    kept = {name: lots[name].argmin(lots[LOT]) for name in others}
+    return lots.group_by(list(home)).aggregate(**kept).select(*base.columns)
+
+
+def _thinned(base: Any, lots: Any, home: Sequence[str], most: int) -> Any:
+    """Rows with their lots, without those of large homes that have no chance."""
+    sizes = base.group_by(list(home)).aggregate(**{SIZE: base.count()})
+    large = sizes.filter(sizes[SIZE] > MOST_HELD)
+    return _with_a_chance(_with_sizes(lots, large, home), most).select(*lots.columns)
+
+
+def _with_sizes(lots: Any, sizes: Any, home: Sequence[str]) -> Any:
+    """Rows with how many rows their home has, missing where it is not listed."""
+    listed = sizes.select(**{f"size_{name}": sizes[name] for name in home}, **{SIZE: sizes[SIZE]})
+    known = listed.view()
+    joined = lots.left_join(known, [lots[name] == known[f"size_{name}"] for name in home])
+    return joined.select(*lots.columns, SIZE)
+
+
+def _with_a_chance(lots: Any, most: int) -> Any:
+    """Rows without those whose lots are too large to be among the chosen ones.
+
+    Of n rows those with lots below t = (most + 10 √most + 100) / n stay: n t of them on average,
+    and fewer than `most` with probability below e^-50 (Chernoff).
+    """
+    enough = most + 10 * sqrt(most) + 100
+    return lots.filter(lots[SIZE].isnull() | (lots[LOT] * lots[SIZE] < enough))
+
+
+def _kept(value: Any, lot: Any) -> Any:
+    """The value with the smallest lot, missing where that one is."""
+    return _arg_min_null(value.type().copy(nullable=True))(value, lot)
+
+
+@cache
+def _arg_min_null(held: Any) -> Any:
+    """DuckDB's aggregate that keeps missing values, for values of a type."""
+    import ibis
+    from ibis.expr import datatypes as dt
+
+    def arg_min_null(value, lot):  # type: ignore[no-untyped-def]
+        ...
+
+    arg_min_null.__annotations__ = {"value": held, "lot": dt.float64, "return": held}
+    return ibis.udf.agg.builtin(arg_min_null)
