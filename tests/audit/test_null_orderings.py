@@ -55,6 +55,24 @@ def mixed(size, rng):
     ]
 
 
+def codes(size, rng):
+    """A column that is nearly always the same, one with rare values, and a float."""
+    rare = np.minimum(rng.geometric(0.3, size), 12)
+    return np.column_stack(
+        [rng.random(size) < 0.02, rare, rng.integers(0, 2, size), rng.normal(size=size)]
+    )
+
+
+def built(size, rng):
+    """Fields come and go, lists have many lengths, and now and then there is an exception."""
+    return [
+        {key: [0.5] * int(rng.integers(0, 9)) for key in "abc" if rng.random() < 0.7}
+        if rng.random() < 0.95
+        else ValueError(f"at {rng.random():.3f}")
+        for _ in range(size)
+    ]
+
+
 NULLS = {
     "floats": floats,
     "heavy tails": heavy,
@@ -62,8 +80,18 @@ NULLS = {
     "steps of 0.1": steps,
     "rows": rows,
     "mixed": mixed,
+    "codes": codes,
+    "built in many ways": built,
 }
-ORDERINGS = {"bits": (trials.by_bits, tuple(NULLS))}
+SAME = ("floats", "heavy tails", "ties", "steps of 0.1", "rows", "mixed")
+ORDERINGS = {
+    "bits": (trials.by_bits, SAME),
+    "values": (trials.by_value, ("floats", "heavy tails", "ties", "steps of 0.1")),
+    "parts": (trials.by_part, ("rows", "mixed")),
+    "skeleton": (trials.by_skeleton, ("mixed", "built in many ways")),
+    "pairs": (trials.by_pairs, ("codes", "mixed")),
+    "classifiers": (trials.by_classifier, ("rows", "codes")),
+}
 CASES = [(name, null) for name, (_, nulls) in ORDERINGS.items() for null in nulls]
 
 
@@ -106,7 +134,7 @@ def test_an_ordering_raises_no_false_alarm(ordering, null, count, only):
     assert alarms(audit(null, 160 if count < 100 else 400), 0.0, count) <= most_alarms(count)
 
 
-@pytest.mark.parametrize("ordering", ORDERINGS)
+@pytest.mark.parametrize("ordering", ["bits"])
 def test_events_counted_where_they_were_chosen_are_no_audit(ordering):
     """The same test fails without fresh samples."""
     way, nulls = ORDERINGS[ordering]

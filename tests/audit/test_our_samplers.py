@@ -18,7 +18,7 @@ import gwas_oracle
 import release_oracle
 import selection_oracle as oracle
 import whosin as wi
-from amounts import cases
+from amounts import cases, some
 from whosin import gwas, noise, release
 from whosin.exact import log_up
 from whosin.gwas import offer as gwas_offer
@@ -27,9 +27,9 @@ from whosin.gwas import scoring
 from whosin.gwas.scoring import SCORES
 from whosin.gwas.snps import Snps
 from whosin.release import Range
-from whosin.release.batch_price import price
 from whosin.release.engines import DuckDB, parquet
 from whosin.release.engines.base import Written
+from whosin.release.prices.batch_price import price
 
 SURE = "0.999999"
 
@@ -87,7 +87,7 @@ def test_selection():
     def draw(values, _rng):
         return noise.noisy_max(values, 4.0)
 
-    found = wi.audit.two_worlds(draw, *scores, 6_000, SURE)
+    found = wi.audit.two_worlds(draw, *scores, 3_000, SURE)
     assert 0.05 < found.epsilon <= 0.5  # 2Δ/scale
 
 
@@ -173,7 +173,7 @@ def scored_once(monkeypatch):
     monkeypatch.setattr(gwas_release, "scores", remembered)
 
 
-@pytest.mark.parametrize("relation", gwas.RELATIONS)
+@pytest.mark.parametrize("relation", some(gwas.RELATIONS, 1))
 @pytest.mark.parametrize("score", SCORES)
 def test_selection_of_snps(score, relation, scored_once):
     """The function that a release of a study calls."""
@@ -347,7 +347,7 @@ def written(monkeypatch):
 
 
 @cases(250, 2000)
-@pytest.mark.parametrize("kind", QUERIES)
+@pytest.mark.parametrize("kind", some(QUERIES, 3))
 def test_queries_of_a_release(kind, count, written):
     """Answers as a session gives them, with a person more or less, or with another in their place;
     and the same under a plan of many times the ε, which the attack refutes. (A selection's noise

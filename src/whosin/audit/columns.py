@@ -1,7 +1,8 @@
 """The parts of outputs that differ most between two worlds, as a matrix for classifiers.
 
 Contract: every place of every output is looked at by itself, however far behind; the ones that
-differ most, as the largest standardised difference of the frequencies of half-lines, go on. This
+differ most, as the largest standardised difference of the frequencies of half-lines, go on. Rows of
+numbers have totals besides, which do not ask where in the row something is (`row_totals`). This
 happens on samples that are not counted afterwards.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,14 @@ LOOKED = 20_000
 """Draws of each world in which places are compared."""
 FEWEST = 0.002
 """A place in a smaller share of the outputs is left to the tokens."""
+NEARLY = 0.9
+"""A place that differs so much of the most is as good."""
 LARGEST = 1e30
+FLUENT, STEPS = 0.5, 64
+"""The share of different values in a column that is not one of codes; differences that are kept."""
+SYMBOLS, OFTEN = 8, 0.002
+"""Values that are counted in a row wherever they are, and the share of all cells that each has at
+least."""
 LEVELS = np.sort(np.concatenate([TAILS, np.arange(1, 16) / 16, 1 - np.array(TAILS)]))
 
 
@@ -39,7 +48,10 @@ class OutputColumns:
 
     Attributes:
         places: the one that differs most first.
+        steps: neighbouring columns of vectors whose differences are columns, too: of running sums
+            they are what was added.
         left_out: places that there were besides.
+        symbols: values of vectors that come again in many cells.
     """
 
     vectors: bool
@@ -48,35 +60,39 @@ class OutputColumns:
     partial: list[Place] = field(default_factory=list)
     tokens: list[Token] = field(default_factory=list)
     left_out: int = 0
+    steps: list[tuple[int, int]] = field(default_factory=list)
+    symbols: list[float] = field(default_factory=list)
 
     @classmethod
     def of(cls, with_: Outputs, without: Outputs) -> OutputColumns:
         """The places and tokens that differ most."""
         with_, without = with_.part(0, LOOKED), without.part(0, LOOKED)
         trials = len(with_), len(without)
-        if with_.kind == VECTORS:
-            columns = [_finite(each.values).T for each in (with_, without)]
-            result = {(i,): (one, two) for i, (one, two) in enumerate(zip(*columns, strict=True))}
-        else:
-            result = _by_place(with_, without)
-        ranked = sorted(result, key=lambda place: -separation(*result[place], trials))
+        result, ranked = _ranked(with_, without)
         places = ranked[:MOST]
         medians = [float(np.median(np.concatenate(result[place]))) for place in places]
         partial = [p for p in places if len(result[p][0]) + len(result[p][1]) < sum(trials)]
-        tokens = [] if with_.kind == VECTORS else _tokens(with_, without)
-        return cls(
-            with_.kind == VECTORS, places, medians, partial, tokens, len(ranked) - len(places)
-        )
+        left_out = len(ranked) - len(places)
+        if with_.kind == VECTORS:
+            steps, symbols = _steps(with_, places), _symbols(with_, without)
+            return cls(True, places, medians, partial, [], left_out, steps, symbols)
+        return cls(False, places, medians, partial, _tokens(with_, without), left_out)
 
     @property
     def count(self) -> int:
-        return len(self.places) + len(self.partial) + len(self.tokens)
+        return len(self.places) + len(self.partial) + len(self.tokens) + len(self.steps)
 
     def matrix(self, outputs: Outputs) -> Array:
-        """A row per draw."""
+        """A row per draw: its numbers."""
         if self.vectors:
-            chosen = outputs.values[:, [place[0] for place in self.places]]
-            return _finite(chosen)
+            chosen = _finite(outputs.values[:, [place[0] for place in self.places]])
+            if not self.steps:
+                return chosen
+            ends = (
+                _finite(outputs.values[:, list(side)]) for side in zip(*self.steps, strict=True)
+            )
+            before, after = ends
+            return np.concatenate([chosen, after - before], axis=1)
         table = np.zeros((len(outputs), self.count))
         pairs = list(zip(self.places, self.medians, strict=True))
         known: dict[int, int] = {}
@@ -92,9 +108,82 @@ class OutputColumns:
             ]
         return _finite(table)
 
+    def whole(self, outputs: Outputs) -> Array:
+        """The same, and the totals of each row of vectors."""
+        table = self.matrix(outputs)
+        if not self.vectors or outputs.width < 2:
+            return table
+        return np.concatenate([table, row_totals(outputs.values, self.symbols)], axis=1)
+
+
+def row_totals(rows: Array, symbols: list[float]) -> Array:
+    """How often each symbol is in a row, and the sum, the least and the largest of its other
+    numbers, 0 where there are none.
+
+    Where an answer stands matters less, in many mechanisms, than how many others there are and how
+    large it is: these few columns show both at once.
+    """
+    values = _finite(rows)
+    other = np.ones(values.shape, dtype=bool)
+    totals = []
+    for symbol in symbols:
+        here = values == symbol
+        other &= ~here
+        totals.append(here.sum(axis=1))
+    none = ~other.any(axis=1)
+    rest = np.where(other, values, 0.0).sum(axis=1)
+    least = np.where(other, values, np.inf).min(axis=1)
+    largest = np.where(other, values, -np.inf).max(axis=1)
+    ends = [np.where(none, 0.0, end) for end in (least, largest)]
+    return np.column_stack([*totals, rest, *ends])
+
+
+def _symbols(with_: Outputs, without: Outputs) -> list[float]:
+    """The values that come again in many cells, the commonest first."""
+    cells = np.concatenate([_finite(each.values).ravel() for each in (with_, without)])
+    values, counts = np.unique(cells, return_counts=True)
+    often = np.argsort(-counts, kind="stable")[:SYMBOLS]
+    return [float(values[at]) for at in often if counts[at] >= max(2, OFTEN * len(cells))]
+
+
+def _steps(outputs: Outputs, places: list[Place]) -> list[tuple[int, int]]:
+    """Neighbouring columns of which hardly any value comes again."""
+    kept = sorted(place[0] for place in places)
+    fluent = {
+        column
+        for column in kept
+        if len(np.unique(outputs.values[:, column])) > FLUENT * len(outputs)
+    }
+    return [(one, two) for one, two in pairwise(kept) if two == one + 1 and {one, two} <= fluent][
+        :STEPS
+    ]
+
 
 def _finite(values: object) -> Array:
     return np.clip(np.asarray(values, dtype=np.float64), -LARGEST, LARGEST)
+
+
+def is_among_the_best(place: Place, with_: Outputs, without: Outputs) -> bool:
+    """Whether a place differs nearly as much as the one that differs most."""
+    with_, without = with_.part(0, LOOKED), without.part(0, LOOKED)
+    result, ranked = _ranked(with_, without)
+    trials = len(with_), len(without)
+    if place not in result:
+        return False
+    return separation(*result[place], trials) >= NEARLY * separation(*result[ranked[0]], trials)
+
+
+def _ranked(
+    with_: Outputs, without: Outputs
+) -> tuple[dict[Place, tuple[Array, Array]], list[Place]]:
+    """The numbers at every place, and the places, the one that differs most first."""
+    if with_.kind == VECTORS:
+        columns = [_finite(each.values).T for each in (with_, without)]
+        result = {(i,): (one, two) for i, (one, two) in enumerate(zip(*columns, strict=True))}
+    else:
+        result = _by_place(with_, without)
+    trials = len(with_), len(without)
+    return result, sorted(result, key=lambda place: -separation(*result[place], trials))
 
 
 def _by_place(with_: Outputs, without: Outputs) -> dict[Place, tuple[Array, Array]]:

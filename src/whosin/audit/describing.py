@@ -2,7 +2,9 @@
 
 Contract: `describe` reads a frozen output (`freezing`) and nothing else knows how outputs are
 built. A *place* is a path of positions and keys. A *token* is something that an output has or
-lacks: a word or a key anywhere in it, a word or whole number at a place, a shape. Lists of pairs
+lacks: a word or a key anywhere in it, a word or whole number at a place, how the part at a place is
+built (the keys of a record, the length of a sequence and the types in it, an exception, a number
+where a field might have none), its shape as a whole. Lists of pairs
 are read by their first entries, as a mapping is; text that holds JSON by what it spells; other text
 by the numbers and the words in it. So a histogram says the same as a mapping, as pairs and as text.
 """
@@ -53,7 +55,17 @@ class Shape:
     skeleton: Any
 
 
-Token = Has | At | Shape
+@dataclass(frozen=True)
+class Built:
+    """How the part at one place is built, whatever is in it."""
+
+    place: Place
+    kind: str
+    parts: tuple[Any, ...] = ()
+
+
+KEYS, ENTRIES, ELEMENTS, NUMBER, RAISED = "keys", "entries", "elements", "a number", "raised"
+Token = Has | At | Built | Shape
 
 
 def token_words(token: Token, absent: bool = False) -> str:
@@ -64,8 +76,19 @@ def token_words(token: Token, absent: bool = False) -> str:
             return f"{'lacks' if absent else 'contains'} {symbol!r}"
         case At(place, symbol):
             return f"{has} {symbol!r} at {place_words(place)}"
+        case Built(place, kind, parts):
+            return f"{has} {_built_words(kind, parts)} at {place_words(place)}"
         case Shape(skeleton):
             return f"{has} the shape {skeleton!r}"
+
+
+def _built_words(kind: str, parts: tuple[Any, ...]) -> str:
+    if kind == KEYS:
+        return f"the keys {', '.join(map(repr, parts)) or 'of nothing'}"
+    if kind in (ENTRIES, ELEMENTS):
+        inside = f" ({' and '.join(parts[1:])})" if parts[1:] else ""
+        return f"{parts[0]} {kind}{inside}"
+    return " ".join([kind, *parts])
 
 
 class _Type(str):
@@ -76,6 +99,7 @@ class _Type(str):
 
 
 _REST, _NUMERIC, _TEXT = _Type("…"), _Type("number"), _Type("text")
+_PARTS = _Type("parts")
 _REALS = (int, float, Fraction, Decimal)
 
 
@@ -96,6 +120,14 @@ class Description:
         self.tokens[Has(value)] = None
         if place:
             self.tokens[At(place, value)] = None
+
+    def built(self, place: Place, kind: str, *parts: Any) -> None:
+        self.tokens[Built(place, kind, parts)] = None
+
+    def field(self, place: Place) -> None:
+        """A number, where it is in a field by name."""
+        if place and isinstance(place[-1], str):
+            self.built(place, NUMBER)
 
 
 def describe(form: Any) -> Description:
@@ -119,20 +151,24 @@ def _read(form: Any, place: Place, found: Description) -> Any:
     kind = type(form)
     if kind is float:
         found.numbers[place] = form
+        found.field(place)
         return _NUMERIC
     if kind is str:
         return _text(form, place, found)
     if kind is tuple:
         return _sequence(form, place, found)
     if kind is Record:
+        found.built(place, KEYS, *(key for key, _value in form.items))
         return _Type(form.name), *[
             (_key(key, found), _read(value, (*place, key), found)) for key, value in form.items
         ]
     if kind is Raised:
         found.symbol(place, f"raised {form.name}")
+        found.built(place, RAISED, form.name)
         return _Type(f"raised {form.name}"), _text(form.text, (*place, "message"), found)
     if kind is frozenset:
         ordered = sorted(form, key=lambda each: (str(type(each)), repr(each)))
+        found.built(place, ELEMENTS, len(form))
         return _Type("set"), len([_read(each, (*place, "element"), found) for each in ordered])
     if kind is not bool and isinstance(form, _REALS):
         return _number(form, place, found)
@@ -145,9 +181,13 @@ def _sequence(form: tuple[Any, ...], place: Place, found: Description) -> Any:
     if keyed:
         for key, position, value in keyed:
             _read(value, (*place, key, position), found)
+        found.built(place, KEYS, *(row[0] for row in form))
         return _Type("pairs"), tuple([_key(row[0], found) for row in form])
     found.numbers[(*place, "length")] = len(form)
-    return tuple([_read(each, (*place, number), found) for number, each in enumerate(form)])
+    inside = tuple([_read(each, (*place, number), found) for number, each in enumerate(form)])
+    kinds = {each if isinstance(each, _Type) else _PARTS for each in inside}
+    found.built(place, ENTRIES, len(form), *sorted(kinds))
+    return inside
 
 
 def _number(form: Any, place: Place, found: Description) -> Any:
@@ -158,6 +198,7 @@ def _number(form: Any, place: Place, found: Description) -> Any:
     if isinstance(form, int):
         found.tokens[At(place, form)] = None
     found.numbers[place] = value
+    found.field(place)
     return _NUMERIC
 
 

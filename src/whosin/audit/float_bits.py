@@ -21,6 +21,8 @@ from whosin.exact import Array
 
 LOOKED = 4_000_000
 """Floats of each world that are looked at."""
+LEAST_LOOKED = 1000
+"""Outputs among which there must be a float that is no whole number."""
 KEPT = 16
 """Places of floats that are kept: the ones whose marks differ most."""
 DOUBT = 10
@@ -165,10 +167,11 @@ def _at(outputs: Outputs, place: Place) -> tuple[Array, Array]:
 def has_floats(outputs: Outputs) -> bool:
     """Whether there is a float whose bits can be looked at."""
     if outputs.kind != FORMS:
-        return outputs.values.dtype.kind == "f"
+        some = outputs.values[:LEAST_LOOKED]
+        return outputs.values.dtype.kind == "f" and bool((some != np.floor(some)).any())
     return any(
         _has_bits(number)
-        for about in outputs.descriptions[:1000]
+        for about in outputs.descriptions[:LEAST_LOOKED]
         for number in about.numbers.values()
     )
 

@@ -44,6 +44,7 @@ def search(
     progress: Progress | None = None,
     climb: int = 0,
     move: Move = shifted,
+    timing: bool = False,
 ) -> Audit:
     """Find the pair of neighbouring inputs that leaks most, and bound its leakage from below.
 
@@ -55,6 +56,7 @@ def search(
             of the same samples.
         move: makes a pair nearby, `move(pair, rng)`; by default answers of a vector are moved in
             both inputs alike.
+        timing: as for `two_worlds`.
     """
     terms = Terms.read(samples, confidence, delta, seed, progress)
     draw, entrants = vectorised(mechanism), _read(pairs)
@@ -69,7 +71,9 @@ def search(
     left: list[tuple[InputPair, tuple[World, World], Seen | None]] = []
     for index, pair in enumerate(entrants):
         own = seeds[2 * index : 2 * index + 2]
-        left.append((pair, open_worlds(draw, pair.with_, pair.without, own, pair.name), None))
+        coins = terms.seeds.spawn(1)[0] if timing else None
+        worlds = open_worlds(draw, pair.with_, pair.without, own, pair.name, coins=coins)
+        left.append((pair, worlds, None))
     spent = 0
     for step in range(rounds):
         size = share // len(left)
@@ -92,7 +96,8 @@ def search(
         nearby = [pair, *(move(pair, rng) for _ in range(NEARBY - 1))]
         for each in nearby:
             own = terms.seeds.spawn(2)
-            around = open_worlds(draw, each.with_, each.without, own, each.name)
+            coins = terms.seeds.spawn(1)[0] if timing else None
+            around = open_worlds(draw, each.with_, each.without, own, each.name, coins=coins)
             fresh = explore(around, size, quiet)
             chosen = fresh.choices(round(terms.samples * (1 - COMPETING)), terms)
             promise = max(choice.promise for choice in chosen.values())

@@ -67,21 +67,30 @@ class Ordering(ABC):
         return {"words": self.about(threshold, above)}
 
 
+def _half_line(threshold: float, above: bool, sign: int) -> tuple[str, str, float]:
+    """{sign · value ≥ t}, or ≤ t, as a sign, a key and a limit of the value itself."""
+    up = above == (sign > 0)
+    return ("≥", "at_least", sign * threshold) if up else ("≤", "at_most", sign * threshold)
+
+
 @dataclass(frozen=True, eq=False)
 class ByValue(Ordering):
-    """Numbers as they are: the events are half-lines."""
+    """Numbers as they are (sign 1), or the least first (sign −1): the events are half-lines."""
 
     kind: str = NUMBERS
     width: int = 0
+    sign: int = 1
 
     def _score(self, outputs: Outputs) -> Array:
-        return outputs.values.astype(np.float64)
+        return self.sign * outputs.values.astype(np.float64)
 
     def about(self, threshold: float, above: bool) -> str:
-        return f"output {'≥' if above else '≤'} {threshold:.6g}"
+        symbol, _key, limit = _half_line(threshold, above, self.sign)
+        return f"output {symbol} {limit:.6g}"
 
     def data(self, threshold: float, above: bool) -> dict[str, object]:
-        return {**super().data(threshold, above), "at_least" if above else "at_most": threshold}
+        _symbol, key, limit = _half_line(threshold, above, self.sign)
+        return {**super().data(threshold, above), key: limit}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,20 +101,23 @@ class ByPart(Ordering):
     width: int
     place: Place
     missing: float
+    sign: int = 1
 
     def _score(self, outputs: Outputs) -> Array:
         if self.kind == VECTORS:
-            return outputs.values[:, self.place[0]].astype(np.float64)
-        return np.array([d.numbers.get(self.place, self.missing) for d in outputs.descriptions])
+            return self.sign * outputs.values[:, self.place[0]].astype(np.float64)
+        values = [about.numbers.get(self.place, self.missing) for about in outputs.descriptions]
+        return self.sign * np.array(values, dtype=np.float64)
 
     def about(self, threshold: float, above: bool) -> str:
+        symbol, _key, limit = _half_line(threshold, above, self.sign)
         where = "the output" if not self.place else f"output{place_words(self.place)}"
-        return f"{where} {'≥' if above else '≤'} {threshold:.6g}"
+        return f"{where} {symbol} {limit:.6g}"
 
     def data(self, threshold: float, above: bool) -> dict[str, object]:
+        _symbol, key, limit = _half_line(threshold, above, self.sign)
         place = [str(step) for step in self.place]
-        limit = {"place": place, "at_least" if above else "at_most": threshold}
-        return {**super().data(threshold, above), **limit}
+        return {**super().data(threshold, above), "place": place, key: limit}
 
 
 @dataclass(frozen=True, eq=False)

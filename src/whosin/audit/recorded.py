@@ -19,7 +19,7 @@ from whosin.audit.dependence import check_independent
 from whosin.audit.outputs import Outputs, alike, read
 from whosin.audit.result import Audit
 from whosin.audit.terms import FEWEST, Terms
-from whosin.audit.world_pairs import SEARCH, conclude, explore
+from whosin.audit.world_pairs import check_claim, conclude, look
 from whosin.errors import InvalidInput
 
 READERS = (".csv", ".txt", ".jsonl", ".npy")
@@ -34,6 +34,7 @@ class RecordedWorld:
     name: str
     singly: bool = False
     spent: int = 0
+    timed: bool = False
 
     def explore(self, size: int) -> Outputs:
         """The next draws."""
@@ -53,6 +54,7 @@ def two_samples(
     delta: object = 0,
     seed: int | None = None,
     repeats: bool = False,
+    claim: object = None,
 ) -> Audit:
     """Bound from below how much two samples of outputs tell their worlds apart.
 
@@ -60,12 +62,15 @@ def two_samples(
         with_, without: independent draws of the mechanism on two neighbouring inputs: arrays or
             lists, or paths of files (.npy, .jsonl, or .csv and .txt with an output a line).
         repeats: unrounded floats may come again: the mechanism has few outputs.
+        claim: an ε; samples that are too few to refute it are refused before any is looked at.
     """
     both = _read(with_, "with"), _read(without, "without")
     size = min(len(each) for each in both)
     if size < FEWEST:
         raise InvalidInput("samples", f"at least {FEWEST} draws of each world", size)
     terms = Terms.read(size, confidence, delta, seed, None)
+    if claim is not None:
+        check_claim(claim, size, confidence)
     check_independent(*both, repeats=repeats)
     worlds = []
     for outputs, given, name in zip(both, (with_, without), ("with", "without"), strict=True):
@@ -74,8 +79,8 @@ def two_samples(
         mixed = Outputs(outputs.kind, outputs.values[order])
         worlds.append(RecordedWorld(mixed, label, f"“{name}”"))
     pair: Any = tuple(worlds)
-    seen = explore(pair, round(size * SEARCH), terms)
-    return conclude(pair, seen, size - seen.draws, terms)
+    seen, chosen = look(pair, terms)
+    return conclude(pair, seen, size - seen.draws, terms, chosen=chosen)
 
 
 def _read(given: object, name: str) -> Outputs:

@@ -104,6 +104,7 @@ class Audit(AuditBounds):
             could be learnt, whatever leaks.
         with_, without: the inputs.
         pattern: the name of the pair of inputs, where a search chose it.
+        timing: the time of each call was a part of its output: the bounds are of both together.
     """
 
     counts: tuple[EventCount, ...]
@@ -113,6 +114,7 @@ class Audit(AuditBounds):
     notes: tuple[str, ...] = ()
     pattern: str | None = None
     blind: bool = False
+    timing: bool = False
 
     @property
     def event(self) -> Event:
@@ -144,6 +146,7 @@ class Audit(AuditBounds):
             "counts": [count.to_dict() for count in self.counts],
             "notes": list(self.notes),
             "blind": self.blind,
+            "timing": self.timing,
         }
 
 

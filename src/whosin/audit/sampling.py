@@ -59,6 +59,7 @@ class World:
 
     Attributes:
         singly: whether each draw takes a call of its own.
+        timed: whether the time of a call is a part of its output (`timing`).
     """
 
     mechanism: Call
@@ -66,6 +67,7 @@ class World:
     name: str
     rng: np.random.Generator
     singly: bool = field(init=False)
+    timed: bool = False
 
     def __post_init__(self) -> None:
         self.singly = not self.mechanism.many
@@ -100,13 +102,14 @@ class World:
         return result
 
     def _one_by_one(self, size: int) -> Outputs:
-        result = []
-        for _ in range(size):
-            try:
-                result.append(self._call(1, _only if self.mechanism.many else freeze))
-            except _Failed as failure:
-                result.append(Raised.of(failure.error))
-        return of_items(result)
+        return of_items([self.once() for _ in range(size)])
+
+    def once(self) -> Any:
+        """The frozen output of one call for one draw."""
+        try:
+            return self._call(1, _only if self.mechanism.many else freeze)
+        except _Failed as failure:
+            return Raised.of(failure.error)
 
     def _call(self, size: int, receive: Callable[[Any], Any]) -> Any:
         """What the mechanism returned, received at once: an iterator may raise later."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from whosin.audit.describing import At, Has, Shape, Token, token_words
+from whosin.audit.describing import At, Built, Has, Shape, Token, token_words
 from whosin.audit.orderings import Ordering, listed, log_ratios
 from whosin.audit.outputs import FORMS, VECTORS, Outputs
 from whosin.exact import Array
@@ -26,7 +26,9 @@ KEPT = 5000
 """Tokens that are kept."""
 
 WITH, WITHOUT = 1, -1
-PLAINNESS = {Has: 0, At: 1, Shape: 2}
+PLAINNESS = {Has: 0, At: 1, Built: 2, Shape: 3}
+SKELETON = (Built, Shape)
+"""Tokens that say how an output is built, and nothing of what it says."""
 
 
 def count_tokens(outputs: Outputs) -> Counter[Token]:
@@ -37,21 +39,49 @@ def count_tokens(outputs: Outputs) -> Counter[Token]:
     return result
 
 
-def _marked(
-    with_: Outputs, without: Outputs
-) -> tuple[dict[Token, list[int]], dict[Token | None, int]]:
-    """In how many draws of each world a token is, and a mark of these draws (of all, for None)."""
-    bits = random.Random(2023)
-    counts: dict[Token, list[int]] = {}
-    marks: dict[Token | None, int] = {None: 0}
-    for world, outputs in enumerate((with_, without)):
-        for about in outputs.descriptions:
-            mark = bits.getrandbits(64)
-            marks[None] ^= mark
-            for token in about.tokens:
-                counts.setdefault(token, [0, 0])[world] += 1
-                marks[token] = marks.get(token, 0) ^ mark
-    return counts, marks
+@dataclass(frozen=True)
+class TokenCounts:
+    """In how many draws of each world a token is.
+
+    Attributes:
+        marks: a mark of the draws that have a token, the same for the same draws; of all draws for
+            None.
+        trials: draws with and without.
+    """
+
+    counts: dict[Token, list[int]]
+    marks: dict[Token | None, int]
+    trials: tuple[int, int]
+
+    @classmethod
+    def of(cls, with_: Outputs, without: Outputs) -> TokenCounts:
+        """Count them."""
+        bits = random.Random(2023)
+        counts: dict[Token, list[int]] = {}
+        marks: dict[Token | None, int] = {None: 0}
+        for world, outputs in enumerate((with_, without)):
+            for about in outputs.descriptions:
+                mark = bits.getrandbits(64)
+                marks[None] ^= mark
+                for token in about.tokens:
+                    counts.setdefault(token, [0, 0])[world] += 1
+                    marks[token] = marks.get(token, 0) ^ mark
+        return cls(counts, marks, (len(with_), len(without)))
+
+    def apart(self, among: tuple[type, ...] = ()) -> dict[int, Token]:
+        """Tokens that are in some draws and not in all, by their mark: of those that are in the
+        same draws the plainest."""
+        result: dict[int, Token] = {}
+        for token in sorted(self.counts, key=lambda token: PLAINNESS[type(token)]):
+            if 1 < sum(self.counts[token]) < sum(self.trials) and isinstance(token, among or Token):
+                result.setdefault(self.marks[token], token)
+        return result
+
+    def least_known(self, most: int) -> list[Token]:
+        """The tokens of which one knows least beforehand, whether an output has them."""
+        total = sum(self.trials)
+        known = {token: abs(2 * sum(self.counts[token]) - total) for token in self.apart().values()}
+        return sorted(known, key=lambda token: known[token])[:most]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +99,10 @@ class ByToken(Ordering):
     width: int = 0
 
     @classmethod
-    def learn(cls, with_: Outputs, without: Outputs, sign: int) -> ByToken:
-        """Count tokens in both worlds; of tokens that are in the same draws the plainest stays."""
-        counts, marks = _marked(with_, without)
-        trials = len(with_), len(without)
-        by_draws: dict[int, Token] = {}
-        for token in sorted(counts, key=lambda token: PLAINNESS[type(token)]):
-            if 1 < sum(counts[token]) < sum(trials):
-                by_draws.setdefault(marks[token], token)
+    def learn(cls, counted: TokenCounts, sign: int, among: tuple[type, ...] = ()) -> ByToken:
+        """From the counts of all tokens, or of those of some kinds."""
+        counts, marks, trials = counted.counts, counted.marks, counted.trials
+        by_draws = counted.apart(among)
         tokens = list(by_draws.values())
         other = [marks[None] ^ mark not in by_draws for mark in by_draws]
         table = np.array([counts[token] for token in tokens]).reshape(-1, 2).T
@@ -130,11 +156,11 @@ class ByCell(Ordering):
         for column in range(with_.width):
             worlds = [each.values[:, column].astype(np.float64) for each in (with_, without)]
             both = np.concatenate(worlds)
-            values, codes = np.unique(both, return_inverse=True)
+            values = np.unique(both)
             if 1 < len(values) <= REPEATED * len(both):
                 counts = [
-                    np.bincount(part, minlength=len(values))
-                    for part in np.split(codes, [len(worlds[0])])
+                    np.bincount(np.searchsorted(values, part), minlength=len(values))
+                    for part in worlds
                 ]
                 logs = sign * log_ratios(counts[0], counts[1], len(with_), len(without))
                 columns[column] = values, np.maximum(logs, 0.0)

@@ -2,9 +2,9 @@
 
 Contract: everything here happens on samples that are not counted afterwards. `WAYS` are the kinds
 of orderings, the plainest first: each says by itself whether outputs are such that it applies.
-Tables of counts are cheap to learn: each half of the samples judges what the other half learnt, and
-both together order the outputs of the final event. What chooses places or learns from them does so
-on the first half only.
+What is cheap to learn is learnt three times: each half of the samples judges what the other half
+learnt, and both together order the outputs of the final event. Places are chosen on the first half
+alone, and single places and the bits of floats at many places are judged by the second.
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from whosin.audit.columns import OutputColumns
+from whosin.audit.columns import OutputColumns, is_among_the_best
 from whosin.audit.float_bits import ByBits, has_floats
 from whosin.audit.orderings import BINS, ByBin, ByFrequency, ByPart, ByValue, Ordering
-from whosin.audit.outputs import FORMS, NUMBERS, Outputs, alike, join
-from whosin.audit.tokens import ByCell, ByToken
+from whosin.audit.outputs import FORMS, NUMBERS, VECTORS, Outputs, alike, join
+from whosin.audit.token_pairs import TOKENS, ByPair, PairCounts, telling_cells
+from whosin.audit.tokens import SKELETON, ByCell, ByToken, TokenCounts
 from whosin.exact import Array
 
 FEW = 64
 """Up to this many different outputs a table of counts leaves nothing for a classifier to find."""
 Pair = tuple[Outputs, Outputs]
 """Outputs with and without."""
+SIGNS = (1, -1)
+"""For "with", and for "without"."""
 Learn = Callable[[Outputs, Outputs], Ordering]
 
 
@@ -43,6 +46,11 @@ class Trial:
     without_scores: Array
     matched: Array | None = None
     smooth: bool = False
+
+    @cached_property
+    def sorted_scores(self) -> tuple[Array, Array]:
+        """With and without."""
+        return np.sort(self.with_scores), np.sort(self.without_scores)
 
 
 @dataclass(frozen=True)
@@ -80,9 +88,22 @@ class Halves:
         """The parts of outputs that differ most in the first half."""
         return OutputColumns.of(*self.first)
 
+    @property
+    def pairs(self) -> tuple[Pair, Pair, Pair]:
+        """Each half, and both together."""
+        return self.first, self.second, self.both
+
+    @cached_property
+    def token_counts(self) -> list[TokenCounts]:
+        """Of each half, and of both together."""
+        return [TokenCounts.of(*pair) for pair in self.pairs]
+
     def crossed(self, learn: Learn) -> Trial:
         """Each half judged by what the other half learnt."""
-        one, two, final = learn(*self.first), learn(*self.second), learn(*self.both)
+        return self.exchanged(*(learn(*pair) for pair in self.pairs))
+
+    def exchanged(self, one: Ordering, two: Ordering, final: Ordering) -> Trial:
+        """Each half judged by the ordering of the other one."""
         scores = [
             np.concatenate([one.score(self.second[world]), two.score(self.first[world])])
             for world in (0, 1)
@@ -98,14 +119,18 @@ class Halves:
 
 def distinct_outputs(both: Pair) -> int:
     """How many different outputs there are in both worlds."""
-    return len(set(both[0].keys().tolist()) | set(both[1].keys().tolist()))
+    if both[0].kind == FORMS:
+        return len(set(both[0].keys().tolist()) | set(both[1].keys().tolist()))
+    return len(np.unique(np.concatenate([each.keys() for each in both])))
 
 
 def by_value(halves: Halves) -> Iterator[Trial]:
-    """Numbers as they are."""
+    """Numbers as they are; the least first, too, where a table of counts would be long."""
     if halves.kind == NUMBERS and halves.distinct > 2:
-        value = ByValue()
-        yield Trial(value, value.score(halves.both[0]), value.score(halves.both[1]))
+        for sign in SIGNS if halves.distinct > FEW else SIGNS[:1]:
+            value = ByValue(sign=sign)
+            one, two = (value.score(each) for each in halves.both)
+            yield Trial(value, one, two, smooth=True)
 
 
 def by_frequency(halves: Halves) -> Iterator[Trial]:
@@ -130,38 +155,95 @@ def _has_parts(halves: Halves) -> bool:
 def by_tokens(halves: Halves) -> Iterator[Trial]:
     """What an output contains or lacks."""
     if _has_parts(halves):
-        table: Callable[..., Ordering] = ByToken.learn if halves.kind == FORMS else ByCell.learn
-        for sign in (1, -1):
-            yield halves.crossed(partial(table, sign=sign))
+        for sign in SIGNS:
+            if halves.kind == FORMS:
+                yield halves.exchanged(*(ByToken.learn(each, sign) for each in halves.token_counts))
+            else:
+                yield halves.crossed(partial(ByCell.learn, sign=sign))
+
+
+def by_skeleton(halves: Halves) -> Iterator[Trial]:
+    """How an output is built: types, keys, lengths, exceptions, missing fields."""
+    if halves.kind == FORMS and _has_parts(halves):
+        for sign in SIGNS:
+            learnt = [ByToken.learn(each, sign, SKELETON) for each in halves.token_counts]
+            if learnt[-1].present or learnt[-1].absent:
+                yield halves.exchanged(*learnt)
+
+
+def by_pairs(halves: Halves) -> Iterator[Trial]:
+    """Two parts of an output at once."""
+    if not _has_parts(halves):
+        return
+    if halves.kind == FORMS:
+        chosen = [counts.least_known(TOKENS) for counts in halves.token_counts]
+    else:
+        chosen = [telling_cells(*pair) for pair in halves.pairs]
+    if min(len(tokens) for tokens in chosen) < 2:
+        return
+    counted = [
+        PairCounts.of(*pair, tokens) for pair, tokens in zip(halves.pairs, chosen, strict=True)
+    ]
+    for sign in SIGNS:
+        yield halves.exchanged(*(ByPair.learn(each, sign) for each in counted))
 
 
 def by_part(halves: Halves) -> Iterator[Trial]:
-    """The number that differs most."""
+    """The number that differs most; where a column of vectors does so in both halves, both judge
+    it."""
     if _has_parts(halves) and halves.columns.places:
         of, columns = halves.first[0], halves.columns
-        yield halves.judged(ByPart(of.kind, of.width, columns.places[0], columns.medians[0]))
+        agreed = of.kind == VECTORS and is_among_the_best(columns.places[0], *halves.second)
+        for sign in SIGNS:
+            part = ByPart(of.kind, of.width, columns.places[0], columns.medians[0], sign)
+            if agreed:
+                one, two = (part.score(each) for each in halves.both)
+                yield Trial(part, one, two, smooth=True)
+            else:
+                yield halves.judged(part, smooth=True)
 
 
 def by_classifier(halves: Halves) -> Iterator[Trial]:
     """What classifiers learn from all parts together."""
     if halves.kind != NUMBERS and halves.distinct > FEW and halves.columns.count:
-        from whosin.audit.classifiers import learn
+        from whosin.audit.classifiers import KINDS, Tables
 
-        for ordering in learn(*halves.first, halves.columns):
-            yield halves.judged(ordering, smooth=True)
+        cut = len(halves.first[0]), len(halves.first[1])
+        tables = Tables.of(*halves.both, halves.columns)
+        first, second = tables.split(cut)
+        for learn in KINDS:
+            one, two, final = learn(first), learn(second), learn(tables)
+            if one is None or two is None or final is None:
+                continue
+            scores = [
+                np.concatenate([one.of_table(late), two.of_table(early)])
+                for early, late in zip(first.worlds, second.worlds, strict=True)
+            ]
+            matched = np.concatenate([final.of_table(each) for each in tables.worlds])
+            yield Trial(final, scores[0], scores[1], matched, smooth=True)
 
 
 def by_bits(halves: Halves) -> Iterator[Trial]:
     """The bits of floats."""
     if halves.distinct > FEW and has_floats(halves.both[0]):
-        for sign in (1, -1):
+        for sign in SIGNS:
             if halves.kind == NUMBERS:
                 yield halves.crossed(partial(ByBits.learn, sign=sign))
             else:  # judged by as many draws as other parts are
                 yield halves.judged(ByBits.learn(*halves.first, sign=sign))
 
 
-WAYS = [by_value, by_frequency, by_bin, by_tokens, by_part, by_classifier, by_bits]
+WAYS = [
+    by_value,
+    by_frequency,
+    by_bin,
+    by_tokens,
+    by_part,
+    by_skeleton,
+    by_pairs,
+    by_classifier,
+    by_bits,
+]
 
 
 def trials_of(first: Pair, second: Pair) -> list[Trial]:

@@ -7,6 +7,7 @@ Contract: the event is chosen on one set of samples and counted on fresh ones, b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +15,27 @@ from whosin.audit.calling import Call, Mechanism
 from whosin.audit.confidence import read_confidence
 from whosin.audit.counting import judge, log_ratio, pick
 from whosin.audit.events import Choice, choose
-from whosin.audit.outputs import Outputs, join
+from whosin.audit.outputs import NUMBERS, Outputs, join
 from whosin.audit.remarks import check_returns, is_blind, remarks
 from whosin.audit.result import Audit, most_that_can_show, trials_to_show
 from whosin.audit.sampling import World, check_fresh, chunks, vectorised
 from whosin.audit.terms import Progress, Terms, read_epsilon, read_samples
+from whosin.audit.timing import timed_worlds, without_time
 from whosin.audit.trials import Pair, trials_of
 from whosin.errors import InvalidInput
 
 SEARCH = 0.25
-"""The part of the samples that looks for the event; the rest is counted."""
+"""The part of the samples that usually looks for the event; the rest is counted."""
+STAGES = (1 / 16, SEARCH, 1 / 2)
+"""A first look, the usual one, and a long one where nothing shows."""
+CLEAR, FAINT = 0.8, 0.01
+"""After the first look, what surely shows so much of its estimate is counted; after the usual one,
+what promises anything."""
+LARGE = 1.0
+"""Leaks that look larger are worth the usual look: more of it finds rarer events, and a longer
+count adds little."""
+GLANCE = 5000
+"""Draws that a first look needs."""
 
 
 def two_worlds(
@@ -37,6 +49,7 @@ def two_worlds(
     seed: int | None = None,
     progress: Progress | None = None,
     stop_at: object = None,
+    timing: bool = False,
 ) -> Audit:
     """Bound from below how much the mechanism's output tells the input `with_` from `without`.
 
@@ -50,15 +63,18 @@ def two_worlds(
         delta: granted to the mechanism: bounds are then on the ε of an (ε, δ) claim.
         seed: for a repeatable run.
         stop_at: an ε that is claimed: stop as soon as it is refuted (`rounds`).
+        timing: an observer also sees how long each call takes (`timing`).
     """
     terms = Terms.read(samples, confidence, delta, seed, progress)
-    worlds = open_worlds(vectorised(mechanism), with_, without, terms.seeds.spawn(2))
+    seeds = terms.seeds.spawn(2)
+    coins = terms.seeds.spawn(1)[0] if timing else None
+    worlds = open_worlds(vectorised(mechanism), with_, without, seeds, coins=coins)
     if stop_at is not None:
         from whosin.audit.rounds import in_rounds
 
         return in_rounds(worlds, read_epsilon(stop_at), terms)
-    seen = explore(worlds, round(terms.samples * SEARCH), terms)
-    return conclude(worlds, seen, terms.samples - seen.draws, terms)
+    seen, chosen = look(worlds, terms)
+    return conclude(worlds, seen, terms.samples - seen.draws, terms, chosen=chosen)
 
 
 def open_worlds(
@@ -67,13 +83,16 @@ def open_worlds(
     without: object,
     seeds: list[np.random.SeedSequence],
     pattern: str | None = None,
-) -> tuple[World, World]:
-    """Both inputs of a mechanism, each with randomness of its own."""
+    *,
+    coins: np.random.SeedSequence | None = None,
+) -> Any:
+    """Both inputs of a mechanism, each with randomness of its own; timed, where there are coins."""
     of = "" if pattern is None else f" of {pattern}"
-    return (
+    worlds = (
         World(draw, with_, f"“with”{of}", np.random.default_rng(seeds[0])),
         World(draw, without, f"“without”{of}", np.random.default_rng(seeds[1])),
     )
+    return worlds if coins is None else timed_worlds(worlds, coins)
 
 
 def check_claim(epsilon: object, samples: object, confidence: object) -> None:
@@ -99,7 +118,8 @@ class Seen:
 
     @property
     def parts(self) -> list[Outputs]:
-        return [*self.first, *self.second]
+        """The outputs alone, without the time of timed calls."""
+        return [without_time(each) for each in (*self.first, *self.second)]
 
     def joined(self, fresh: Seen) -> Seen:
         """What was seen before and now."""
@@ -126,12 +146,34 @@ def explore(worlds: tuple[World, World], size: int, terms: Terms) -> Seen:
         terms.tell(part)
     for world in worlds:  # where one world raises, the other may
         world.singly = worlds[0].singly or worlds[1].singly
-    for place in (0, 1):
-        check_fresh(halves[0][place], halves[1][place])
-    check_fresh(halves[0][0], halves[1][1])
     seen = Seen(halves[0], halves[1])
+    one, two, again, other = seen.parts
+    for first, second in ((one, again), (two, other), (one, other)):
+        check_fresh(first, second)
     check_returns(seen.parts)
     return seen
+
+
+def look(worlds: tuple[World, World], terms: Terms) -> tuple[Seen, dict[str, Choice]]:
+    """Search as long as it pays: samples go where leakage shows, or into a longer search."""
+    seen: Seen | None = None
+    chosen: dict[str, Choice] = {}
+    for share, enough in zip(STAGES, (CLEAR, FAINT, 0.0), strict=True):
+        size = round(terms.samples * share)
+        if share < SEARCH and size < GLANCE:
+            continue
+        fresh = explore(worlds, size - (seen.draws if seen else 0), terms)
+        seen = fresh if seen is None else seen.joined(fresh)
+        if share < SEARCH and seen.first[0].kind != NUMBERS:
+            continue  # classifiers learn more from more
+        chosen = seen.choices(terms.samples - size, terms)
+        best = max(chosen.values(), key=lambda choice: choice.promise)
+        large = share < SEARCH and max(each.estimate for each in chosen.values()) > LARGE
+        shown = best.sure if share < SEARCH else best.promise
+        if (shown > enough * best.estimate and not large) or size < GLANCE:
+            break
+    assert seen is not None
+    return seen, chosen
 
 
 def conclude(
@@ -153,6 +195,7 @@ def conclude(
                 hits[index, world] += np.count_nonzero(choice.event.contains(outputs))
         terms.tell(size)
     pairs = [(int(first), int(second)) for first, second in hits]
+    timed = worlds[0].timed
     counts = judge(picked, pairs, (trials, trials), terms.error, terms.delta)
     return Audit(
         epsilon=counts[0].log_ratio,
@@ -164,6 +207,7 @@ def conclude(
         with_=worlds[0].value,
         without=worlds[1].value,
         notes=seen.notes(),
-        blind=is_blind(seen.parts),
+        blind=not timed and is_blind(seen.parts),
         pattern=pattern,
+        timing=timed,
     )

@@ -23,7 +23,7 @@ from whosin.audit.gradients.clipping import check_clipping
 from whosin.audit.gradients.findings import WHOLE, CalledStep, StepClaims, StepFinding
 from whosin.audit.gradients.noising import check_noise, check_seed
 from whosin.errors import InvalidInput, MechanismFailed, WhosinError
-from whosin.exact import ranged
+from whosin.exact import figures, ranged
 from whosin.validation import whole
 
 CHECKS = 16
@@ -152,5 +152,5 @@ def _as_a_whole(step: CalledStep, part: float, seed: object) -> tuple[CurveRun, 
     run = curve_run(coins.reshape(-1), scores, 1 - part, known_rate=True)
     if not run.refutes(GaussianCurve(1 / claims.noise)):
         return run, None
-    said = f"μ is at least {run.mu:.3g}, not {1 / claims.noise:.3g}"
+    said = f"μ is at least {figures(run.mu, 3, 'down')}, not {1 / claims.noise:.3g}"
     return run, StepFinding(WHOLE, said, part)

@@ -55,6 +55,7 @@ def why_undecided(bounds: Any, claim: Claim) -> str | None:
         most_one_run,
         most_scores,
     )
+    from whosin.exact import decimals
 
     if getattr(bounds, "blind", False):
         return "nothing could be learnt"
@@ -62,10 +63,10 @@ def why_undecided(bounds: Any, claim: Claim) -> str | None:
     if claim.epsilon is not None and isinstance(run, OneRun):
         most = most_one_run(run.canaries, bounds.confidence, claim.delta)
         if most <= claim.epsilon:
-            return f"{run.canaries:,} coins could show no more than ε = {most:.2f}"
+            return f"{run.canaries:,} coins could show no more than ε = {decimals(most, 2, 'up')}"
     if claim.epsilon is not None and isinstance(run, Scores | SyntheticAudit):
         told = run.membership if isinstance(run, SyntheticAudit) else run
         most = most_scores(len(told.members), len(told.non_members), told.confidence, claim.delta)
         if most <= claim.epsilon:
-            return f"so few scores could show no more than ε = {most:.2f}"
+            return f"so few scores could show no more than ε = {decimals(most, 2, 'up')}"
     return None

@@ -57,6 +57,10 @@ def audit(
     drawn_without: Annotated[
         Path | None, typer.Option(help="… and one of as many outputs without, drawn afresh.")
     ] = None,
+    repeats: Annotated[
+        bool,
+        typer.Option("--repeats", help="With --drawn-with: unrounded floats may come again."),
+    ] = False,
     scores: Annotated[
         Path | None, typer.Option(help="Audit a model: CSV with the columns member and score.")
     ] = None,
@@ -118,6 +122,10 @@ def audit(
     stop: Annotated[
         bool, typer.Option("--stop", help="With a claim, --with and --without: stop when refuted.")
     ] = False,
+    timing: Annotated[
+        bool,
+        typer.Option("--timing", help="With a function: the time of each call tells, too."),
+    ] = False,
     against: Annotated[
         Path | None, typer.Option(help="Or the claim of a plan (whosin plan --json > plan.json).")
     ] = None,
@@ -160,10 +168,13 @@ def audit(
     _check_options(form, inputs, training, entities, rate, known_rate, gaussian)
     if stop and (form != WORLDS or claim.epsilon is None or with_ is None):
         raise InvalidInput("--stop", "given with a claim, --with and --without", "without")
+    for option, given, form_of in (("--timing", timing, WORLDS), ("--repeats", repeats, DRAWN)):
+        if given and form != form_of:
+            raise InvalidInput(option, f"given with {form_of}", "without")
     subject: Subject | None = None
     bounds: Any
     if form == DRAWN and drawn is not None:
-        bounds = of_drawn(drawn, level, claim, seed)
+        bounds = of_drawn(drawn, level, claim, seed, repeats)
     elif form == SCORES:
         bounds = files.of_scores(scores, level, claim.delta)  # type: ignore[arg-type]
     elif form == ONE_RUN:
@@ -181,7 +192,8 @@ def audit(
         with user_code():
             named = None if loaded is None else loaded.named
             subject = find_subject(target, entities, claim.plan, named)
-            bounds = of_worlds(subject, inputs, read_samples(samples), level, claim, seed, stop)
+            size = read_samples(samples)
+            bounds = of_worlds(subject, inputs, size, level, claim, seed, stop, timing)
     refuted = None if claim.epsilon is None else bounds.refutes(claim.epsilon)
     reason = why_undecided(bounds, claim) if refuted is False else None
     data = bounds.to_dict() | {"prior": belief, "posterior": bounds.posterior(belief), "seed": seed}

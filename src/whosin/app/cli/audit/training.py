@@ -53,9 +53,9 @@ class Loaded:
 
 def load_target(target: str) -> Loaded | None:
     """What a target names; None for a channel file."""
-    from whosin.app.cli import subjects
+    from whosin.app.cli import named_objects
 
-    return None if target.endswith(".json") else Loaded(*subjects.load_with_module(target))
+    return None if target.endswith(".json") else Loaded(*named_objects.load_with_module(target))
 
 
 def of_training(
@@ -63,11 +63,11 @@ def of_training(
 ) -> ModelAudit:
     """The audit of a fit, with a bar."""
     from whosin import audit as room
-    from whosin.app.cli import subjects
+    from whosin.app.cli import named_objects
 
     score = getattr(found.module, "score", None)
     if options.score is not None:
-        score = subjects.load(options.score)
+        score = named_objects.load(options.score)
     rows = _rows(options, found.module)
     chosen = {name: getattr(options, name) for name in ("runs", "shadows", "canaries", "kind")}
     terms: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
@@ -79,14 +79,14 @@ def of_training(
 
 
 def _rows(options: Training, module: Any) -> Any:
-    from whosin.app.cli import subjects
+    from whosin.app.cli import named_objects
 
     if options.rows is None:
         rows = module.rows
     elif options.rows.endswith(".csv"):
         return _table(Path(options.rows), options.label)
     else:
-        rows = subjects.load(options.rows)
+        rows = named_objects.load(options.rows)
     if options.label is not None:
         raise InvalidInput("--label", "given with --rows and a CSV file", options.label)
     return rows() if callable(rows) else rows
@@ -95,7 +95,8 @@ def _rows(options: Training, module: Any) -> Any:
 def _table(path: Path, label: str | None) -> Any:
     """A frame, or (frame, labels)."""
     if find_spec("pandas") is None:
-        raise InvalidInput("--rows", "module:function that returns rows, without pandas", path.name)
+        accepted = "module:function that returns rows, or a CSV file where pandas is installed"
+        raise InvalidInput("--rows", accepted, "no pandas")
     import pandas
 
     try:

@@ -70,6 +70,7 @@ def of_worlds(
     claim: Claim,
     seed: int | None,
     stop: bool = False,
+    timing: bool = False,
 ) -> Audit:
     """The audit of a function, with a bar."""
     from whosin import audit as room
@@ -78,7 +79,7 @@ def of_worlds(
     if claim.epsilon is not None:
         room.check_claim(claim.epsilon, samples, confidence)
     inputs.check(bool(subject.pairs))
-    terms: dict[str, Any] = {"delta": claim.delta, "seed": seed}
+    terms: dict[str, Any] = {"delta": claim.delta, "seed": seed, "timing": timing}
     with progress_bar() as bar:
         task = bar.add_task("drawing", total=samples)
         terms["progress"] = lambda count: bar.advance(task, count)
@@ -108,20 +109,24 @@ def read_drawn(with_: Path | None, without: Path | None) -> tuple[Path, Path] | 
     return with_, without
 
 
-def of_drawn(drawn: tuple[Path, Path], confidence: object, claim: Claim, seed: int | None) -> Audit:
+def of_drawn(
+    drawn: tuple[Path, Path],
+    confidence: object,
+    claim: Claim,
+    seed: int | None,
+    repeats: bool = False,
+) -> Audit:
     """The audit of two files of samples: too few to refute the claim are refused."""
     from whosin import audit as room
 
-    found = room.two_samples(*drawn, confidence, delta=claim.delta, seed=seed)
-    if claim.epsilon is not None:
-        room.check_claim(claim.epsilon, found.samples, confidence)
-    return found
+    terms: dict[str, Any] = {"delta": claim.delta, "seed": seed, "repeats": repeats}
+    return room.two_samples(*drawn, confidence, **terms, claim=claim.epsilon)
 
 
 def _pairs(name: str) -> Any:
-    from whosin.app.cli import subjects
+    from whosin.app.cli import named_objects
 
-    pairs = subjects.load(name)
+    pairs = named_objects.load(name)
     if not callable(pairs):
         return pairs
     try:
