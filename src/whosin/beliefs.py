@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 from whosin.errors import InvalidInput
-from whosin.exact import Number
-from whosin.validation import of_numbers, within
+from whosin.exact import Number, Rounding, decimals, rational, typed
+from whosin.validation import of_numbers, real, within
 
 CLOSE = Fraction(1, 10**6)
+TENTH = Decimal("0.1")
 
 
 @of_numbers
@@ -178,17 +180,32 @@ def identified(epsilon: float, values: int) -> float:
     return 1 / (1 + (values - 1) * math.exp(-epsilon))
 
 
-@of_numbers
-def percent(belief: float | Fraction) -> str:
-    """A belief in per cent, never rounded to a certainty that it is not."""
+def percent(belief: float | Fraction, rounded: Rounding = "nearest") -> str:
+    """A belief in per cent, never rounded to a certainty that it is not.
+
+    Args:
+        rounded: "up" after "at most", "down" after "at least".
+    """
+    belief = real(belief, "belief")
     if not 0 <= belief <= 1:
         raise InvalidInput("belief", "from 0 to 1", belief)
-    value = float(belief) * 100
+    belief = belief if isinstance(belief, float) else rational(belief)
     if belief in (0, 1):
-        return f"{value:.0f}%"
-    if value >= 99.95 or value < 0.05:
-        near = 100 - value if value > 50 else value
-        if near == 0:
-            return "almost 100%"
-        return f"{value:.{min(12, 2 - math.floor(math.log10(near)))}f}%"
-    return f"{value:.1f}%"
+        return f"{float(belief) * 100:.0f}%"
+    value = belief * 100
+    text = decimals(value, 1, rounded)
+    if 0.05 <= value < 99.95 and text not in ("0.0", "100.0"):
+        return f"{text}%"
+    near = 100 - float(value) if value > 50 else float(value)
+    if near == 0:
+        return "almost 100%"
+    return f"{decimals(value, min(12, 2 - math.floor(math.log10(near))), rounded)}%"
+
+
+def chosen_percent(share: float | Fraction, rounded: Rounding) -> str:
+    """A share that somebody chose, in per cent with all digits that it was given."""
+    known = typed(rational(share))
+    if known is None or share in (0, 1):
+        return percent(share, rounded)
+    value = (known * 100).normalize()
+    return f"{value:f}%" if value != value.quantize(TENTH) else f"{value.quantize(TENTH):f}%"

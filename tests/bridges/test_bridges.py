@@ -24,6 +24,11 @@ def spent_so_far(*, delta):
     return 1.5
 
 
+def trained(sampling, **more):
+    """The parameters of a training of JAX-Privacy."""
+    return SimpleNamespace(delta=1e-5, sampling_method=SimpleNamespace(name=sampling), **more)
+
+
 def stand_in(module, **attributes):
     """An object whose class is from a module of this name."""
     kind = type("Other", (SimpleNamespace,), {"__module__": f"{module}.part"})
@@ -77,6 +82,8 @@ def test_contexts_of_opendp(opendp):
         split_evenly_over=2,
     )
     assert read(context).epsilon == 1 and "d_in = 2" in read(context).says
+    with pytest.raises(wi.errors.InvalidInput, match=r"rows must be 1 here .*own d_in"):
+        read(context, rows=2)
 
 
 def test_events_and_accountants_of_dp_accounting():
@@ -102,14 +109,20 @@ def test_events_and_accountants_of_dp_accounting():
     [
         (stand_in("tmlt", epsilon=1, delta=1e-6), {}, (1, 1e-6, None)),
         (stand_in("tmlt", rho=0.5), {}, (math.inf, 0, 0.5)),
-        (
-            stand_in("tmlt", remaining_privacy_budget=stand_in("tmlt", epsilon=2)),
-            {},
-            (2, 0, None),
-        ),
         (stand_in("pipeline_dp", _total_epsilon=1, _total_delta=1e-6), {}, (1, 1e-6, None)),
-        (stand_in("snsql", epsilon=1.0, delta=1e-5), {}, (1, 1e-5, None)),
-        (stand_in("snsql", spent=(2.0, 2e-5)), {}, (2, 2e-5, None)),
+        (stand_in("snsql", epsilon=1.0, delta=1e-5), {"columns": 1}, (1, 1e-5, None)),
+        (stand_in("snsql", epsilon=1.0, delta=2.0**-20), {"columns": 3}, (3, 3 * 2.0**-20, None)),
+        (stand_in("snsql", spent=(2.0, 2e-5), privacy=None, steps=[]), {}, (2, 2e-5, None)),
+        (
+            stand_in(
+                "snsql",
+                spent=(1.5, 0.1),
+                k=2,
+                privacy=SimpleNamespace(epsilon=1.0, delta=0.25, neighboring="addremove"),
+            ),
+            {},
+            (2, 0.5, None),
+        ),
         (
             stand_in("opacus", get_epsilon=lambda delta: 1.5, mechanism=lambda: "rdp"),
             {"delta": "1e-5"},
@@ -122,7 +135,7 @@ def test_events_and_accountants_of_dp_accounting():
         ),
         (
             stand_in("jax_privacy", compute_epsilon=lambda updates, params: updates / 1000),
-            {"updates": 500, "parameters": SimpleNamespace(delta=1e-5)},
+            {"updates": 500, "parameters": trained("POISSON")},
             (0.5, 1e-5, None),
         ),
     ],
@@ -138,21 +151,100 @@ def test_shapes_of_other_tools(installed, value, more, expected):
     ("value", "more", "message"),
     [
         (object(), {}, "from must be an object of OpenDP, .*; got a object"),
-        (stand_in("tmlt"), {}, "a budget or a session"),
+        (stand_in("tmlt"), {}, "a budget can be read"),
+        (
+            stand_in("tmlt", remaining_privacy_budget=stand_in("tmlt", epsilon=2)),
+            {},
+            "only says what remains: read the budget that it started with",
+        ),
+        (
+            stand_in("opacus", get_epsilon=lambda delta: 1.71, mechanism=lambda: "gdp"),
+            {"delta": "1e-6"},
+            "below the true one: use its rdp or prv accountant",
+        ),
+        (stand_in("snsql", epsilon=1.0, delta=1e-5), {}, "columns must be given with a Privacy"),
+        (stand_in("snsql", epsilon=1.0, delta=None), {"columns": 1}, "delta must be given"),
+        (stand_in("snsql", epsilon=1.0, neighboring="any"), {}, "neighboring must be one of"),
+        (stand_in("snsql", epsilon=1.0, delta=0.0), {"columns": 1, "rows": 2}, "rows must be 1"),
+        (stand_in("tmlt", epsilon=1), {"rows": 2}, "rows must be 1 here .*protected ids"),
+        (
+            stand_in("pipeline_dp", _total_epsilon=1, _total_delta=0),
+            {"rows": 3},
+            "rows must be 1 here .*a privacy id",
+        ),
+        (Guarantee("other", "1", Fraction(1)), {"rows": 2}, "rows must be 1 here .*for_group"),
+        (
+            stand_in("jax_privacy", compute_epsilon=lambda updates, params: 1),
+            {"updates": 5, "parameters": trained("SHUFFLED")},
+            "sampling_method must be one of",
+        ),
+        (
+            stand_in("jax_privacy", compute_epsilon=lambda updates, params: 1),
+            {"updates": 5, "rows": 2, "parameters": trained("POISSON", examples_per_user=2)},
+            "rows must be 1 here .*a user",
+        ),
+        (stand_in("dp_accounting", get_epsilon=lambda d: 1), {"delta": 0.1}, "could not be read"),
         (
             stand_in("opacus", get_epsilon=lambda delta: math.inf, mechanism=str),
             {"delta": "0.1"},
             "finite",
         ),
         (stand_in("opacus"), {"delta": "1e-5"}, "could not be read"),
+        (
+            stand_in("opacus", get_epsilon=lambda delta: 1 / 0, mechanism=str),
+            {"delta": "0.1"},
+            "could not be read .ZeroDivisionError",
+        ),
         (stand_in("jax_privacy"), {}, "updates and parameters must be given"),
-        (stand_in("snsql", epsilon=-1.0, delta=0), {}, "epsilon must be at least 0"),
+        (stand_in("snsql", epsilon=-1.0, delta=0), {"columns": 1}, "epsilon must be at least 0"),
         (stand_in("tmlt", epsilon=1), {"rows": 0}, "rows must be a whole number"),
     ],
 )
 def test_what_cannot_be_read_is_refused(installed, value, more, message):
     with pytest.raises(wi.errors.WhosinError, match=message):
         read(value, **more)
+
+
+@pytest.mark.parametrize(
+    ("value", "more", "relation"),
+    [
+        (
+            stand_in("snsql", epsilon=1.0, delta=0.0, neighboring="substitute"),
+            {"columns": 1},
+            "replace",
+        ),
+        (
+            stand_in("jax_privacy", compute_epsilon=lambda updates, params: 1),
+            {"updates": 500, "parameters": trained("FIXED_BATCH_SIZE")},
+            "replace",
+        ),
+        (
+            stand_in("jax_privacy", compute_epsilon=lambda updates, params: 1),
+            {"updates": 500, "parameters": trained("POISSON")},
+            "add-remove",
+        ),
+    ],
+)
+def test_relations_are_those_of_the_tool(installed, value, more, relation):
+    assert read(value, **more).relation == relation
+
+
+def test_curves_of_replacing_take_both_directions():
+    """Under add-remove alone are losses of one direction the curve of "in" against "out"."""
+    from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDpEvent
+    from dp_accounting.pld import PLDAccountant
+
+    event = PoissonSampledDpEvent(0.1, GaussianDpEvent(1.0))
+    added = wi.bridges.curve(PLDAccountant().compose(event))
+    assert isinstance(added, wi.curves.LossCurve)
+    replacing = PLDAccountant(NeighboringRelation.REPLACE_ONE).compose(event)
+    curve = wi.bridges.curve(replacing)
+    for epsilon in (0.1, 0.5, 1.0):
+        assert curve.delta(epsilon) >= replacing.get_delta(epsilon) - 1e-12
+    asymmetric = stand_in("dp_accounting", _pld=added, neighboring_relation=None)
+    assert wi.bridges.trade_offs._losses(asymmetric, "replace") is None
+    assert wi.bridges.trade_offs._losses(replacing, "replace") is not None
+    assert wi.bridges.curve(Guarantee("other", "1", Fraction(1))).relation == "add-remove"
 
 
 def test_versions_that_were_not_tried_are_refused(monkeypatch):
@@ -219,6 +311,7 @@ def test_explain_from_another_tool(run, tmp_path, monkeypatch):
 def test_the_same_numbers_for_three_audiences():
     from whosin.report import audiences
     from whosin.report.explanation import explanation
+    from whosin.report.frequencies import Marks, of_thousand
 
     meaning = explanation(Fraction(1), Fraction(1, 10**6))
     after = meaning.posterior(meaning.readings[0], Fraction(1, 10))
@@ -226,5 +319,8 @@ def test_the_same_numbers_for_three_audiences():
     for audience in audiences.AUDIENCES:
         text = " ".join(audiences.words(meaning, audience))
         assert f"{shown} of" in text and "fail" in text
-    assert "".join(audiences.picture(0.231)).count("●") == 24
-    assert audiences.of_thousand(0.2301) == 231 and audiences.of_thousand(1.0) == 1000
+    marks = Marks.of(0.1, 0.231)
+    drawn = "".join(marks.lines())
+    assert (len(drawn), drawn.count("●"), drawn.count("◐")) == (100, 10, 14)
+    assert Marks.of(0.5, 0.1).after == 50  # never fewer than before
+    assert of_thousand(0.2301) == 231 and of_thousand(1.0) == 1000

@@ -24,6 +24,18 @@ for kind in (RDPAccountant, PRVAccountant):
     accountant.history = [(1.1, 0.01, 1000)]
     told = read(accountant, delta="1e-5")
     assert float(told.epsilon) == float(accountant.get_epsilon(delta=1e-5)) > 0
+    if kind is RDPAccountant:
+        from whosin.bridges import curve
+        assert 0.01 < curve(accountant).tpr("0.01") < 0.2
+from whosin.errors import Unsupported
+limit = GaussianAccountant()
+limit.history = [(0.6, 0.01, 100)]
+try:
+    read(limit, delta="1e-6")
+except Unsupported as error:
+    assert "rdp or prv" in str(error)
+else:
+    raise AssertionError("the gdp accountant was read")
 """,
     ),
     "riskcal": (
@@ -34,6 +46,38 @@ accountant = CTDAccountant()
 accountant.history = [(1.1, 0.01, 1000)]
 told = read(accountant, delta="1e-5")
 assert float(told.epsilon) == float(accountant.get_epsilon(delta=1e-5)) > 0
+
+# Curves: riskcal's are symmetrised over both directions, ours are about recognising members.
+from dp_accounting.pld import privacy_loss_distribution as pld
+from riskcal.analysis import get_beta_from_gdp, get_beta_from_pld
+from whosin.bridges import curve
+from whosin.calibration import Process
+from whosin.curves import LaplaceCurve, LossCurve, NormalCurve, process_curve
+from whosin.calibration.loss_distribution import LossDistribution
+from whosin.exact import rational
+RATES = (1e-4, 0.01, 0.1, 0.3, 0.5, 0.9, 0.99)
+near = lambda a, b, by: math.isclose(float(a), float(b), rel_tol=by, abs_tol=by)
+forth = curve(accountant)
+back = LossCurve(LossDistribution.of(accountant.get_pld()._pmf_add))
+assert near(forth.advantage, accountant.get_advantage(), 1e-6)
+for alpha in RATES:
+    theirs = 1 - accountant.get_beta(alpha=alpha)
+    either = max(float(each.tpr(alpha)) for each in (forth, back))
+    assert near(either, theirs, 1e-4), (alpha, either, theirs)
+    if alpha < 0.3:  # there presence shows more, and riskcal stays a little below what tests reach
+        assert forth.tpr(alpha) == either >= theirs, (alpha, either, theirs)
+for scale in (0.5, 1.0, 3.0):
+    for alpha in RATES:
+        assert near(NormalCurve(scale).tpr(alpha), 1 - get_beta_from_gdp(1 / scale, alpha), 1e-6)
+        one = pld.from_laplace_mechanism(scale, value_discretization_interval=1e-4)
+        known = 1 - get_beta_from_pld(one, alpha)
+        assert near(LaplaceCurve(rational(1 / scale)).tpr(alpha), known, 1e-3)
+for rate, steps in ((1.0, 20), (0.1, 20)):
+    process = process_curve(Process("gaussian", rate, steps), 3.0)
+    both = pld.from_gaussian_mechanism(3.0, sampling_prob=rate, use_connect_dots=True)
+    known = [1 - get_beta_from_pld(both.self_compose(steps), alpha) for alpha in RATES]
+    assert all(near(process.tpr(alpha), y, 1e-4) for alpha, y in zip(RATES[:3], known))
+    assert all(process.tpr(alpha) <= y + 1e-5 for alpha, y in zip(RATES, known))
 """,
     ),
     "jax_privacy": (
@@ -45,6 +89,25 @@ accountant = accounting.DpsgdTrainingAccountant(dp_accountant_config=config)
 params = accounting.DpParams(num_samples=10000, batch_size=100, noise_multipliers=1.1, delta=1e-5)
 told = read(accountant, updates=1000, parameters=params)
 assert float(told.epsilon) == float(accountant.compute_epsilon(1000, params)) > 0
+assert told.relation == "add-remove"
+# By the command: a function that returns it.
+import subprocess, sys, tempfile
+from pathlib import Path
+with tempfile.TemporaryDirectory() as folder:
+    Path(folder, "training.py").write_text('''
+from jax_privacy import accounting
+from whosin.bridges import read
+def spent():
+    config = accounting.RdpAccountantConfig()
+    accountant = accounting.DpsgdTrainingAccountant(dp_accountant_config=config)
+    params = accounting.DpParams(
+        num_samples=10000, batch_size=100, noise_multipliers=1.1, delta=1e-5)
+    return read(accountant, updates=1000, parameters=params)
+''')
+    command = [str(Path(sys.executable).with_name("whosin")), "explain", "--tpr", "0.5"]
+    command += ["--fpr", "0.01", "--from", f"{folder}/training.py:spent"]
+    shown = subprocess.run(command, capture_output=True, text=True)
+    assert shown.returncode == 0 and "nough" in shown.stdout, shown.stderr
 """,
     ),
     "pipeline_dp": (
@@ -61,12 +124,18 @@ assert told.epsilon == 1 and float(told.delta) == 1e-6
 import snsql
 from snsql.sql.odometer import OdometerHeterogeneous
 privacy = snsql.Privacy(epsilon=1.0, delta=1e-5)
-assert read(privacy).epsilon == 1
+assert read(privacy, columns=1).epsilon == 1 and read(privacy, columns=3).epsilon == 3
+other = snsql.Privacy(epsilon=1.0, delta=1e-5, neighboring="substitute")
+assert read(other, columns=1).relation == "replace"
 odometer = OdometerHeterogeneous(privacy)
 odometer.spend()
 odometer.spend()
 told = read(odometer)
 assert (float(told.epsilon), float(told.delta)) == tuple(map(float, odometer.spent))
+from snsql.sql.odometer import Odometer
+same = Odometer(snsql.Privacy(epsilon=1.0, delta=1e-5))
+same.spend(2)
+assert read(same).epsilon == 2 and float(read(same).delta) == 2e-5
 """,
     ),
     "tumult": (
@@ -78,6 +147,8 @@ told = read(analytics.ApproxDPBudget(1, 1e-6))
 assert told.epsilon == 1 and float(told.delta) == 1e-6
 assert float(read(analytics.RhoZCDPBudget(0.5)).rho) == 0.5
 assert read(analytics.RhoZCDPBudget(0.5), delta="1e-6").epsilon < 10
+from whosin.bridges import curve
+assert 0.01 < curve(analytics.RhoZCDPBudget(0.5)).tpr("0.01") < 0.3
 """,
     ),
     "qif": (

@@ -15,11 +15,11 @@ from web_server import ONE, problem, program, served
 from whosin import families as f
 from whosin import release
 from whosin.app.web.server import running
-from whosin.calibration import Process, calibrate_process, read_plan
+from whosin.calibration import Process, accounting, calibrate_process, read_plan
 from whosin.calibration.failure import gaussian_delta, gaussian_profile
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.release import Session, Table
-from whosin.release.pricing import Share
+from whosin.release.prices.pricing import Share
 from whosin.release.scenario import read_scenario
 from whosin.report.card import card
 
@@ -279,3 +279,20 @@ def test_nobody_can_claim_more_people_than_were_registered(tmp_path):
     plan = few(wi.Posterior("0.91"), entities=1000)
     with pytest.raises(BudgetRefused):
         Session(people(), plan, tmp_path / "ledger.db", share=1).release(release.Count())
+
+
+@pytest.mark.parametrize(
+    ("target", "process", "delta"),
+    [
+        (wi.Posterior("0.6"), Process("gaussian", 0.01, 1000), 1e-5),
+        (wi.Detection("0.1", "0.01"), Process("discrete-gaussian", 0.1, 200), 0.0),
+        (wi.Advantage("0.1"), Process("gaussian", 1e-5, 1000), 0.0),
+    ],
+)
+def test_the_first_guess_changes_nothing_that_is_found(target, process, delta, monkeypatch):
+    family = wi.families.Independent("0.05", "0.5")
+    found = calibrate_process(target, process, family, delta)
+    monkeypatch.setattr(accounting, "_limit_guess", lambda *given: None)
+    again = calibrate_process(target, process, family, delta)
+    assert found.multiplier == pytest.approx(again.multiplier, rel=3e-4)
+    assert max(found.bound, again.bound) <= found.goal

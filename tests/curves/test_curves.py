@@ -14,6 +14,7 @@ import whosin as wi
 from amounts import cases
 from whosin.calibration import Process, calibrate_process
 from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.exact import exp_down
 
 ZERO, ONE = Fraction(0), Fraction(1)
 RATES = [ZERO, *(Fraction(k, 24) for k in (1, 2, 5, 9, 12, 17, 23)), ONE]
@@ -143,6 +144,117 @@ def test_composition_and_sampling_are_those_of_channels():
         assert sampled == wi.curves.of(wi.Channel(wi.Subsets(1), mixed)).corners
 
 
+def test_composed_curves_bound_those_of_joint_channels_and_say_when_they_are_exact():
+    rng = random.Random(16)
+    seen = set()
+    for _ in range(30):
+        space, relation = wi.Subsets(2), rng.choice(("add-remove", "replace"))
+        one, two = (wi.Channel(space, random_rows(rng, 4, rng.randint(2, 3))) for _ in range(2))
+        two = one if rng.random() < 0.5 else two
+        joint = wi.curves.of(wi.mechanisms.Composed([one, two]), space, relation)
+        both = wi.curves.of(one, relation=relation).composed(wi.curves.of(two, relation=relation))
+        same = joint.corners == both.corners
+        assert same if both.exact else all(joint.tpr(x) <= both.tpr(x) for x in RATES)
+        assert both.relation == relation
+        seen.add((both.exact, same))
+    assert seen >= {(True, True), (False, False)}
+
+
+def test_sampled_curves_bound_those_of_sampled_mechanisms_and_say_when_they_are_exact():
+    rng = random.Random(17)
+    seen = set()
+    for _ in range(30):
+        channel = wi.Channel(wi.Subsets(2), random_rows(rng, 4, 3))
+        truth = wi.curves.of(wi.mechanisms.Sampled(channel, "1/3"), wi.Subsets(2))
+        claimed = wi.curves.of(channel).sampled("1/3")
+        same = truth.corners == claimed.corners
+        assert same if claimed.exact else all(truth.tpr(x) <= claimed.tpr(x) for x in RATES)
+        seen.add((claimed.exact, same))
+    assert seen >= {(True, True), (False, False)}
+    both_in = [["1", 0], ["1", 0], ["1", 0], [0, "1"]]  # a person shows only beside the other
+    claimed = wi.curves.of(wi.Channel(wi.Subsets(2), both_in)).sampled("1/2")
+    truth = wi.curves.of(wi.mechanisms.Sampled(wi.Channel(wi.Subsets(2), both_in), "1/2"))
+    assert (claimed.advantage, truth.advantage, claimed.exact) == (ONE / 2, ONE / 4, False)
+
+
+def test_curves_of_noise_are_exact_together_only_between_the_same_worlds():
+    space = wi.Subsets(2)
+    one, two = (
+        wi.mechanisms.Geometric(wi.statistics.Sum(weights), alpha="1/2")
+        for weights in ([1, 2], [2, 1])
+    )
+    first, second = wi.curves.of(one, space), wi.curves.of(two, space)
+    assert first.composed(first).exact and not first.composed(second).exact
+    assert first.sampled("1/2").exact
+
+
+PARITY = [(1, 0), (0, 1)]
+
+
+def parity(*people):
+    """The parity of some of three people, and nothing else."""
+    rows = [PARITY[sum(world >> i & 1 for i in people) % 2] for world in range(8)]
+    return wi.Channel(wi.Subsets(3), rows)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: wi.curves.of(parity(1, 2), family=wi.families.Uninformed()), "priors of a family"),
+        (
+            lambda: wi.curves.of(parity(1, 2), family=wi.families.FixedProbability("1/3")),
+            "priors of a family",
+        ),
+        (
+            lambda: wi.curves.of(wi.calibrate(wi.Gamma(2), wi.families.AtMostKnown(1, 0.1, 0.9))),
+            "plan for one release",
+        ),
+        (lambda: wi.curves.of(parity(1, 2), relation="replace"), "add-remove"),
+        (
+            lambda: wi.curves.of(wi.calibrate(wi.Gamma(2), wi.families.Cliques(3))),
+            "add-remove",
+        ),
+        (lambda: wi.curves.CornerCurve([(ZERO, ONE / 2)]), "priors of a family"),
+    ],
+)
+def test_curves_that_are_not_about_one_person_in_or_out_are_not_sampled(make, reason):
+    curve = make()
+    with pytest.raises(Unsupported, match=reason):
+        curve.sampled("1/5")
+    if curve.relation is None:
+        with pytest.raises(Unsupported, match=reason):
+            curve.composed(curve)
+    else:
+        assert curve.composed(curve).advantage >= curve.advantage
+
+
+def test_two_answers_may_show_what_neither_shows_to_the_uninformed():
+    """Why curves over families are not composed: parities of two and of three people."""
+    one, two, unsure = parity(1, 2), parity(0, 1, 2), wi.families.Uninformed()
+    both = wi.mechanisms.Composed([one, two])
+    assert [wi.curves.of(each, wi.Subsets(3), family=unsure).advantage for each in (one, two)] == [
+        0,
+        0,
+    ]
+    assert wi.curves.of(both, wi.Subsets(3), family=unsure).advantage == 1
+    with pytest.raises(Unsupported, match="add-remove and of replace"):
+        wi.curves.of(one).composed(wi.curves.of(one, relation="replace"))
+
+
+def test_geometric_noise_needs_whole_numbers_in_curves_too():
+    noise = wi.mechanisms.Geometric(wi.statistics.Sum(["1/2", "1/2"]), alpha="1/2")
+    for use in (wi.curves.of, lambda mechanism, space: mechanism.channel(space)):
+        with pytest.raises(InvalidInput, match="whole numbers"):
+            use(noise, wi.Subsets(2))
+
+
+def test_epsilons_are_taken_exactly():
+    for spelled in ("299.7", "299.8", "299.9"):  # floats are up to 3e-14 above or below
+        rare = 1 / (4 * exp_down(Fraction(spelled)))
+        curve = wi.curves.CornerCurve([(rare, Fraction(1, 2))])
+        assert curve.delta(spelled) >= 0.25
+
+
 def test_noise_has_the_curve_of_its_definition():
     count, space = wi.statistics.Count(), wi.Subsets(4)
     normal = wi.curves.of(wi.mechanisms.Gaussian(count, 2), space)
@@ -236,6 +348,17 @@ def test_curves_of_plans_keep_their_targets():
                 wi.Advantage: lambda c: c.advantage <= Fraction("0.1") + Fraction(1, 10**9),
             }[type(target)]
             assert kept(curve), (target, given)
+
+
+def test_the_curve_of_an_exact_count_holds_in_its_one_direction():
+    """Counts that rest on what others hide bound presence: absence may show all."""
+    family = wi.families.AtMostKnown(0, "0.01", "0.01")
+    plan = wi.calibrate(wi.Posterior("0.09"), family, delta=0.01, query="count", entities=50)
+    assert plan.noise.kind == "none" and plan.one_way
+    some = 1 - Fraction(99, 100) ** 49  # at least one of the others: "in" whenever the count is
+    assert wi.curves.of(plan).tpr(some) == 1
+    private = wi.calibrate(wi.Epsilon(1), family, delta=0.01, query="count", entities=50)
+    assert not private.one_way  # (ε, δ)-DP is planned for both directions
 
 
 def test_a_process_keeps_its_detection_rate_and_no_more():

@@ -9,3 +9,4 @@ from whosin.bridges.debits import debit as debit
 from whosin.bridges.guarantee import Guarantee as Guarantee
 from whosin.bridges.reading import TOOLS as TOOLS
 from whosin.bridges.reading import read as read
+from whosin.bridges.trade_offs import curve as curve

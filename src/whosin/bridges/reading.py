@@ -9,7 +9,7 @@ from typing import Any
 from whosin.bridges import tools
 from whosin.bridges.guarantee import Guarantee
 from whosin.bridges.tools import Circumstances, Reader
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import InvalidInput, Unsupported, WhosinError
 from whosin.exact import rational
 from whosin.validation import whole
 
@@ -43,6 +43,7 @@ def read(
     *,
     delta: object = None,
     rows: int = 1,
+    columns: int | None = None,
     updates: int | None = None,
     parameters: Any = None,
 ) -> Guarantee:
@@ -52,6 +53,8 @@ def read(
         value: a measurement, context, budget, accountant or event, as it is; or a `Guarantee`.
         delta: the δ at which accountants, curves and ρ are read.
         rows: how many rows a person has at most, where the tool protects single rows.
+        columns: for a Privacy of SmartNoise SQL: how many numbers the query computes, those that
+            its means and thresholds need too.
         updates, parameters: for JAX-Privacy's accountants: `DpParams` and how many updates.
 
     Raises:
@@ -60,10 +63,15 @@ def read(
     asked = Circumstances(
         None if delta is None else rational(delta, "delta"),
         whole(rows, "rows", 1),
+        columns,
         updates=updates,
         parameters=parameters,
     )
-    result = value if isinstance(value, Guarantee) else _stated(value, asked)
+    if isinstance(value, Guarantee):
+        _only_one(asked, "a Guarantee is for people as they are: use its for_group")
+        result = value
+    else:
+        result = _stated(value, asked)
     return result if asked.delta is None else result.at(asked.delta)
 
 
@@ -76,9 +84,18 @@ def _stated(value: Any, asked: Circumstances) -> Guarantee:
     tool = TOOLS[known]
     number = _version(tool)
     stated = dict(_asked_safely(tool, value, asked))
-    counted = stated.pop("counted", False)
+    unit = stated.pop("unit", None)
     result = Guarantee(tool.name, number, **stated)
-    return result if counted else result.for_group(asked.rows)
+    if unit is None:
+        return result.for_group(asked.rows)
+    if unit != tools.ROWS:
+        _only_one(asked, f"{tool.name} protects {unit}, however many rows that has")
+    return result
+
+
+def _only_one(asked: Circumstances, reason: str) -> None:
+    if asked.rows > 1:
+        raise InvalidInput("rows", f"1 here ({reason})", asked.rows)
 
 
 def _version(tool: Tool) -> str:
@@ -96,7 +113,9 @@ def _version(tool: Tool) -> str:
 def _asked_safely(tool: Tool, value: Any, asked: Circumstances) -> dict[str, Any]:
     try:
         return tool.read(value, asked)
-    except (AttributeError, TypeError, KeyError, IndexError) as error:
+    except WhosinError:
+        raise
+    except Exception as error:  # the tool's own, of any kind
         kind = type(value).__name__
         raise Unsupported(
             f"a {kind} of {tool.name} could not be read ({type(error).__name__})"

@@ -40,6 +40,9 @@ from whosin.validation import of_kind, whole
 GRIDS = (1e-2, 1e-3, 1e-4)
 FLOOR = 0.1
 """Below this multiplier distributions of losses grow too wide, and noise no longer matters."""
+MANY_STEPS = 100
+LEAST_GUESS = 0.2
+"""With fewer steps, or noise, the central limit says little."""
 NOISES = ("gaussian", "laplace", "discrete-gaussian")
 
 
@@ -175,10 +178,10 @@ def calibrate_process(
     if ratio == math.inf:
         raise InvalidInput("target", "one that rules something out", "one met without noise")
 
-    def bound(multiplier: float, grid: float) -> float:
-        return failure_bound(process.profile(multiplier, grid), ratio)[0]
+    def measured(profile: DeltaProfile) -> float:
+        return failure_bound(profile, ratio)[0]
 
-    multiplier, value, grid = _least(bound, process, failing, grids)
+    multiplier, value, grid = _least(measured, process, failing, grids)
     return ProcessPlan(process, target, multiplier, value, failing, grid, ("T18",))
 
 
@@ -188,10 +191,10 @@ def _rate(target: RateTarget, process: Process, grids: tuple[float, ...]) -> Pro
         return _plain_rate(target, process)
     limit, guessing = round_down(target.limit), float(target.guessing)
 
-    def bound(multiplier: float, grid: float) -> float:
-        return target.reached(process.profile(multiplier, grid))[0] - guessing
+    def measured(profile: DeltaProfile) -> float:
+        return target.reached(profile)[0] - guessing
 
-    multiplier, value, grid = _least(bound, process, limit - guessing, grids)
+    multiplier, value, grid = _least(measured, process, limit - guessing, grids)
     rate = min(value + guessing, limit)
     return ProcessPlan(process, target, multiplier, rate, float(target.limit), grid, ())
 
@@ -221,44 +224,73 @@ def _private(
         return ProcessPlan(process, target, multiplier, bound, delta, 0.0, ())
     at = np.array([float(exact)])
 
-    def forth(multiplier: float, grid: float) -> float:
-        return float(process.profile(multiplier, grid)(at)[0])
+    def measured(profile: DeltaProfile) -> float:
+        return float(profile(at)[0])
 
     def back(multiplier: float, grid: float) -> float:
-        return float(process.profile(multiplier, grid, reverse=True)(at)[0])
+        return measured(process.profile(multiplier, grid, reverse=True))
 
-    multiplier, value, grid = _least(forth, process, delta, grids)
+    multiplier, value, grid = _least(measured, process, delta, grids)
     while process.sample_rate != 1 and (other := back(multiplier, grid)) > value:
         value = other
         if other <= delta:
             break
         multiplier *= 1.001
-        value = forth(multiplier, grid)
+        value = measured(process.profile(multiplier, grid))
     return ProcessPlan(process, target, multiplier, value, delta, grid, ())
 
 
 def _least(
-    bound: Callable[[float, float], float],
+    measured: Callable[[DeltaProfile], float],
     process: Process,
     goal: float,
     grids: tuple[float, ...],
 ) -> tuple[float, float, float]:
     """(multiplier, bound, grid): the least multiplier, found on ever finer grids."""
-    # A first guess: the noise that composes like √steps, thinned by sampling.
-    start = max(0.3, math.sqrt(process.steps) * float(process.sample_rate))
-    multiplier = smallest_multiplier(lambda m: bound(m, grids[0]), goal, start, 5e-2, FLOOR)
-    if multiplier < 2 * FLOOR and bound(multiplier / 1.1, grids[0]) <= goal:
-        # The target is met with hardly any noise: look no further.
-        return multiplier, bound(multiplier, grids[0]), grids[0]
+
+    def bound(multiplier: float, grid: float) -> float:
+        return measured(process.profile(multiplier, grid))
+
+    multiplier = _limit_guess(measured, process, goal)
+    if multiplier is not None and len(grids) > 1:
+        grids = grids[1:]  # the guess is nearer than what the coarsest grid could find
+    else:
+        # A first guess: the noise that composes like √steps, thinned by sampling.
+        start = max(0.3, math.sqrt(process.steps) * float(process.sample_rate))
+        multiplier = smallest_multiplier(lambda m: bound(m, grids[0]), goal, start, 5e-2, FLOOR)
+        if multiplier < 2 * FLOOR and bound(multiplier / 1.1, grids[0]) <= goal:
+            # The target is met with hardly any noise: look no further.
+            return multiplier, bound(multiplier, grids[0]), grids[0]
     slope, value = -2.0, math.nan
     for grid in grids:
+        accuracy = 2e-4 if grid == grids[-1] else 1e-3
         multiplier, value, slope = _carry(
             lambda m, on=grid: bound(m, on),  # type: ignore[misc]
             goal,
             multiplier,
             slope,
+            accuracy,
         )
     return multiplier, value, grids[-1]
+
+
+def _limit_guess(
+    measured: Callable[[DeltaProfile], float], process: Process, goal: float
+) -> float | None:
+    """The multiplier at which many sampled steps are, in the limit, like one Gaussian that meets
+    the goal: 1/σ there is q √steps √(e^(1/σ²) Φ(3/2σ) + 3 Φ(−1/2σ) − 2) (Bu et al. 2020). Where
+    steps are few, or the noise is little, there is none."""
+    if process.noise == "laplace" or process.steps < MANY_STEPS:
+        return None
+    plain = smallest_multiplier(lambda m: measured(gaussian_profile(m)), goal, accuracy=1e-3)
+    scale = float(process.sample_rate) * math.sqrt(process.steps)
+
+    def together(multiplier: float) -> float:
+        below = (0.5 * math.erfc(-x / multiplier / math.sqrt(2)) for x in (1.5, -0.5))
+        return scale * math.sqrt(math.exp(multiplier**-2) * next(below) + 3 * next(below) - 2)
+
+    guess = smallest_multiplier(together, 1 / plain, accuracy=1e-4, floor=LEAST_GUESS)
+    return guess if guess > 2 * LEAST_GUESS else None
 
 
 def _carry(
@@ -266,7 +298,7 @@ def _carry(
     goal: float,
     start: float,
     slope: float,
-    accuracy: float = 2e-4,
+    accuracy: float,
 ) -> tuple[float, float, float]:
     """(multiplier, bound, slope) just inside the goal, from a start nearby, by secants in
     logarithms; the slope of one grid is a good first guess for the next. Where the bound falls off

@@ -21,12 +21,12 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import ClassVar
 
-from whosin.beliefs import percent
+from whosin.beliefs import chosen_percent, percent
 from whosin.calibration.target import Target, exactly
 from whosin.errors import ImpossibleTarget, InvalidInput
 from whosin.exact import Number, ball, ball_end, precisely, probability
 from whosin.families import Adversary, Family
-from whosin.validation import shown
+from whosin.validation import excerpt
 
 ACCEPTED = 'priors with their largest posteriors, such as {"0.1": "0.3", "0.5": "0.6"}'
 MOST_POINTS = 1000
@@ -104,7 +104,10 @@ class Profile(Target):
             return None
 
     def words(self) -> str:
-        told = [f"{percent(most)} from {percent(prior)}" for prior, most in self.points]
+        told = [
+            f"{chosen_percent(most, 'up')} from {chosen_percent(prior, 'nearest')}"
+            for prior, most in self.points
+        ]
         told[0] = told[0].replace(" from", " sure from", 1)
         if len(told) == 1:
             return f"becomes at most {told[0]}"
@@ -203,12 +206,12 @@ def _read(profile: object) -> Iterator[Point]:
     elif isinstance(profile, list | tuple):
         pairs = list(profile)
     else:
-        raise InvalidInput("profile", ACCEPTED, shown(profile))
+        raise InvalidInput("profile", ACCEPTED, excerpt(profile))
     if not 0 < len(pairs) <= MOST_POINTS:
         raise InvalidInput("profile", f"1 to {MOST_POINTS:,} priors", len(pairs))
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2 or _has_flag(pair):
-            raise InvalidInput("profile", ACCEPTED, shown(profile))
+            raise InvalidInput("profile", ACCEPTED, excerpt(profile))
         yield probability(pair[0], "profile"), probability(pair[1], "profile")
 
 

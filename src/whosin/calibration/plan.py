@@ -90,6 +90,13 @@ class Plan(Displayed):
         return adversary.low, adversary.high
 
     @property
+    def one_way(self) -> bool:
+        """Whether (ε, δ) bounds how much presence shows and says nothing of absence: a count that
+        rests on what others hide, under a promise about beliefs."""
+        stated = self.target.averages or self.target.stated_epsilon is not None
+        return self.family.hides_others and self.delta > 0 and not stated
+
+    @property
     def failure(self) -> Fraction:
         """The probability, given that a person is in, with which beliefs may move further (T18):
         δ, or more where δ is all of the data's own (ε, δ) guarantee."""

@@ -22,16 +22,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from whosin.beliefs import percent
+from whosin.beliefs import chosen_percent, percent
 from whosin.calibration.target import NumberTarget, Target
 from whosin.errors import ImpossibleTarget, InvalidInput
-from whosin.exact import Array, Number, exp_up, log_down, ranged, rational
+from whosin.exact import Array, Number, as_typed, exp_up, figures, log_down, ranged, rational
 
 HALF = Fraction(1, 2)
+LEAST_ROOM = Fraction(1, 10**9)
+"""The share of a limit that a δ has to leave: below it there is no ε that anyone could use, and
+floats such as 0.09 would decide on which side of the limit they are."""
 LOOKED_AT = 257
 """How many ε are tried at a time where the best one has to be looked for."""
 
@@ -46,10 +49,29 @@ def best_tests(ratio: Number, delta: Fraction = Fraction(0)) -> list[tuple[Fract
     return [(none, none), (none, delta), (corner, 1 - corner), (sure, all_), (all_, all_)]
 
 
+class Tests(Protocol):
+    """What the best tests reach: a trade-off curve (see `curves`)."""
+
+    @property
+    def advantage(self) -> Number: ...
+
+    def tpr(self, fpr: object) -> Number: ...
+
+    def bayes_risk(self, prior: object) -> Number: ...
+
+
 class RateTarget(Target):
     """A target that bounds a rate of every test, at some limit."""
 
     averages: ClassVar[bool] = True
+
+    def verdict(self, rate: Fraction, *, enough: bool) -> str:
+        """A rate that the best tests reach, beside the one that is asked for, in a sentence."""
+        limit = as_typed(self.limit, "down")
+        if enough:
+            most = figures(rate, 6, "up")
+            return f"the {self.measured_as} is at most {most}; up to {limit} would do"
+        return f"the {self.measured_as} may be {figures(rate, 6, 'up')}; only {limit} would do"
 
     @property
     @abstractmethod
@@ -86,6 +108,10 @@ class RateTarget(Target):
     @abstractmethod
     def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
         """Whether all tests below the lines between these corners keep the target."""
+
+    @abstractmethod
+    def reached_by(self, tests: Tests) -> Fraction:
+        """The rate that the best tests reach, or at least it where the curve is a bound."""
 
     def met_with(self, ratio: Number, delta: Fraction) -> bool:
         """Whether (ln ratio, δ)-DP keeps the target, by what its best tests reach."""
@@ -136,6 +162,9 @@ class Advantage(NumberTarget, RateTarget):
         _leaves_room(delta, self.number, "the advantage")
         return (1 + self.number - 2 * delta) / (1 - self.number)
 
+    def reached_by(self, tests: Tests) -> Fraction:
+        return rational(tests.advantage)
+
     def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
         return max(tpr - fpr for fpr, tpr in tests) <= self.number
 
@@ -144,8 +173,8 @@ class Advantage(NumberTarget, RateTarget):
         return 1 / (1 - self.number)
 
     def words(self) -> str:
-        most = float(self.number)
-        return f"has an attack advantage (true minus false positive rate) of at most {most:g}"
+        most = as_typed(self.number, "up")
+        return f"has an attack advantage (true minus false positive rate) of at most {most}"
 
 
 @dataclass(frozen=True)
@@ -198,6 +227,9 @@ class Detection(RateTarget):
         _leaves_room(delta, tpr - fpr, "tpr − fpr")
         return max((tpr - delta) / fpr, (1 - fpr - delta) / (1 - tpr))
 
+    def reached_by(self, tests: Tests) -> Fraction:
+        return rational(tests.tpr(self.rates[1]))
+
     def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
         tpr, fpr = self.rates
         return all(
@@ -211,7 +243,8 @@ class Detection(RateTarget):
         return tpr / fpr
 
     def words(self) -> str:
-        tpr, fpr = map(percent, self.rates)
+        # Tests that accuse less recognise less: a smaller FPR promises less.
+        tpr, fpr = chosen_percent(self.rates[0], "up"), chosen_percent(self.rates[1], "down")
         return (
             f"recognises at most {tpr} of those who are in, with any test that falsely accuses at "
             f"most {fpr} of those who are not"
@@ -278,13 +311,22 @@ class BayesRisk(RateTarget):
                 "(the nearest possible: any risk below 0.5)",
                 nearest=HALF,
             )
-        if delta and delta > 1 - risk / guessing:
-            most = float(1 - risk / guessing)
-            raise InvalidInput("delta", f"at most {most:g}, with this risk", float(delta))
-        result = (1 - delta) / risk - 1
-        if result <= 1:
-            raise InvalidInput("delta", "smaller: it leaves no room for an ε", float(delta))
-        return result
+        if delta:
+            _leaves_room(delta, self.limit, f"1 − risk/{float(guessing):g}")
+        _leaves_room(delta, 1 - 2 * risk, "1 − 2 risk")
+        return (1 - delta) / risk - 1
+
+    def reached_by(self, tests: Tests) -> Fraction:
+        prior, _, guessing = self.numbers
+        return max(1 - rational(tests.bayes_risk(prior)) / guessing, Fraction(0))
+
+    def verdict(self, rate: Fraction, *, enough: bool) -> str:
+        _, risk, guessing = self.numbers
+        errs = percent(max(guessing * (1 - rate), Fraction(0)), "down")
+        asked = chosen_percent(risk, "up")
+        if enough:
+            return f"whoever is looking errs at least {errs} of the time; {asked} was asked"
+        return f"whoever is looking may err only {errs} of the time; {asked} was asked"
 
     def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
         prior, risk, _ = self.numbers
@@ -299,11 +341,12 @@ class BayesRisk(RateTarget):
     def words(self) -> str:
         prior, risk, _ = self.numbers
         return (
-            f"errs with a probability of at least {percent(risk)} when saying whether someone is "
-            f"in of whom they were {percent(prior)} sure"
+            f"errs with a probability of at least {chosen_percent(risk, 'down')} when saying "
+            f"whether someone is in of whom they were {chosen_percent(prior, 'nearest')} sure"
         )
 
 
 def _leaves_room(delta: Any, most: Fraction, what: str) -> None:
-    if delta >= most:
-        raise InvalidInput("delta", f"below {what}, {float(most):g}", float(delta))
+    if delta >= most * (1 - LEAST_ROOM):
+        accepted = f"below {what}, {float(most):g}" if most > 0 else "left out, or 0, at this limit"
+        raise InvalidInput("delta", accepted, float(delta))

@@ -16,7 +16,7 @@ from whosin.calibration.belief_profile import Profile
 from whosin.calibration.rate_targets import Advantage, BayesRisk, Detection
 from whosin.calibration.target import NumberTarget, Target, exactly
 from whosin.errors import ImpossibleTarget, InvalidInput
-from whosin.exact import Number, exp_up, rational
+from whosin.exact import Number, as_typed, exp_up, rational
 from whosin.families import Adversary, Family, OneOf
 from whosin.families.base import WHOLE
 from whosin.validation import MOST_PEOPLE, whole
@@ -44,7 +44,7 @@ class Gamma(NumberTarget):
         return self.number
 
     def words(self) -> str:
-        return f"becomes at most {float(self.number):g} times as sure as before"
+        return f"becomes at most {as_typed(self.number, 'up')} times as sure as before"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Posterior(NumberTarget):
         return beliefs.posterior(exactly(ratio), high) <= self.number
 
     def words(self) -> str:
-        return f"becomes at most {float(self.number):.1%} sure"
+        return f"becomes at most {beliefs.chosen_percent(self.number, 'up')} sure"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Epsilon(NumberTarget):
         return self.ratio(*WHOLE)
 
     def words(self) -> str:
-        return f"sees answers that are ε = {float(self.number):g} private"
+        return f"sees answers that are ε = {as_typed(self.number, 'up')} private"
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Rho(NumberTarget):
         return Adversary(prior, prior, "replace", tight=self.m == 2, theorems=("T5", "T8"))
 
     def words(self) -> str:
-        most = f"{float(self.number):.1%}"
+        most = beliefs.chosen_percent(self.number, "up")
         return f"becomes at most {most} sure of any of {self.m} equally likely candidates"
 
 
@@ -179,7 +179,7 @@ class Gain(NumberTarget):
         return self.ratio(*WHOLE)
 
     def words(self) -> str:
-        return f"gains at most {float(self.number) * 100:g} percentage points of certainty"
+        return f"gains at most {as_typed(100 * self.number, 'up')} percentage points of certainty"
 
 
 TARGETS: dict[str, type[Target]] = {

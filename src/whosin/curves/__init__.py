@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from whosin.calibration import Plan, ProcessPlan
+from whosin.calibration import Plan, Process, ProcessPlan
 from whosin.curves.channels import channel_curve, family_curve
 from whosin.curves.curve import CornerCurve as CornerCurve
 from whosin.curves.curve import TradeOff as TradeOff
+from whosin.curves.curve import below_lines
 from whosin.curves.noise import LaplaceCurve as LaplaceCurve
 from whosin.curves.noise import LossCurve as LossCurve
 from whosin.curves.noise import NormalCurve as NormalCurve
@@ -57,10 +58,14 @@ def of(
 
 def of_process(plan: ProcessPlan) -> TradeOff:
     """The curve of a process with the noise that was planned."""
-    process = plan.process
+    return process_curve(plan.process, plan.multiplier)
+
+
+def process_curve(process: Process, multiplier: float, *, reverse: bool = False) -> TradeOff:
+    """The curve of a process with noise of some multiplier: "in" against "out", or the reverse."""
     if process.is_plain:
-        return NormalCurve(plan.multiplier / process.steps**0.5 * (1 - 2**-50), exact=False)
-    return LossCurve(process.losses(plan.multiplier))
+        return NormalCurve(multiplier / process.steps**0.5 * (1 - 2**-50), exact=False)
+    return LossCurve(process.losses(multiplier, reverse=reverse))
 
 
 def _of_plan(plan: Plan) -> TradeOff:
@@ -68,4 +73,9 @@ def _of_plan(plan: Plan) -> TradeOff:
     if plan.query is not None and plan.noise is not None and plan.noise.kind == "gaussian":
         moves = plan.query.euclidean(plan.relation)
         return NormalCurve(plan.noise.scale / moves * (1 - 2**-50), exact=False)
-    return pure_curve(exp_up(rational(plan.epsilon)), rational(plan.dp_delta))
+    together = plan.target.against(plan.family).group  # those who come and go with someone
+    ratio, failing = exp_up(together * rational(plan.epsilon)), rational(plan.dp_delta)
+    if plan.one_way:
+        return below_lines([(ratio, failing)])
+    relation = plan.relation if together == 1 else f"{plan.relation}, groups of {together}"
+    return pure_curve(ratio, failing, relation=relation if plan.composes else None)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from whosin.curves.curve import CornerCurve, ordered_corners
-from whosin.curves.neighbours import compared
+from whosin.curves.curve import CornerCurve, hull, ordered_corners
+from whosin.curves.neighbours import compared, pair_of
 from whosin.exact import Array, rational
 from whosin.families import Family
 from whosin.mechanisms import Channel
@@ -38,16 +38,24 @@ def channel_curve(channel: Channel, relation: str) -> CornerCurve:
     top, bottom = compared(channel.space, channel.lattice, relation)
     near, line = _near(channel.likelihoods.astype(float), top, bottom)
     is_rational = isinstance(channel.entries, Floats)
+    kinds = [[int(place)] for place in near]
     if is_rational and len(near) > FEW_PAIRS:
-        near = _different(channel, top, bottom, near)
-    if not is_rational or len(near) > MOST_PAIRS:
+        kinds = _different(channel, top, bottom, near)
+    if not is_rational or len(kinds) > MOST_PAIRS:
         points = [(Fraction(x), Fraction(y)) for x, y in zip(*line, strict=True)]
-        return CornerCurve(_raised(points, NEAR), exact=False)
+        return CornerCurve(_raised(points, NEAR), exact=False, relation=relation)
     corners = []
-    for place in near:
-        rows = [_row(channel, int(side[place])) for side in (top, bottom)]
-        corners += ordered_corners(list(zip(*rows, strict=True)))
-    return CornerCurve(corners)
+    for places in kinds:
+        rows = [_row(channel, int(side[places[0]])) for side in (top, bottom)]
+        corners.append(ordered_corners(list(zip(*rows, strict=True))))
+    highest = hull([corner for each in corners for corner in each])
+    attained = [
+        pair_of(channel.space, channel.lattice, int(top[place]), int(bottom[place]))
+        for each, places in zip(corners, kinds, strict=True)
+        if set(highest[1:-1]) <= set(each)  # each is concave and nowhere above
+        for place in places
+    ]
+    return CornerCurve(highest, relation=relation, attained_by=attained)
 
 
 def family_curve(mechanism: object, space: Space | None, family: Family) -> CornerCurve:
@@ -121,10 +129,10 @@ def _below(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float
     return (b[0] - a[0]) * (c[1] - a[1]) >= (b[1] - a[1]) * (c[0] - a[0])
 
 
-def _different(channel: Channel, top: Array, bottom: Array, near: Array) -> Array:
-    """One of each kind of pair: the same entries in another order have the same curve."""
+def _different(channel: Channel, top: Array, bottom: Array, near: Array) -> list[list[int]]:
+    """Pairs by kind: the same entries in another order have the same curve."""
     numbers: dict[Any, int] = {}
-    seen: dict[tuple[Any, ...], int] = {}
+    seen: dict[tuple[Any, ...], list[int]] = {}
     codes: dict[int, list[int]] = {}
     for place in near:
         rows = []
@@ -133,8 +141,8 @@ def _different(channel: Channel, top: Array, bottom: Array, near: Array) -> Arra
                 row = (channel.entries.at(world, o) for o in range(len(channel.outputs)))
                 codes[world] = [numbers.setdefault(_key(entry), len(numbers)) for entry in row]
             rows.append(codes[world])
-        seen.setdefault(tuple(sorted(zip(*rows, strict=True))), int(place))
-    return np.array(sorted(seen.values()))
+        seen.setdefault(tuple(sorted(zip(*rows, strict=True))), []).append(int(place))
+    return list(seen.values())
 
 
 def _key(entry: Any) -> Any:

@@ -7,12 +7,15 @@ is, and otherwise on the safe side: no test does better than what is said.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 from whosin import beliefs
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import (
     Number,
     Rational,
@@ -23,14 +26,17 @@ from whosin.exact import (
     rational,
     round_up,
 )
+from whosin.notebook_display import Displayed
 
 LARGEST = 700
 """Larger ε do not fit into floats."""
+ACCURACY = 1e-12
+"""How close to the least an ε is searched for."""
 FALSE_POSITIVE_RATES = tuple(Fraction(1, 10**k) for k in range(5, 0, -1))
 """Those that tables show."""
 
 
-class TradeOff(ABC):
+class TradeOff(Displayed, ABC):
     """What tests can reach.
 
     Attributes:
@@ -46,6 +52,19 @@ class TradeOff(ABC):
     @abstractmethod
     def delta(self, epsilon: object) -> float:
         """δ(ε) = sup TPR − e^ε FPR at any real ε, rounded up."""
+
+    def epsilon(self, delta: object) -> float:
+        """The least ε ≥ 0 with δ(ε) ≤ δ, rounded up; infinite where none has."""
+        failing = ranged(delta, "delta", "at least 0 and below 1")
+        if self.delta(0) <= failing:
+            return 0.0
+        if self.delta(LARGEST) > failing:
+            return math.inf
+        low, high = 0.0, float(LARGEST)
+        while high - low > ACCURACY * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.delta(middle) <= failing else (middle, high)
+        return high
 
     @property
     def advantage(self) -> Number:
@@ -68,21 +87,49 @@ class TradeOff(ABC):
         return beliefs.posterior(rational(self.tpr(alpha)) / alpha, belief)
 
 
+@dataclass(frozen=True)
+class ComparedWorlds:
+    """Two worlds, or classes of worlds, that tests tell apart.
+
+    Attributes:
+        worlds: the space or lattice that numbers them.
+        in_, out: their numbers.
+        alone: whether the person is the only one who may be there.
+    """
+
+    worlds: object
+    in_: int
+    out: int
+    alone: bool = False
+
+
 class CornerCurve(TradeOff):
     """A curve of straight pieces, in exact numbers.
 
     Args:
         corners: (FPR, TPR), in order; hulls take any points.
+        relation: between which worlds, whichever two, such as "add-remove" or "replace"; None for
+            anything else, such as "in" against "out" under the priors of a family.
+        attained_by: pairs of worlds that have this very curve by themselves, as far as known.
     """
 
-    def __init__(self, corners: Sequence[tuple[Fraction, Fraction]], *, exact: bool = True) -> None:
+    def __init__(
+        self,
+        corners: Sequence[tuple[Fraction, Fraction]],
+        *,
+        exact: bool = True,
+        relation: str | None = None,
+        attained_by: Iterable[ComparedWorlds] = (),
+    ) -> None:
         self.corners = hull(corners)
         self.exact = exact
+        self.relation = relation
+        self.attained_by = frozenset(attained_by)
 
     def tpr(self, fpr: object) -> Rational:
         alpha = probability(fpr, "fpr")
         result = Fraction(0)
-        for (x0, y0), (x1, y1) in zip(self.corners, self.corners[1:], strict=False):
+        for (x0, y0), (x1, y1) in pairwise(self.corners):
             if x0 <= alpha:
                 share = min(Fraction(1), (alpha - x0) / (x1 - x0)) if x1 > x0 else Fraction(1)
                 result = max(result, y0 + (y1 - y0) * share)
@@ -92,7 +139,7 @@ class CornerCurve(TradeOff):
         level = rational(epsilon, "epsilon")
         if abs(level) > LARGEST:
             raise InvalidInput("epsilon", f"between -{LARGEST} and {LARGEST}", epsilon)
-        factor = exp_down(float(level)) if level else Fraction(1)
+        factor = exp_down(level) if level else Fraction(1)
         return round_up(max(tpr - factor * fpr for fpr, tpr in self.corners))
 
     @property
@@ -105,22 +152,61 @@ class CornerCurve(TradeOff):
         return Rational(min(risks))
 
     def composed(self, other: CornerCurve) -> CornerCurve:
-        """The curve of two answers together, each with a curve of its own."""
+        """The curve of two answers together, each with a curve of its own between the same worlds.
+
+        It is exact where one pair of worlds attains both, and otherwise a bound.
+
+        Raises:
+            Unsupported: one of them is about other things than two neighbouring worlds.
+        """
+        for each in (self, other):
+            each._need_worlds("composed")
+        if self.relation != other.relation:
+            raise Unsupported(
+                f"curves of {self.relation} and of {other.relation} cannot be composed: they are "
+                "about different neighbours"
+            )
         pieces = [(p * p_, q * q_) for q, p in self.pieces() for q_, p_ in other.pieces()]
-        return CornerCurve(ordered_corners(pieces), exact=self.exact and other.exact)
+        both = self.attained_by & other.attained_by
+        return CornerCurve(
+            ordered_corners(pieces),
+            exact=self.exact and other.exact and bool(both),
+            relation=self.relation,
+            attained_by=both,
+        )
 
     def sampled(self, rate: object) -> CornerCurve:
-        """The curve where each person is looked at with this probability only (Poisson)."""
+        """The curve where each person is looked at with this probability only (Poisson).
+
+        It is exact where someone who is alone attains the curve: the others are sampled too, which
+        otherwise hides more, and the curve is a bound.
+
+        Raises:
+            Unsupported: it is not about one person who is in or out, whoever else is.
+        """
         share = ranged(rate, "rate", "above 0 and at most 1")
+        self._need_worlds("sampled")
+        if self.relation != "add-remove":
+            raise Unsupported(
+                "only a curve between worlds with and without one person (add-remove) can be "
+                "sampled: one who replaces another is sampled apart from the other"
+            )
         corners = [(fpr, share * tpr + (1 - share) * fpr) for fpr, tpr in self.corners]
-        return CornerCurve(corners, exact=self.exact)
+        alone = [pair for pair in self.attained_by if pair.alone or share == 1]
+        exact = self.exact and (bool(alone) or share == 1)
+        return CornerCurve(corners, exact=exact, relation=self.relation, attained_by=alone)
+
+    def _need_worlds(self, done: str) -> None:
+        if self.relation is None:
+            raise Unsupported(
+                "a curve over the priors of a family, or of a plan for one release, cannot be "
+                f"{done}: what others hide in one answer, two may show; take the curve between "
+                "worlds, without a family"
+            )
 
     def pieces(self) -> list[tuple[Fraction, Fraction]]:
         """(FPR, TPR) of each straight piece alone: outputs of a pair that has this curve."""
-        return [
-            (x1 - x0, y1 - y0)
-            for (x0, y0), (x1, y1) in zip(self.corners, self.corners[1:], strict=False)
-        ]
+        return [(x1 - x0, y1 - y0) for (x0, y0), (x1, y1) in pairwise(self.corners)]
 
 
 def ordered_corners(
@@ -157,3 +243,27 @@ def _turns_left(
     a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction], c: tuple[Fraction, Fraction]
 ) -> bool:
     return (b[0] - a[0]) * (c[1] - a[1]) >= (b[1] - a[1]) * (c[0] - a[0])
+
+
+def below_lines(
+    lines: Sequence[tuple[Fraction, Fraction]], relation: str | None = None
+) -> CornerCurve:
+    """The curve that stays below TPR = 1 and all lines TPR = slope · FPR + rest.
+
+    Args:
+        relation: between which worlds the lines hold, if between any two.
+    """
+    ends: list[tuple[Fraction, Fraction]] = []
+    least = {slope: min(b for a, b in lines if a == slope) for slope, _ in lines}
+    for line in sorted([*least.items(), (Fraction(0), Fraction(1))], reverse=True):
+        while len(ends) > 1 and _crossing(ends[-2], line) <= _crossing(ends[-2], ends[-1]):
+            ends.pop()
+        ends.append(line)
+    crossings = (_crossing(one, two) for one, two in pairwise(ends))
+    places = [Fraction(0), *(each for each in crossings if 0 < each < 1), Fraction(1)]
+    corners = [(at, max(min(a * at + b for a, b in ends), at)) for at in places]
+    return CornerCurve(corners, exact=False, relation=relation)
+
+
+def _crossing(one: tuple[Fraction, Fraction], two: tuple[Fraction, Fraction]) -> Fraction:
+    return (two[1] - one[1]) / (one[0] - two[0])

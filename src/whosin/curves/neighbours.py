@@ -6,6 +6,7 @@ from itertools import permutations
 
 import numpy as np
 
+from whosin.curves.curve import ComparedWorlds
 from whosin.errors import UnknownName, Unsupported
 from whosin.exact import Array
 from whosin.spaces import Lattice, Records, Space
@@ -31,6 +32,13 @@ def compared(space: Space, lattice: Lattice | None, relation: str) -> tuple[Arra
     if relation == "add-remove":
         return present, absent
     return _replaced(present, absent)
+
+
+def pair_of(space: Space, lattice: Lattice | None, in_: int, out: int) -> ComparedWorlds:
+    """Two rows of a channel by their numbers."""
+    if lattice is None:
+        return ComparedWorlds(space, in_, out)
+    return ComparedWorlds(lattice, in_, out, alone=out == lattice.class_of(()))
 
 
 def _replaced(present: Array, absent: Array) -> tuple[Array, Array]:

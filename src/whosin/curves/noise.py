@@ -7,6 +7,7 @@ Laplace and Gaussian noise have curves in closed form, geometric noise has corne
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,10 +16,11 @@ import numpy as np
 from whosin.calibration.failure import gaussian_delta, gaussian_profile
 from whosin.calibration.loss_distribution import LossDistribution
 from whosin.calibration.rate_targets import best_tests
-from whosin.curves.curve import CornerCurve, TradeOff, ordered_corners
-from whosin.curves.neighbours import compared
+from whosin.curves.curve import ComparedWorlds, CornerCurve, TradeOff, ordered_corners
+from whosin.curves.neighbours import compared, pair_of
 from whosin.exact import exp_up, probability, rational, round_up
 from whosin.mechanisms import Geometric
+from whosin.mechanisms.geometric import whole_centres
 from whosin.mechanisms.noise import AdditiveNoise, centres_on, lattice_on
 from whosin.spaces import Space, as_statistic
 
@@ -29,14 +31,14 @@ LOOKED_AT = 257
 
 @dataclass(frozen=True)
 class LaplaceCurve(TradeOff):
-    """Laplace noise of scale 1/ε between answers that differ by 1: δ(x) = 1 − e^((x − ε)/2)
-    between −ε and ε."""
+    """Laplace noise of scale 1/level between answers that differ by 1: δ(x) = 1 − e^((x − level)/2)
+    between −level and level."""
 
-    epsilon: Fraction
+    level: Fraction
     exact: bool = True
 
     def tpr(self, fpr: object) -> float:
-        alpha, ratio = probability(fpr, "fpr"), exp_up(self.epsilon)
+        alpha, ratio = probability(fpr, "fpr"), exp_up(self.level)
         if 2 * alpha >= 1:
             return round_up(1 - (1 - alpha) / ratio)
         if 2 * alpha * ratio <= 1:
@@ -44,10 +46,10 @@ class LaplaceCurve(TradeOff):
         return round_up(1 - 1 / (4 * alpha * ratio))
 
     def delta(self, epsilon: object) -> float:
-        level = rational(epsilon, "epsilon")
-        if level >= self.epsilon:
+        asked = rational(epsilon, "epsilon")
+        if asked >= self.level:
             return 0.0
-        below = level if level <= -self.epsilon else (level - self.epsilon) / 2
+        below = asked if asked <= -self.level else (asked - self.level) / 2
         return round_up(1 - 1 / exp_up(-below))
 
 
@@ -106,10 +108,20 @@ class LossCurve(TradeOff):
 
 
 def pure_curve(
-    ratio: Fraction, delta: Fraction = Fraction(0), *, exact: bool = False
+    ratio: Fraction,
+    delta: Fraction = Fraction(0),
+    *,
+    exact: bool = False,
+    relation: str | None = None,
+    attained_by: Iterable[ComparedWorlds] = (),
 ) -> CornerCurve:
-    """What (ln ratio, δ)-DP in both directions allows."""
-    return CornerCurve(best_tests(ratio, delta), exact=exact)
+    """What (ln ratio, δ)-DP in both directions allows (see `CornerCurve`)."""
+    return CornerCurve(
+        best_tests(ratio, delta),
+        exact=exact,
+        relation=relation,
+        attained_by=attained_by,
+    )
 
 
 def laplace_curve(mechanism: AdditiveNoise, space: Space, relation: str) -> TradeOff:
@@ -118,7 +130,8 @@ def laplace_curve(mechanism: AdditiveNoise, space: Space, relation: str) -> Trad
     scale = rational(mechanism.scale)
     largest = max(sum(abs(each) for each in move) for move in moves)
     if max(sum(1 for each in move if each) for move in moves) > 1:
-        return pure_curve(exp_up(largest / scale))  # several numbers move: ε is all that is said
+        # Several numbers move: ε is all that is said.
+        return pure_curve(exp_up(largest / scale), relation=relation)
     return LaplaceCurve(largest / scale)
 
 
@@ -127,13 +140,14 @@ def gaussian_curve(mechanism: AdditiveNoise, space: Space, relation: str) -> Tra
     moves = _moves(mechanism.statistic, space, relation)
     square = max(sum(each * each for each in move) for move in moves)
     if not square:
-        return pure_curve(Fraction(1), exact=True)
+        return pure_curve(Fraction(1), exact=True, relation=relation, attained_by=_all_of(moves))
     sigma = float(rational(mechanism.scale)) / math.sqrt(square)
     return NormalCurve(sigma * (1 - 2**-50), exact=False)
 
 
 def geometric_curve(mechanism: Geometric, space: Space, relation: str) -> TradeOff:
     """Of geometric noise on a statistic: outputs between the two answers, and beyond each."""
+    whole_centres(as_statistic(mechanism.statistic), space)
     moves = _moves(mechanism.statistic, space, relation)
     if mechanism.alpha is not None:
         alpha = rational(mechanism.alpha)
@@ -141,21 +155,37 @@ def geometric_curve(mechanism: Geometric, space: Space, relation: str) -> TradeO
         alpha = 1 / exp_up(1 / rational(mechanism.scale))  # from below: less noise
     largest = max(sum(abs(each) for each in move) for move in moves)
     if max(sum(1 for each in move if each) for move in moves) > 1:
-        return pure_curve(alpha ** -int(largest))
+        return pure_curve(alpha ** -int(largest), relation=relation)
+    attained = _all_of(
+        {move: pairs for move, pairs in moves.items() if sum(map(abs, move)) == largest}
+    )
     d, beyond, within = int(largest), 1 / (1 + alpha), (1 - alpha) / (1 + alpha)
     if d == 0:
-        return pure_curve(Fraction(1), exact=True)
+        return pure_curve(Fraction(1), exact=True, relation=relation, attained_by=attained)
     outputs = [(beyond, beyond * alpha**d), (beyond * alpha**d, beyond)]
     outputs += [(within * alpha ** (d - j), within * alpha**j) for j in range(1, d)]
-    return CornerCurve(ordered_corners(outputs), exact=mechanism.alpha is not None)
+    return CornerCurve(
+        ordered_corners(outputs),
+        exact=mechanism.alpha is not None,
+        relation=relation,
+        attained_by=attained,
+    )
 
 
-def _moves(statistic: object, space: Space, relation: str) -> set[tuple[Fraction, ...]]:
-    """How a statistic moves between neighbours, in each direction."""
+Moves = dict[tuple[Fraction, ...], list[ComparedWorlds]]
+
+
+def _moves(statistic: object, space: Space, relation: str) -> Moves:
+    """How a statistic moves between neighbours, in each direction, and between which."""
     known = as_statistic(statistic)
-    centres = centres_on(known, space)
-    ends = compared(space, lattice_on(known, space), relation)
-    pairs = set(zip(*(side.tolist() for side in ends), strict=True))
-    return {
-        tuple(a - b for a, b in zip(centres[one], centres[two], strict=True)) for one, two in pairs
-    }
+    centres, lattice = centres_on(known, space), lattice_on(known, space)
+    ends = compared(space, lattice, relation)
+    result: Moves = {}
+    for one, two in set(zip(*(side.tolist() for side in ends), strict=True)):
+        move = tuple(a - b for a, b in zip(centres[one], centres[two], strict=True))
+        result.setdefault(move, []).append(pair_of(space, lattice, one, two))
+    return result
+
+
+def _all_of(moves: Moves) -> list[ComparedWorlds]:
+    return [pair for pairs in moves.values() for pair in pairs]
