@@ -24,6 +24,11 @@ def noisy(count, size, rng):
 def one(count, rng):
     return "yes" if rng.random() < (0.7 if count else 0.3) else "no"
 
+def slow(count, rng):
+    for _ in range(200 if count else 20):
+        rng.random()
+    return "yes" if rng.random() < 0.5 else "no"
+
 def noisy_max(queries, size, rng):
     return (queries + rng.laplace(0, 2, (size, len(queries)))).argmax(axis=1)
 
@@ -135,6 +140,44 @@ def test_plans(run, tmp_path):
     assert code == 0 and "the plan's own noise" in out and "not refuted" in out
     code, out, _err = run(f"attacked_here:noisy {WORLDS} --against plan.json")
     assert code == 1 and "at most 60.0% sure" in out and "refuted by this event" in out
+
+
+def test_a_plan_against_a_training(train, tmp_path):
+    """What a plan promised, beside what the training leaks."""
+    plan = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"), query="count")
+    plan.save(tmp_path / "plan.json")
+    code, out, _err = train("train.py:fit --shadows 2 --against plan.json")
+    assert code == 1 and "the plan: to at most 60.0%" in out
+    code, out, _err = train("train.py:fit --score train.py:deaf --shadows 0 --against plan.json")
+    assert code == 4 and "nothing could be learnt" in out
+    code, out, err = train("train.py:fit --at-most 1 --against plan.json")
+    assert (code, out) == (2, "") and "--at-most must be left out with --against" in err
+
+
+def test_time_is_looked_at_where_asked(run):
+    line = "attacked_here:slow --with 1 --without 0 --samples 400"
+    code, out, _err = run(f"{line} --timing --at-most 1")
+    assert code == 1 and "counts as a part of each output" in out
+    code, out, _err = run(f"{line} --at-most 1")
+    assert code == 0 and "time" not in out
+    for wrong in ("--drawn-with a.csv --drawn-without b.csv --timing", "train.py --timing"):
+        assert run(wrong)[0] == 2
+
+
+def test_samples_from_files(run, tmp_path):
+    """Too few for the claim are refused before they are looked at; repeats can be declared."""
+    rng = np.random.default_rng(1)
+    few = rng.normal(size=3000)
+    for name in ("a", "b"):
+        np.savetxt(tmp_path / f"{name}.txt", rng.choice(few, 3000), fmt="%.17g")
+    line = "--drawn-with a.txt --drawn-without b.txt"
+    code, out, err = run(f"{line} --at-most 1")
+    assert (code, out) == (2, "") and "repeats" in err
+    code, out, _err = run(f"{line} --at-most 1 --repeats")
+    assert code == 0 and "not refuted" in out
+    code, out, err = run(f"{line} --at-most 9")
+    assert (code, out) == (2, "") and "to be able to refute ε = 9" in err
+    assert "--repeats must be given with" in run(f"attacked_here:noisy {WORLDS} --repeats")[2]
 
 
 def test_searches(run):

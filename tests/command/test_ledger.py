@@ -41,7 +41,7 @@ def test_the_life_of_a_budget(run, made):
         "Budget: ε = 0.405465 (add-remove).",
         "Spent: ε = 0.3 for 1 answer.",
         "Left: ε = 0.105465.",
-        "from 50.0% to at most 57.4%",
+        "from 50.0% to at most 57.5%",
         "3 entries",
     ):
         assert part in out

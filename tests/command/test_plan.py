@@ -9,7 +9,8 @@ import re
 import pytest
 
 import whosin as wi
-from command import answer
+from amounts import some
+from command import answer, refused
 from whosin.theorems.map import BARRIERS, EDGES
 
 STORY = "plan --posterior 0.6 --prior 0.05..0.5"
@@ -180,7 +181,7 @@ def test_dp_sgd(run):
 def test_an_explanation_for_people(run):
     """A table of priors and posteriors by adversary, and a chart."""
     out = words(run("explain --epsilon 1"))
-    for part in ("What ε = 1", "D_I", "D_B", "D_U", "50.0%", "73.1%", "any", "prior belief", "T4"):
+    for part in ("What ε = 1", "D_I", "D_B", "D_U", "50.0%", "73.2%", "any", "prior belief", "T4"):
         assert part in out, part
     out = words(run("explain --epsilon 1 --delta 1e-6 --relation replace"))
     assert "fail with probability 1e-05" in out and "T18" in out
@@ -239,9 +240,15 @@ def test_the_map(run):
 # Drawings.
 
 
-@pytest.mark.parametrize("suffix", ["html", "svg", "png", "SVG"])
+OTHERS = ("explain --epsilon 1 --prior 0.1..0.4", "notions", "plan --rho 0.5 -m 5")
+
+
 @pytest.mark.parametrize(
-    "line", [STORY, "explain --epsilon 1 --prior 0.1..0.4", "notions", "plan --rho 0.5 -m 5"]
+    ("line", "suffix"),
+    [
+        *((STORY, suffix) for suffix in ("html", "png", "SVG")),
+        *some([(line, "svg") for line in OTHERS], 1, several=True),
+    ],
 )
 def test_drawings_stand_alone(run, tmp_path, line, suffix):
     """Each format is of its kind, and nothing is loaded from elsewhere."""
@@ -370,3 +377,80 @@ def test_help(run, command):
     """Every command has one."""
     code, out, _err = run(f"{command} --help")
     assert code == 0 and "Usage" in out
+
+
+def test_explain_says_whether_it_is_enough(run):
+    detection = answer(run("explain --epsilon 3 --tpr 0.1 --fpr 0.01 --json"))["target"]
+    assert not detection["enough"] and detection["limit"] == 0.1
+    assert detection["reached"] == pytest.approx(math.exp(3) / 100)
+    assert detection["epsilon_enough"] == pytest.approx(math.log(10))
+    for epsilon, enough in ((2.302, True), (2.303, False)):
+        line = f"explain --epsilon {epsilon} --tpr 0.1 --fpr 0.01 --json"
+        assert answer(run(line))["target"]["enough"] is enough
+    planned = answer(run("plan --profile 0.01:0.05,0.1:0.3 --json"))["epsilon"]
+    profile = answer(run("explain --epsilon 1 --profile 0.01:0.05,0.1:0.3 --json"))["target"]
+    assert profile["enough"] and profile["epsilon_enough"] == pytest.approx(planned)
+    out = words(run("explain --epsilon 2 --profile 0.01:0.05,0.1:0.3"))
+    assert "Not enough" in out and "Any ε up to 1.29325 keeps it" in out
+    failing = answer(run("explain --epsilon 1 --delta 1e-6 --posterior 0.3 --prior 0.1 --json"))
+    assert failing["target"]["fails"] == pytest.approx(1e-5)
+    assert "At this δ no ε keeps it" in words(run("explain --epsilon 1 --delta 0.05 --gain 0.01"))
+    rho = "explain --epsilon 1 --rho 0.5 -m 10 --json"
+    assert answer(run(rho))["target"]["epsilon_enough"] == pytest.approx(math.log(9) / 2)
+    replaced = answer(run(f"{rho} --relation replace"))["target"]
+    assert replaced["epsilon_enough"] == pytest.approx(math.log(9))
+
+
+def test_explain_a_process(run):
+    line = "explain --multiplier 2 --steps 4 --delta 1e-5"
+    once = answer(run(f"{line} --advantage 0.3 --json"))
+    # Four runs of σ = 2 are one of σ = 1: Φ(1/2) − Φ(−1/2)
+    assert once["target"]["reached"] == pytest.approx(math.erf(0.5 / math.sqrt(2)), rel=1e-9)
+    assert not once["target"]["enough"]
+    sampled = answer(run(f"{line} --sample-rate 0.01 --tpr 0.1 --fpr 0.01 --json"))
+    assert sampled["epsilon"] < once["epsilon"] and sampled["target"]["enough"]
+    assert "1,000 people" in words(run(f"{line} --for resident --tpr 0.1 --fpr 0.01"))
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("explain --epsilon 1 --tpr 0.1", ["--fpr", "given with tpr"]),
+        ("explain --epsilon 1 --tpr 0.1 --fpr 0.2", ["--tpr", "above fpr"]),
+        ("explain --epsilon 1 --profile 0.1:0.05", ["--profile", "at least the prior"]),
+        ("explain --epsilon 1 --gamma 2 --gain 0.1", ["exactly one of"]),
+        ("explain --epsilon 1 --posterior 0.5", ["--posterior", "above the largest prior"]),
+        ("explain --epsilon 1 --delta 1e-6 --rho 0.5 -m 10", ["--delta"]),
+        ("explain --epsilon 1 --multiplier 1", ["--epsilon", "left out with --multiplier"]),
+        ("explain --epsilon 1 --steps 3", ["--steps", "left out with --epsilon"]),
+        ("explain --multiplier 1", ["--delta", "given with --multiplier"]),
+        ("explain --multiplier 0.01 --delta 1e-5", ["--multiplier", "from 0.1"]),
+        ("explain --multiplier 1 --delta 1e-5 --sample-rate 2", ["sample rate"]),
+        ("explain", ["--epsilon", "given"]),
+    ],
+)
+def test_targets_and_processes_that_explain_refuses(run, line, parts):
+    refused(run(line), *parts)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("plan --posterior 0.6 --prior 0.05..0.5", ["as if 143 were", "at most 15 of 1,000"]),
+        ("plan --rho 0.3 -m 20", ["was 5.0% sure, 50 are in", "as if 300 were"]),
+        # Three who come and go together: the best test sees e^(3ε), which is γ.
+        ("plan --gamma 2 --linked 3", ["as if 182 were", "at most 20 of 1,000"]),
+        ("plan --epsilon 1 --delta 1e-6", ["no surer, but for a probability of 1e-05"]),
+        ("plan --tpr 0.2 --fpr 0.05", ["accuses 50 of 1,000", "at most 200 of 1,000"]),
+    ],
+)
+def test_cards_count_people(run, line, said):
+    out = words(run(line))
+    assert "Out of 1,000 people" in out and all(part in out for part in said), out
+
+
+def test_a_card_about_rates_promises_no_belief(run):
+    """Noise for one answer keeps the rate by all of its profile, and not by one ε and δ."""
+    out = words(run("plan --tpr 0.1 --fpr 0.01 --delta 1e-5"))
+    assert "about whom someone was" not in out and "● by guessing" in out
+    assert "as a ledger spends it, but for a probability of 0.0001" in out

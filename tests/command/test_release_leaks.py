@@ -143,10 +143,6 @@ def test_no_row_changes_what_a_shell_sees(tmp_path: Path) -> None:
     compare(tmp_path, "parquet", ["odd"])
 
 
-def test_no_line_does(tmp_path: Path) -> None:
-    compare(tmp_path, "csv", ["odd"])
-
-
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", SAVED)
 def test_neither_does_any_other_table(tmp_path: Path, kind: str) -> None:

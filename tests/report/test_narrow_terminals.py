@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from amounts import some
 from whosin.app.hospital import write_hospital
 
 COMMANDS = (
@@ -18,7 +19,7 @@ COMMANDS = (
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
-@pytest.mark.parametrize("columns", [40, 60])
+@pytest.mark.parametrize("columns", some([60, 40], 1))
 @pytest.mark.parametrize("line", COMMANDS)
 def test_nothing_is_cut(run, tmp_path, monkeypatch, line, columns):
     monkeypatch.chdir(tmp_path)

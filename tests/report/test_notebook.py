@@ -20,6 +20,15 @@ def test_a_plan_shows_its_card_and_its_chart():
     assert "T11" in shown and "<script" not in shown
 
 
+def test_plans_and_curves_show_what_tests_reach():
+    for plan in (PLAN, wi.calibrate(wi.Detection("0.1", "0.01"))):
+        shown = plan._repr_html_()
+        assert shown.count("<svg") == 3 and "true positive rate" in shown
+        assert "Out of 1,000 people" in shown and 'aria-label="Each mark is 10 people' in shown
+    shown = wi.curves.of(plan)._repr_html_()
+    assert shown.count("<svg") == 1 and "91.0%" in shown and "Attack advantage" in shown
+
+
 def test_a_level_shows_its_witness():
     channel = wi.Channel(wi.Subsets(["<ann>", "bob"]), [["3/4", "1/4"], ["1/2", "1/2"]] * 2)
     shown = wi.notions.PositiveMembership(wi.families.Independent()).measure(channel)._repr_html_()

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-import schemathesis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -27,6 +26,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 import whosin as wi
+from described_requests import description, each_route, send
 from web_faults import (
     appears,
     crashing_scan,
@@ -39,7 +39,7 @@ from web_server import ONE, PLAN, SCENARIO, problem, program, served
 from whosin.app.cli.main import main
 from whosin.app.web import scenario_files
 from whosin.app.web.guard import SECURITY
-from whosin.app.web.server import make_app, running
+from whosin.app.web.server import running
 from whosin.app.web.settings import Settings
 from whosin.app.web.users import add_user, read_users
 from whosin.errors import InvalidInput
@@ -614,35 +614,25 @@ def fuzzed(tmp_path_factory):
         yield url
 
 
-def _description() -> dict[str, object]:
-    return make_app(Settings(Path(), "ledger.db", Path("users.json"))).openapi()
+@each_route()
+def test_anything_at_all(fuzzed, route):
+    def check(case):
+        answer = case.call(base_url=fuzzed, headers={"X-Whosin": "fuzz"}, timeout=300)
+        checks = [
+            not_a_server_error,
+            status_code_conformance,
+            content_type_conformance,
+            response_schema_conformance,
+        ]
+        if answer.status_code != 413:  # too large a body is refused before it is read
+            checks.append(negative_data_rejection)
+        case.validate_response(answer, checks=checks)
 
-
-schema = schemathesis.openapi.from_dict(_description())
-
-
-@schema.parametrize()
-@settings(
-    max_examples=12,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
-def test_anything_at_all(case, fuzzed):
-    answer = case.call(base_url=fuzzed, headers={"X-Whosin": "fuzz"}, timeout=300)
-    checks = [
-        not_a_server_error,
-        status_code_conformance,
-        content_type_conformance,
-        response_schema_conformance,
-    ]
-    if answer.status_code != 413:  # too large a body is refused before it is read
-        checks.append(negative_data_rejection)
-    case.validate_response(answer, checks=checks)
+    send(route, 3, check)
 
 
 def test_the_description_names_every_route():
-    paths = _description()["paths"]
+    paths = description()["paths"]
     for path in ("/api/plan", "/api/files", "/api/price", "/api/release", "/api/verify"):
         assert path in paths
     assert all(path.startswith("/api/") for path in paths)

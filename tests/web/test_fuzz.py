@@ -10,16 +10,14 @@ from pathlib import Path
 
 import httpx
 import pytest
-import schemathesis
-from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
 
 import isolation_tasks
 import web_fuzz
+from described_requests import description, each_route, send
 from kept_nursery import KeptNursery
 from web_server import served
-from whosin.app.web.server import make_app, running
-from whosin.app.web.settings import Settings
+from whosin.app.web.server import running
 from whosin.errors import Crashed
 from whosin.isolation import Limits
 
@@ -76,7 +74,7 @@ def test_mutated_requests(tmp_path):
 
 def test_the_mutator_knows_every_route():
     paths = {path for _, path, _, _ in web_fuzz.seeds()}
-    assert paths == set(schema.raw_schema["paths"])
+    assert paths == set(description()["paths"])
 
 
 @pytest.mark.parametrize(
@@ -139,11 +137,6 @@ def test_fifty_thousand_mutated_requests(batch, tmp_path, nursery, capsys):
     assert {200, 409, 422} <= done.statuses.keys()
 
 
-schema = schemathesis.openapi.from_dict(
-    make_app(Settings(Path(), "x.db", Path("x.json"))).openapi()
-)
-
-
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fuzzed")
@@ -153,13 +146,10 @@ def watched(tmp_path_factory):
 
 
 @pytest.mark.soak
-@schema.parametrize()
-@settings(
-    max_examples=DESCRIBED,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
-def test_described_requests(case, watched):
-    answer = case.call(base_url=watched, headers={"X-Whosin": "fuzz"}, timeout=PATIENCE)
-    case.validate_response(answer, checks=[not_a_server_error])
+@each_route()
+def test_described_requests(watched, route):
+    def check(case):
+        answer = case.call(base_url=watched, headers={"X-Whosin": "fuzz"}, timeout=PATIENCE)
+        case.validate_response(answer, checks=[not_a_server_error])
+
+    send(route, DESCRIBED, check)

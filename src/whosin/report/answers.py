@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.release import Answer, Release
-from whosin.release.cells import free
+from whosin.release.columns.cells import free
 from whosin.report.files import check_writable
 from whosin.report.table_views import NUMBERS
 

@@ -1,7 +1,6 @@
 """The same numbers for three audiences: a resident, an analyst, a data protection officer.
 
-Odds are given as people out of 1,000, the form that was understood best in a study with 963 people
-(Nanayakkara et al. 2023), with a picture in which each mark stands for ten of them.
+Odds are given as people out of 1,000 (`frequencies`).
 """
 
 from __future__ import annotations
@@ -11,12 +10,14 @@ from fractions import Fraction
 
 from whosin.beliefs import percent
 from whosin.errors import UnknownName
+from whosin.exact import figures
 from whosin.report.explanation import Explanation, Reading
+from whosin.report.frequencies import AFTER, BEFORE, NEVER, Marks, of_thousand
+from whosin.report.sufficiency import Sufficiency
 
 AUDIENCES = ("resident", "analyst", "officer")
 EXAMPLE = Fraction(1, 10)
 """How sure someone is before, where nobody says."""
-MARKS = 100
 
 
 def check(audience: str) -> str:
@@ -24,18 +25,6 @@ def check(audience: str) -> str:
     if audience not in AUDIENCES:
         raise UnknownName("--for", audience, AUDIENCES)
     return audience
-
-
-def of_thousand(share: float) -> int:
-    """People out of 1,000, rounded up: towards the greater risk."""
-    return min(1000, math.ceil(share * 1000 - 1e-9))
-
-
-def picture(share: float) -> list[str]:
-    """A hundred marks in five lines, the full ones a share of them, rounded up."""
-    full = min(MARKS, math.ceil(share * MARKS - 1e-9))
-    row = "●" * full + "○" * (MARKS - full)
-    return [row[start : start + 20] for start in range(0, MARKS, 20)]
 
 
 def words(meaning: Explanation, audience: str) -> list[str]:
@@ -60,18 +49,20 @@ def _resident(meaning: Explanation, reading: Reading, prior: Fraction, after: fl
         f"data: for {before} of them that is true.",
         f"After the publication that someone can be as sure as if it were true for {most} of the "
         f"1,000, and no surer. This holds for someone who {reading.words}.",
-        *picture(after),
-        f"Each mark is 10 people; {math.ceil(before / 10)} marks were full before.",
+        *(marks := Marks.of(float(prior), after)).lines(),
+        marks.words(),
     ]
 
 
 def _analyst(meaning: Explanation, reading: Reading, prior: Fraction, after: float) -> list[str]:
-    ratio = "without limit" if reading.ratio == math.inf else f"at most {reading.ratio:.6g}"
+    ratio, most = "without limit", percent(after, "up")
+    if reading.ratio < math.inf:
+        ratio = f"at most {figures(reading.ratio, 6, 'up')}"
     return [
         f"ε = {meaning.epsilon:g}, δ = {meaning.delta:g}, {meaning.relation}: the likelihood "
         f"ratio of any output is {ratio} for someone who {reading.words} ({reading.theorem}).",
-        f"A belief of {percent(prior)} becomes at most {percent(after)}: {of_thousand(after)} of "
-        f"1,000 instead of {of_thousand(float(prior))}.",
+        f"A belief of {percent(prior)} becomes at most {most}: {of_thousand(after)} of 1,000 "
+        f"instead of {of_thousand(float(prior))}.",
         "Budgets add: two releases of this kind allow the square of the ratio.",
     ]
 
@@ -80,7 +71,7 @@ def _officer(meaning: Explanation, reading: Reading, prior: Fraction, after: flo
     outside = [other for other in meaning.readings if other.ratio == math.inf]
     return [
         f"Risk: someone who {reading.words} and was {percent(prior)} sure that a person is in the "
-        f"data becomes at most {percent(after)} sure ({of_thousand(after)} of 1,000, before "
+        f"data becomes at most {percent(after, 'up')} sure ({of_thousand(after)} of 1,000, before "
         f"{of_thousand(float(prior))}).",
         f"Measure: differential privacy, ε = {meaning.epsilon:g}, δ = {meaning.delta:g}, "
         f"neighbours by {meaning.relation}. Ground: {reading.theorem}.",
@@ -89,9 +80,9 @@ def _officer(meaning: Explanation, reading: Reading, prior: Fraction, after: flo
     ]
 
 
-def print_words(meaning: Explanation, audience: str) -> None:
-    """The words for an audience, in a terminal."""
+def print_words(meaning: Explanation, audience: str, verdict: Sufficiency | None = None) -> None:
+    """The words for an audience, in a terminal; then whether it is enough for a target."""
     from textwrap import fill
 
-    for paragraph in words(meaning, audience):
-        print(paragraph if paragraph[0] in "●○" else fill(paragraph, 88))
+    for paragraph in [*words(meaning, audience), *([] if verdict is None else verdict.words())]:
+        print(paragraph if paragraph[0] in (BEFORE, AFTER, NEVER) else fill(paragraph, 88))

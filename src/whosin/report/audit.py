@@ -25,6 +25,7 @@ from whosin.audit import (
 from whosin.beliefs import percent, posterior
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput
+from whosin.exact import exp_up, rational
 from whosin.report.charts import COLOURS, belief_chart, of_rows
 from whosin.report.terminal_tables import facts_table
 from whosin.report.text import printable
@@ -60,10 +61,10 @@ def print_audit(
     if found.epsilon == 0:
         table.add_row("", "nothing was shown")
     table.add_row("a small belief", f"grows at least × {_down(found.gamma)}")
-    after = percent(_floor(found.posterior(prior)))
+    after = percent(found.posterior(prior), "down")
     promised = ""
     if plan is not None and claim is not None:
-        most = percent(float(posterior(math.exp(min(claim, 700.0)), prior)))
+        most = percent(posterior(exp_up(min(claim, 700.0)), rational(prior)), "up")
         promised = f" (the plan: to at most {most}, but for δ)" if found.delta else ""
         promised = promised or f" (the plan: to at most {most})"
     table.add_row(f"from {percent(prior)}", f"to at least {after} sure{promised}")
@@ -109,6 +110,8 @@ def _(found: Audit, table: Table) -> None:
     table.add_row("without", _value(found.without))
     if found.epsilon > 0:
         _rows_of_counts(table, found.counts)
+    if found.timing:
+        table.add_row("time", "counts as a part of each output: so long did its call take")
     table.add_row("samples", f"{found.samples:,} of each world, all stages together")
 
 
@@ -153,7 +156,7 @@ def _(found: SyntheticAudit, table: Table) -> None:
     table.add_row("score", f"{found.score}, the best of three, which is paid for")
     for risk in found.risks:
         words = f"{risk.hits} of {risk.trials} guesses, {risk.control_hits} on others"
-        table.add_row(risk.name, f"{words}: a risk of at least {percent(_floor(risk.low))}")
+        table.add_row(risk.name, f"{words}: a risk of at least {percent(risk.low, 'down')}")
     verdict = "would pass" if found.closest_passes else "would not pass"
     words = f"{found.closest[0]:.4g}, of others {found.closest[1]:.4g}: {verdict}"
     table.add_row("closest record", f"{words}, which proves nothing")
@@ -227,10 +230,6 @@ def _value(value: object) -> str:
         return ", ".join(sorted(printable(who) for who in value)) or "nobody"
     text = printable(value)
     return text if len(text) <= 200 else text[:197] + "…"
-
-
-def _floor(value: float) -> float:
-    return math.floor(value * 1000) / 1000
 
 
 def _down(value: float) -> str:

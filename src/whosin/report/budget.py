@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from whosin.beliefs import percent, posterior
 from whosin.ledger import Check, Entry, Standing, units
 from whosin.ledger.charge import Cost
-from whosin.report.card import Section, who
+from whosin.report.card import Section, budget_words, who
 from whosin.report.numbers import short
 
 STATES = {
@@ -30,11 +30,7 @@ def standing_card(standing: Standing) -> list[Section]:
 
 
 def _money(standing: Standing) -> list[str]:
-    budget = standing.plan
-    total = f"ε = {budget.epsilon:.6g}"
-    if budget.dp_delta:
-        total += f", δ = {budget.dp_delta:.3g}"
-    lines = [f"Budget: {total} ({budget.relation}).", *_whose(standing)]
+    lines = [f"Budget: {budget_words(standing.plan)}.", *_whose(standing)]
     if not standing.debits:
         lines.append("Nothing has been spent.")
     elif standing.epsilon == math.inf:
@@ -90,7 +86,8 @@ def allowed(standing: Standing) -> list[str]:
     low, high = plan.beliefs
     beliefs = [p for p in (low, (low + high) / 2, high) if 0 < p < 1]
     moves = [
-        f"from {percent(p)} to at most {percent(posterior(standing.ratio, p))}" for p in beliefs
+        f"from {percent(p)} to at most {percent(posterior(standing.ratio, p), 'up')}"
+        for p in beliefs
     ]
     lines.append(f"All answers so far can have moved them {', '.join(dict.fromkeys(moves))}.")
     return [*lines, *_failing(standing)]

@@ -5,17 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from whosin import beliefs, families
 from whosin.beliefs import percent
 from whosin.calibration import Plan
 from whosin.calibration.plan import HEADROOM
+from whosin.calibration.target import Target
+from whosin.curves import of as curve_of
 from whosin.exact import Number, exp_up, log_up, rational
 from whosin.ledger.budget import Budget
 from whosin.ledger.units import EPSILON_UNITS
+from whosin.report.frequencies import Marks, of_thousand
 from whosin.report.numbers import short
 from whosin.report.plot import Curve
 
+EXAMPLE, ACCUSED, HALF = Fraction(1, 10), Fraction(1, 100), Fraction(1, 2)
+"""How sure someone was, and how many a test accuses by mistake, where nobody says."""
 NOISES = {"laplace": "Laplace", "gaussian": "Gaussian", "geometric": "geometric"}
 
 
@@ -25,6 +31,8 @@ class Section:
 
     title: str
     lines: tuple[str, ...]
+    marks: Marks | None = None
+    """A picture of people, ten to a mark."""
 
 
 def card(plan: Plan) -> list[Section]:
@@ -33,6 +41,7 @@ def card(plan: Plan) -> list[Section]:
         Section("Who is looking", (who(plan.family),)),
         Section("What is promised", _promise(plan)),
         Section("What that takes", tuple(_cost(plan))),
+        _thousand(plan),
         Section("Compared with plain differential privacy", (_baseline(plan),)),
         Section("If they know more than assumed", tuple(_fallback(plan))),
     ]
@@ -58,16 +67,27 @@ def who(family: families.Family) -> str:
 
 
 def _promise(plan: Plan) -> tuple[str, ...]:
-    lines = [f"Whoever that is {plan.target.words()}."]
-    if is_dp(plan) and plan.target.averages:
-        lines.append(f"It does not fail: δ = {plan.delta:g} is counted in.")
-    elif is_dp(plan):
-        lines.append(f"That is (ε, δ)-differential privacy with δ = {plan.delta:g}.")
-    elif plan.delta:
-        lines.append(f"It may fail with probability {plan.delta:g}, given that the person is in.")
+    lines = [f"Whoever that is {plan.target.words()}.", *failing(plan)]
     if not plan.tight:
         lines.append("The plan is sufficient; a little less noise might do.")
     return tuple(lines)
+
+
+def failing(plan: Plan) -> list[str]:
+    """What a δ means in a plan, in a sentence; none without a δ."""
+    if is_dp(plan) and plan.target.averages:
+        return [f"It does not fail: δ = {plan.delta:g} is counted in."]
+    if is_dp(plan):
+        return [f"That is (ε, δ)-differential privacy with δ = {plan.delta:g}."]
+    if plan.delta:
+        return [f"It may fail with probability {plan.delta:g}, given that the person is in."]
+    return []
+
+
+def budget_words(plan: Plan) -> str:
+    """What a plan allows in all, as differential privacy."""
+    delta = f", δ = {plan.dp_delta:.3g}" if plan.dp_delta else ""
+    return f"ε = {plan.epsilon:.6g}{delta} ({plan.relation})"
 
 
 def _cost(plan: Plan) -> list[str]:
@@ -80,7 +100,7 @@ def _cost(plan: Plan) -> list[str]:
     if is_dp(plan):
         lines.append("It bounds no belief by itself: for that ask for a posterior or a γ (T18).")
     else:
-        lines.append(f"Beliefs then move by a factor of at most γ = {short(plan.gamma)}.")
+        lines.append(f"Beliefs then move by a factor of at most γ = {short(plan.gamma, 'up')}.")
     if plan.query is not None and plan.noise is not None:
         if plan.noise.kind == "none":
             lines.append(f"For {plan.query.words()}: no noise at all; the exact answer will do.")
@@ -93,6 +113,37 @@ def _cost(plan: Plan) -> list[str]:
             if plan.noise.kind == "gaussian":
                 lines.append(_through_a_ledger(plan))
     return lines
+
+
+def _thousand(plan: Plan) -> Section:
+    """The promise as people out of 1,000: a belief, unless only tests are bounded, and a test."""
+    rates = promised_rates(plan.target)
+    accused = ACCUSED if rates is None else rates[0]
+    reached = float(curve_of(plan).tpr(accused))
+    test = (
+        f"A test that accuses {of_thousand(float(accused))} of 1,000 people who are not in "
+        f"recognises at most {of_thousand(reached)} of 1,000 who are."
+    )
+    if is_dp(plan) and plan.target.averages:
+        marks = Marks.of(float(accused), reached, "by guessing", "by the best test")
+        return Section("Out of 1,000 people", (test,), marks)
+    low, high = plan.beliefs
+    prior = min(max(EXAMPLE, low), high)
+    after = curves(plan)[-1][2](float(prior))
+    fails = float(plan.failure if is_dp(plan) else plan.delta)
+    but = f", but for a probability of {fails:g}" if fails else ""
+    belief = (
+        f"Of 1,000 people about whom someone was {percent(prior)} sure, "
+        f"{of_thousand(float(prior))} are in. Afterwards that someone can be as sure as if "
+        f"{of_thousand(after)} were, and no surer{but}."
+    )
+    return Section("Out of 1,000 people", (belief, test), Marks.of(float(prior), after))
+
+
+def promised_rates(target: Target) -> tuple[Fraction, Fraction] | None:
+    """(FPR, TPR), where a target names them."""
+    rates: tuple[Fraction, Fraction] | None = getattr(target, "rates", None)
+    return None if rates is None else (rates[1], rates[0])
 
 
 def is_dp(plan: Plan) -> bool:
@@ -123,7 +174,7 @@ def _baseline(plan: Plan) -> str:
         gamma = math.log(plan.gamma)
         return (
             "No ε at all keeps this promise against every prior: bounding beliefs is what makes it "
-            f"possible. The same γ = {short(plan.gamma)} would need ε = {gamma:.4f}."
+            f"possible. The same γ = {short(plan.gamma, 'up')} would need ε = {gamma:.4f}."
         )
     if plan.delta:
         return f"Without bounds on beliefs or a failure probability: ε = {base:.4f}."
@@ -136,16 +187,28 @@ def _baseline(plan: Plan) -> str:
 
 def _fallback(plan: Plan) -> list[str]:
     if is_dp(plan) and plan.composes:
-        return ["Differential privacy does not rest on what anyone knows or believes."]
+        linked = "Not covered: someone who believes that people come and go together (D_U)."
+        if plan.relation == "add-remove":
+            return [
+                "Differential privacy does not rest on what anyone knows or believes of each "
+                "person by themselves.",
+                linked,
+            ]
+        return [
+            "It holds whatever anyone knows or believes who takes the number of people as known. "
+            "To others (D_I) nothing is promised: the exact number costs nothing here, and may "
+            "show who is in.",
+            linked,
+        ]
     lines = []
     for each in plan.fallback:
         if math.isinf(each.gamma):
             lines.append(f"{each.family} ({each.words}): nothing is promised.")
         else:
-            half = percent(beliefs.posterior(each.gamma, 0.5))
+            half = percent(beliefs.posterior(rational(each.gamma), HALF), "up")
             but = f", but for the same {plan.delta:g}" if plan.delta else ""
             lines.append(
-                f"{each.family} ({each.words}): γ = {short(each.gamma)}; "
+                f"{each.family} ({each.words}): γ = {short(each.gamma, 'up')}; "
                 f"from 50% to at most {half}{but}."
             )
     return lines
@@ -157,6 +220,7 @@ def curves(plan: Plan) -> list[Curve]:
     name = "with this plan"
     if is_dp(plan) and plan.target.averages:
         ratio = exp_up(plan.epsilon)
+        name = "as a ledger spends it"  # noise for one answer uses more than this ε and δ
     if is_dp(plan):  # F9 at the one point that is known: δ(ε)/(1 − e^ε/g)
         name = f"{name}, but for a probability of {float(plan.failure):g}"
         ratio = ratio / (1 - 1 / HEADROOM)
@@ -182,9 +246,15 @@ def _believed(ratio: Number, prior: float) -> float:
     return float(beliefs.posterior(ratio, rational(prior)))
 
 
+def drawn(section: Section) -> list[str]:
+    """The picture of a section as lines of text, and what its marks mean."""
+    return [] if section.marks is None else [*section.marks.lines(), section.marks.words()]
+
+
 def text(sections: Sequence[Section]) -> str:
     """A card as lines of text."""
     blocks = [
-        "\n".join([section.title, *(f"  {line}" for line in section.lines)]) for section in sections
+        "\n".join([section.title, *(f"  {line}" for line in (*section.lines, *drawn(section)))])
+        for section in sections
     ]
     return "\n\n".join(blocks)

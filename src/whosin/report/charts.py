@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from whosin.theorems.map import BARRIERS, EDGES
 SUFFIXES = (".html", ".svg", ".png")
 LISTED = {"direction": "vertical", "labelLimit": 460}
 """A legend with a line for each name."""
+RATES_DRAWN = tuple(min(1.0, 10 ** (-5 + step / 20)) for step in range(101))
+"""The false positive rates of a chart on logarithmic axes."""
 COLOURS = ["#1b6ca8", "#c44536", "#3a7d44", "#888888"]
 
 
@@ -85,15 +88,16 @@ def belief_chart(curves: Sequence[Curve], band: tuple[float, float], title: str)
     return altair.layer(shade, lines).properties(title=title, width=460, height=360)
 
 
-def rates_chart(curve: TradeOff, title: str, promise: tuple[float, float] | None = None) -> Any:
+def rates_chart(
+    curve: TradeOff, title: str, promise: tuple[Fraction, Fraction] | None = None
+) -> Any:
     """What the best tests reach, on logarithmic axes as the literature on attacks draws it; a
     promise (FPR, TPR) is a cross."""
     import altair
 
     guessing, reached = "guessing", "the best test"
-    rates = [10 ** (-5 + step / 20) for step in range(101)]
-    rows = [{"fpr": fpr, "tpr": fpr, "who": guessing} for fpr in rates]
-    rows += [{"fpr": fpr, "tpr": float(curve.tpr(min(fpr, 1))), "who": reached} for fpr in rates]
+    rows = [{"fpr": fpr, "tpr": fpr, "who": guessing} for fpr in RATES_DRAWN]
+    rows += [{"fpr": fpr, "tpr": float(curve.tpr(fpr)), "who": reached} for fpr in RATES_DRAWN]
     scale = altair.Scale(type="log", domain=[1e-5, 1])
     axis = altair.Axis(format="~%", values=[10.0**-k for k in range(5, -1, -1)])
     across = altair.X("fpr:Q", title="false positive rate", scale=scale, axis=axis)
@@ -106,7 +110,7 @@ def rates_chart(curve: TradeOff, title: str, promise: tuple[float, float] | None
     )
     layers = [lines]
     if promise is not None:
-        cross = of_rows([{"fpr": promise[0], "tpr": promise[1]}])
+        cross = of_rows([{"fpr": float(promise[0]), "tpr": float(promise[1])}])
         layers.append(
             cross.mark_point(shape="cross", size=120, filled=True, color="black").encode(
                 x=across, y=up

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 from whosin import beliefs
 from whosin.calibration.plan import HEADROOM
-from whosin.curves.curve import FALSE_POSITIVE_RATES
+from whosin.curves.curve import FALSE_POSITIVE_RATES, TradeOff
 from whosin.curves.noise import pure_curve
 from whosin.errors import InvalidInput, UnknownName
-from whosin.exact import exp_up, rational
+from whosin.exact import exp_up, rational, round_up
 from whosin.report.plot import Curve
 
 PRIORS = tuple(Fraction(p, 100) for p in (1, 5, 10, 25, 50, 75, 90, 99))
@@ -29,7 +29,11 @@ class Reading:
 
 @dataclass(frozen=True)
 class Explanation:
-    """An ε in beliefs. With a δ everything fails with probability at most `failure`."""
+    """An ε in beliefs. With a δ everything fails with probability at most `failure`.
+
+    Attributes:
+        curve: what tests reach, where more is known than ε and δ.
+    """
 
     epsilon: float
     delta: float
@@ -37,10 +41,13 @@ class Explanation:
     failure: float
     priors: tuple[Fraction, ...]
     readings: tuple[Reading, ...]
+    curve: TradeOff | None = None
 
     def posterior(self, reading: Reading, prior: Fraction) -> float:
         """The largest posterior of this adversary from this prior."""
-        return float(beliefs.posterior(reading.ratio, float(prior)))
+        if reading.ratio == math.inf:
+            return float(prior > 0)
+        return round_up(Fraction(beliefs.posterior(rational(reading.ratio), rational(prior))))
 
     def curves(self) -> list[Curve]:
         """Posterior against prior for each adversary who is held to anything."""
@@ -54,8 +61,14 @@ class Explanation:
 
     def rates(self) -> list[tuple[Fraction, float]]:
         """(FPR, TPR): what the best test reaches that this ε and δ allow."""
-        curve = pure_curve(exp_up(self.epsilon), rational(self.delta))
-        return [(fpr, float(curve.tpr(fpr))) for fpr in FALSE_POSITIVE_RATES]
+        curve = self.tests()
+        return [(fpr, round_up(rational(curve.tpr(fpr)))) for fpr in FALSE_POSITIVE_RATES]
+
+    def tests(self) -> TradeOff:
+        """What the best tests reach, as far as it is known."""
+        if self.curve is not None:
+            return self.curve
+        return pure_curve(exp_up(self.epsilon), rational(self.delta), relation=self.relation)
 
     def to_dict(self) -> dict[str, object]:
         """Plain data."""
@@ -86,6 +99,7 @@ def explanation(
     delta: Fraction = Fraction(0),
     relation: str = "add-remove",
     band: tuple[Fraction, Fraction] | None = None,
+    curve: TradeOff | None = None,
 ) -> Explanation:
     """Read an ε, or an (ε, δ), as beliefs (T4, T5, T6, T7, T18)."""
     if not epsilon > 0:
@@ -99,8 +113,9 @@ def explanation(
     level = float(epsilon)
 
     def held(times: int) -> float:
-        base = math.exp(times * level) if times * level < 700 else math.inf
-        return base / (1 - 1 / float(HEADROOM)) if delta else base
+        if times * level >= 700:
+            return math.inf
+        return round_up(exp_up(times * epsilon) / (1 - 1 / HEADROOM if delta else 1))
 
     if relation == "add-remove":
         readings = [Reading("D_I", "may know everyone else", held(1), "T4")]
@@ -122,6 +137,7 @@ def explanation(
         min(1.0, float(delta * HEADROOM)),
         _priors(band),
         tuple(readings),
+        curve,
     )
 
 

@@ -71,7 +71,7 @@ def _published(offer: StudyOffer) -> list[str]:
     if asked.relation == "genotype":
         doubled = 2 * offer.plan.epsilon
         ratio = math.exp(doubled) if doubled < 700 else math.inf
-        half = percent(beliefs.posterior(ratio, 0.5))
+        half = percent(beliefs.posterior(ratio, 0.5), "up")
         lines.append(
             f"Exchanged labels are two such changes: ε = {doubled:.4f}, from 50% to at most {half} "
             "sure of who is a case."
@@ -143,8 +143,8 @@ def print_attack(points: Sequence[Point], plan: Plan, relation: str, rate: float
     console.print(_table(header, lines))
     limit = attack_limit(plan, rate)
     print_filled(
-        f"The plan ({relation}) allows nobody to recognise more than {percent(limit)} of the "
-        f"cases on average, nor to become more than {percent(promised(plan, prior))} sure."
+        f"The plan ({relation}) allows nobody to recognise more than {percent(limit, 'up')} of the "
+        f"cases on average, nor to become more than {percent(promised(plan, prior), 'up')} sure."
     )
     above = [point for point in points if point.source == "released" and point.power > limit]
     if above:

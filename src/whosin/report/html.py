@@ -14,10 +14,12 @@ from whosin.extras import needs
 from whosin.references import THEOREMS
 from whosin.release import Answer, Release
 from whosin.release.noisy_cells import MARK
-from whosin.report import card, charts
+from whosin.report import card
 from whosin.report.answer_charts import answer_chart
 from whosin.report.budget import cost_words, standing_card
 from whosin.report.files import check_writable
+from whosin.report.frequencies import AFTER, BEFORE, LINE, MARKS, NEVER, Marks
+from whosin.report.plan_charts import plan_charts
 from whosin.report.policy import policy
 from whosin.report.releases import cell_words
 from whosin.report.table_pages import STYLE as TABLES_STYLE
@@ -59,13 +61,13 @@ def save_report(title: str, plan: Plan, release: Release, path: Path) -> None:
 def release_report(title: str, plan: Plan, release: Release) -> str:
     """What was asked, whom it protects from whom, the answers, the ledger, the theorems."""
     needs("charts")
-    beliefs = charts.belief_chart(card.curves(plan), card.band(plan), "How sure anyone can become")
     body = [
         f"<p class=soft>Released under a promise about what anyone can learn; request "
         f"<code>{escape(release.request)}</code>.</p>",
         heading("Whom it protects from whom"),
         sections(card.card(plan)[:2]),
-        drawing(beliefs),
+        sections([part for part in card.card(plan) if part.marks is not None]),
+        *map(drawing, plan_charts(plan)),
         heading("Answers"),
         "<p class=soft>Each number has noise; the interval holds the answer without noise in 95 of "
         "100 cases. What clamping and limiting a person's rows leave out is not in it: each answer "
@@ -99,8 +101,30 @@ def heading(text: str) -> str:
 def sections(parts: Sequence[card.Section]) -> str:
     """Sections of a card."""
     return "\n".join(
-        f"<h3>{escape(part.title)}</h3>\n" + "\n".join(f"<p>{escape(x)}</p>" for x in part.lines)
+        f"<h3>{escape(part.title)}</h3>\n"
+        + "\n".join(f"<p>{escape(x)}</p>" for x in part.lines)
+        + ("" if part.marks is None else people(part.marks))
         for part in parts
+    )
+
+
+def people(marks: Marks) -> str:
+    """A hundred marks as a drawing: full before, half at most after."""
+    places = [divmod(at, LINE) for at in range(MARKS)]
+    fills = {BEFORE: "#1b6ca8", AFTER: "#a9cbe4", NEVER: "none"}
+    dots = "".join(
+        f'<circle cx="{8 + 15 * column}" cy="{8 + 15 * row}" r="5.5" stroke="#1b6ca8" '
+        f'fill="{fills[kind]}"/>'
+        for (row, column), kind in zip(places, "".join(marks.lines()), strict=True)
+    )
+    first, then = marks.when
+    words = (
+        f"Each mark is 10 people: {marks.before} dark ones {first}, {marks.after} in colour at "
+        f"most {then}."
+    )
+    return (
+        f'<svg class=people viewBox="0 0 {15 * LINE + 1} {15 * MARKS // LINE + 1}" width="300" '
+        f'role="img" aria-label="{words}">{dots}</svg>\n<p class=soft>{words}</p>'
     )
 
 

@@ -7,6 +7,7 @@ from html import escape
 
 from whosin.beliefs import percent
 from whosin.calibration import Plan
+from whosin.curves.curve import FALSE_POSITIVE_RATES, TradeOff
 from whosin.extras import installed
 from whosin.ledger import Standing
 from whosin.notions import Level, Notion
@@ -16,7 +17,8 @@ from whosin.report.answer_charts import answer_chart
 from whosin.report.budget import cost_words, standing_card
 from whosin.report.html import drawing, rows_table, sections
 from whosin.report.html import theorems as theorem_list
-from whosin.report.numbers import short
+from whosin.report.numbers import short, side
+from whosin.report.plan_charts import RATES, plan_charts
 from whosin.report.table_views import agreement
 
 
@@ -30,24 +32,34 @@ def html(thing: object) -> str:
 def _(plan: Plan) -> str:
     parts = [sections(card.card(plan))]
     if installed("charts"):
-        beliefs = charts.belief_chart(
-            card.curves(plan), card.band(plan), "How sure anyone can become"
-        )
-        parts.append(drawing(beliefs))
+        parts.extend(map(drawing, plan_charts(plan)))
     return _block(*parts, _reasons(plan.theorems))
+
+
+@html.register
+def _(curve: TradeOff) -> str:
+    rounded = side(curve.exact)
+    rates = [(percent(fpr), percent(curve.tpr(fpr), rounded)) for fpr in FALSE_POSITIVE_RATES]
+    chart = drawing(charts.rates_chart(curve, RATES)) if installed("charts") else ""
+    heads = ("accused by mistake", "recognised" if curve.exact else "recognised, at most")
+    advantage = (
+        f"<p>Attack advantage {'=' if curve.exact else '≤'} {short(curve.advantage, rounded)}</p>"
+    )
+    return _block(chart, rows_table(heads, rates), advantage)
 
 
 @html.register
 def _(level: Level) -> str:
     measured = isinstance(level.notion, Notion)
     unit = level.notion.unit if isinstance(level.notion, Notion) else "level"
+    value = short(level.value, side(level.exact))
     parts = [
         f"<p>{escape(level.notion.title)}</p>" if isinstance(level.notion, Notion) else "",
-        f"<h3>{unit} {'=' if level.exact else '≤'} {escape(short(level.value))}</h3>",
+        f"<h3>{unit} {'=' if level.exact else '≤'} {escape(value)}</h3>",
     ]
     if level.lower is not None:
         by = "" if level.witness is None else ", by this case"
-        parts.append(f"<p>and at least {escape(short(level.lower))}{by}</p>")
+        parts.append(f"<p>and at least {escape(short(level.lower, 'down'))}{by}</p>")
     if level.note:
         parts.append(f"<p>{escape(level.note)}</p>")
     case = level.witness

@@ -5,19 +5,29 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from whosin.exact import Rounding, figures
 
-def short(value: float | Fraction) -> str:
-    """A few significant digits, with the ratio in front where it is a short one."""
+
+def short(value: float | Fraction, rounded: Rounding = "nearest") -> str:
+    """A few significant digits, with the ratio in front where it is a short one.
+
+    Args:
+        rounded: "up" after "at most", "down" after "at least".
+    """
     if value == math.inf:
         return "∞"
     if isinstance(value, Fraction) and value.denominator == 1 and abs(value) < 10**6:
         return str(value.numerator)
     if not -1e300 < value < 1e300:
         return "more than 10^300"
-    digits = f"{float(value):.6g}"
     if isinstance(value, Fraction) and value.denominator < 1000 and abs(value.numerator) < 10**4:
-        return f"{value.numerator}/{value.denominator} ≈ {digits}"
-    return digits
+        return f"{value.numerator}/{value.denominator} ≈ {figures(value)}"
+    return figures(value, 6, rounded)
+
+
+def side(exact: bool) -> Rounding:
+    """How a level is rounded: one that is only bounded, up."""
+    return "nearest" if exact else "up"
 
 
 def is_rounded(value: float | Fraction) -> bool:

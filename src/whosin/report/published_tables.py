@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from whosin.beliefs import percent
+from whosin.report.numbers import side
 from whosin.report.secrets import secret_words
 from whosin.report.terminal_tables import columns_table, print_table
 from whosin.rules import CellFinding
@@ -63,10 +64,10 @@ def summary(findings: Sequence[CellFinding], labels: Labels, secret: str) -> lis
             "±1."
         )
     top = max(told, key=lambda each: each.posterior)
-    at_most = "at most " if top.bound else ""
+    after = ("at most " if top.bound else "") + percent(top.posterior, side(not top.bound))
     result.append(
         f"Of a person behind the cells someone was {percent(top.prior)} sure that this person "
-        f"{secret_words(secret).ends}; they become {at_most}{percent(top.posterior)} sure (in "
+        f"{secret_words(secret).ends}; they become {after} sure (in "
         f"{_name(top, labels)})."
     )
     return result
@@ -83,7 +84,7 @@ def rows(findings: Sequence[CellFinding], labels: Labels) -> list[tuple[str, ...
         shown = "–" if each.shown is None else str(each.shown)
         shown = "" if each.people in ("left", "joined") else shown
         count = str(each.low) if each.low == each.high else f"{each.low} to {each.high}"
-        after = ("≤ " if each.bound else "") + percent(each.posterior)
+        after = f"≤ {percent(each.posterior, 'up')}" if each.bound else percent(each.posterior)
         result.append(
             (_name(each, labels), shown, str(each.population), percent(each.prior), after, count)
         )

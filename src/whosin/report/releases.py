@@ -13,10 +13,10 @@ from whosin.calibration import Plan
 from whosin.ledger.charge import Cost
 from whosin.release import Answer, Offer, Release
 from whosin.release.answer import cost_data
-from whosin.release.checking import Finding
 from whosin.release.noisy_cells import MARK
+from whosin.release.scans.checking import Finding
 from whosin.report.budget import cost_words, standing_card
-from whosin.report.card import who
+from whosin.report.card import budget_words, failing, who
 from whosin.report.printed_tables import print_tables
 from whosin.report.terminal_tables import print_table
 from whosin.report.text import print_sections
@@ -49,7 +49,8 @@ def print_offers(
     """What a batch would cost and how good it would be."""
     console = Console(highlight=False)
     console.print(f"[bold]{escape(title)}[/bold]: a dry run. Nothing is spent, no row is read.")
-    console.print(f"{escape(who(plan.family))} Whoever that is {escape(plan.target.words())}.")
+    promise = [who(plan.family), f"Whoever that is {plan.target.words()}.", *failing(plan)]
+    console.print(escape(" ".join(promise)))
     print_table(console, offer_table(plan, offers))
     for offer in offers:
         if offer.tables:
@@ -62,7 +63,7 @@ def print_offers(
         console.print("Its promise does not add to others: it must be the only release.")
     else:
         total = sum((offer.charge.cost(plan.relation) for offer in offers), Cost(0, 0))
-        console.print(f"In all {cost_words(total)} of ε = {plan.epsilon:.6g} ({plan.relation}).")
+        console.print(f"In all {cost_words(total)} of {budget_words(plan)}.")
     if remaining is not None:
         console.print(f"The dataset has ε = {remaining:.6g} left in its ledger.")
 

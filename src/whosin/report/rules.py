@@ -7,6 +7,7 @@ import math
 from rich.console import Console
 
 from whosin.beliefs import percent
+from whosin.exact import figures
 from whosin.report.secrets import secret_words
 from whosin.report.terminal_tables import columns_table, print_table
 from whosin.report.text import print_filled, print_reasons
@@ -81,4 +82,5 @@ def _between(lower: float, upper: float) -> str:
     """A bracket in words."""
     if upper <= lower * (1 + 1e-6):
         return f"{upper:.3g}"
-    return f"between {lower:.3g} and {upper:.3g}" if lower > 0 else f"at most {upper:.3g}"
+    most = figures(upper, 3, "up")
+    return f"between {figures(lower, 3, 'down')} and {most}" if lower > 0 else f"at most {most}"

@@ -14,6 +14,7 @@ from rich.table import Table
 from whosin.beliefs import percent
 from whosin.calibration import Plan, ProcessPlan
 from whosin.calibration.chain_plans import ChainPlan
+from whosin.exact import decimals, figures
 from whosin.ledger import Entry, Standing
 from whosin.mechanisms import Channel
 from whosin.notions import Level, Notion, Witness
@@ -21,8 +22,9 @@ from whosin.references import THEOREMS, Paper, Theorem
 from whosin.refinement import Comparison
 from whosin.report import budget, card
 from whosin.report.explanation import Explanation
-from whosin.report.numbers import is_rounded, short
+from whosin.report.numbers import is_rounded, short, side
 from whosin.report.plot import belief_plot
+from whosin.report.sufficiency import Sufficiency
 from whosin.report.terminal_tables import columns_table, facts_table, print_table
 from whosin.theorems.map import BARRIERS, EDGES
 
@@ -34,7 +36,7 @@ def print_level(level: Level, notion: Notion, claim: Fraction | None = None) -> 
     console.print(f"{notion.unit} is {_value(level)}", soft_wrap=True)
     if level.lower is not None:
         by = "" if level.witness is None else ", by the case below"
-        console.print(f"and at least {short(level.lower)}{by}")
+        console.print(f"and at least {short(level.lower, 'down')}{by}")
     case = level.witness if claim is None else level.refutation(claim) or level.witness
     if case is not None:
         console.print(_witness(case))
@@ -89,7 +91,7 @@ def print_comparison(result: Comparison, source: Channel, target: Channel) -> No
 
 def _value(level: Level) -> str:
     """The level with the word that is true of it: exactly, rounded, or at most."""
-    number = f"[bold]{short(level.value)}[/bold]"
+    number = f"[bold]{short(level.value, side(level.exact))}[/bold]"
     if not level.exact:
         return f"at most {number}"
     return f"{number}, rounded to six digits" if is_rounded(level.value) else f"exactly {number}"
@@ -104,8 +106,8 @@ def verdict(level: Level, notion: Notion, claim: Fraction) -> str:
         return f"{spelled} is refuted{' by this case' if level.witness is not None else ''}."
     known = "no case above the claim was found"
     if level.lower is not None:
-        known = f"the worst case found reaches {short(level.lower)}"
-    return f"{spelled} is undecided: {known}, and the proven bound is {short(level.value)}."
+        known = f"the worst case found reaches {short(level.lower, 'down')}"
+    return f"{spelled} is undecided: {known}, and the proven bound is {short(level.value, 'up')}."
 
 
 GUESSES = 6
@@ -195,7 +197,7 @@ def print_sections(sections: Sequence[card.Section]) -> None:
     console = Console(highlight=False)
     for section in sections:
         console.print(f"[bold]{escape(section.title)}[/bold]")
-        for line in section.lines:
+        for line in (*section.lines, *card.drawn(section)):
             print_wrapped(line)
 
 
@@ -247,20 +249,26 @@ def print_process(plan: ProcessPlan, delta: float) -> None:
     fails = delta and not plan.target.averages
     console.print("." if not fails else f", but for a probability of {delta:g}.")
     where = f" on a grid of {plan.grid:g}" if plan.grid else ""
-    console.print(f"[dim]certified: {what} at most {plan.bound:.6g}{where}[/dim]")
+    console.print(f"[dim]certified: {what} at most {figures(plan.bound, 6, 'up')}{where}[/dim]")
     print_reasons(console, plan.theorems)
 
 
-def print_explanation(meaning: Explanation) -> None:
-    """An ε in beliefs, as a table and a chart."""
+def print_explanation(meaning: Explanation, verdict: Sufficiency | None = None) -> None:
+    """An ε in beliefs, as a table and a chart; first, whether it is enough for a target."""
     console = Console(highlight=False)
     delta = f", δ = {meaning.delta:g}" if meaning.delta else ""
-    console.print(f"[bold]What ε = {meaning.epsilon:g}{delta} ({meaning.relation}) means[/bold]")
+    numbers = f"ε = {meaning.epsilon:g}{delta} ({meaning.relation})"
+    if verdict is not None:
+        console.print(f"[bold]Is {numbers} enough?[/bold]")
+        for line in verdict.words():
+            print_wrapped(line)
+        console.print()
+    console.print(f"[bold]What {numbers} means[/bold]")
     console.print("How sure someone can become, by what they knew and believed before:\n")
     priors = [percent(prior) for prior in meaning.priors]
     table = columns_table("someone who", *priors, right=priors)
     for reading in meaning.readings:
-        cells = [percent(meaning.posterior(reading, prior)) for prior in meaning.priors]
+        cells = [percent(meaning.posterior(reading, prior), "up") for prior in meaning.priors]
         if reading.ratio == float("inf"):
             cells = ["any"] * len(cells)
         table.add_row(f"{reading.words} ({reading.symbol})", *cells)
@@ -271,7 +279,7 @@ def print_explanation(meaning: Explanation) -> None:
     rates = meaning.rates()
     shown = [percent(fpr) for fpr, _ in rates]
     table = columns_table("accused by mistake", *shown, right=shown)
-    table.add_row("recognised, at most", *(percent(tpr) for _, tpr in rates))
+    table.add_row("recognised, at most", *(percent(tpr, "up") for _, tpr in rates))
     print_table(console, table)
     console.print()
     print(belief_plot(meaning.curves(), most=console.width))
@@ -304,11 +312,15 @@ def print_chain_plan(plan: ChainPlan, query: str, rows: int, promise: str) -> No
     print_filled(f"Whoever is looking {promise}: ε = {plan.epsilon:.4f}.")
     numbers = ("Laplace scale", "what a row leaks", "95% of answers within")
     table = columns_table("noise", *numbers, right=numbers)
-    most = "" if plan.exact else "at most "
+    most, rounded = "" if plan.exact else "at most ", side(plan.exact)
     lines = [
-        ("differential privacy", plan.plain_scale, f"{most}{plan.plain_leakage:.4f}"),
-        ("[bold]this plan[/bold]", plan.scale, f"{most}{plan.leakage:.4f}"),
-        ("group privacy", plan.group_scale, f"at most {plan.epsilon:.4f}"),
+        (
+            "differential privacy",
+            plan.plain_scale,
+            f"{most}{decimals(plan.plain_leakage, 4, rounded)}",
+        ),
+        ("[bold]this plan[/bold]", plan.scale, f"{most}{decimals(plan.leakage, 4, rounded)}"),
+        ("group privacy", plan.group_scale, f"at most {decimals(plan.epsilon, 4, 'up')}"),
     ]
     for name, scale, leaks in lines:
         table.add_row(name, f"{scale:.4g}", leaks, f"±{scale * log(20):.4g}")

@@ -40,7 +40,7 @@ def _tell(folder: Path, *, json: bool, kept: bool) -> None:
     scenario = load_scenario(write_hospital(folder))
     session = scenario.open_session()
     offers = session.dry_run(scenario.queries, **scenario.budget)
-    release = session.release(scenario.queries, **scenario.budget)
+    release = scenario.release(session)
     html.save_report(scenario.title, scenario.plan, release, folder / "report.html")
     try:
         scenario.open_session()

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from inspect import isfunction
-from typing import TYPE_CHECKING, Annotated
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from inspect import Parameter, isfunction, signature
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from whosin.app.cli.options import Draw, Json
 from whosin.app.cli.output import print_result
-from whosin.errors import InvalidInput
+from whosin.app.cli.vocabulary_options import with_words
+from whosin.errors import InvalidInput, WhosinError
 
 if TYPE_CHECKING:
     from whosin.bridges import Guarantee
+    from whosin.curves import TradeOff
+    from whosin.report.sufficiency import Sufficiency
+
+MOST_NOISE = 1_000_000
+"""Over the sensitivity."""
 
 
+@with_words("target", without=("epsilon", "delta"))
 def explain(
+    target: Mapping[str, Any],
     epsilon: Annotated[str | None, typer.Option(help="ε in nats.")] = None,
     from_: Annotated[
         str | None,
@@ -28,6 +40,16 @@ def explain(
     rows: Annotated[
         int, typer.Option(help="With --from: the rows of a person, where rows are protected.")
     ] = 1,
+    multiplier: Annotated[
+        str | None, typer.Option(help="Or a process: its noise over the sensitivity.")
+    ] = None,
+    noise: Annotated[
+        str, typer.Option(help="With --multiplier: gaussian, laplace or discrete-gaussian.")
+    ] = "gaussian",
+    sample_rate: Annotated[
+        str | None, typer.Option(help="With --multiplier: the sampling rate of a step.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="With --multiplier: how many steps.")] = None,
     for_: Annotated[
         str | None, typer.Option("--for", help="In words for a resident, analyst or officer.")
     ] = None,
@@ -48,72 +70,167 @@ def explain(
     """Say in beliefs what an ε allows: for each prior the largest posterior, by adversary.
 
     --from reads the ε out of an object of OpenDP, dp-accounting, Opacus, JAX-Privacy, Tumult
-    Analytics, PipelineDP, SmartNoise SQL or riskcal; a function without arguments is called. --for
-    says the same numbers to a resident, an analyst or a data protection officer.
+    Analytics, PipelineDP, SmartNoise SQL or riskcal; a function without arguments is called.
+    --multiplier is noise in as many --steps, such as DP-SGD's. --for says the same numbers to a
+    resident, an analyst or a data protection officer. With a target it says whether all this is
+    enough for it, for someone with a belief in --prior, and which ε would be.
     """
-    from whosin.bridges import debit
-    from whosin.exact import number_range, rational
+    from whosin.exact import number_range
     from whosin.report import audiences, charts, text
     from whosin.report.explanation import explanation
+    from whosin.report.plan_charts import explanation_chart
 
     if save is not None:
         charts.check_path(save)
     if for_ is not None:
         audiences.check(for_)
     band = number_range(prior, "--prior") if prior is not None else None
-    stated: Guarantee | None = None
+    sources = {"--from": from_, "--multiplier": multiplier, "--epsilon": epsilon}
+    given = [option for option, value in sources.items() if value is not None]
+    if not given:
+        raise InvalidInput("--epsilon", "given, or --from, or --multiplier", "nothing")
+    for option in given[1:]:
+        _only_with(given[0], option, {option: sources[option]})
+    _only_with(given[0], "--multiplier", {"--sample-rate": sample_rate, "--steps": steps})
+    _only_with(given[0], "--epsilon", {"--relation": relation})
+    _only_with(given[0], "--from", {"--rows": None if rows == 1 else rows})
     if from_ is not None:
-        for option, value in {"--epsilon": epsilon, "--relation": relation}.items():
-            if value is not None:
-                raise InvalidInput(option, "left out with --from, which says it", value)
-        stated = _read(from_, delta, rows)
-        level, failing, about = rational(stated.epsilon), stated.delta, stated.relation
+        source = _of_tool(from_, delta, rows, with_curve=bool(target))
+    elif multiplier is not None:
+        source = _of_process(multiplier, delta, noise, sample_rate, steps)
     else:
-        if epsilon is None:
-            raise InvalidInput("--epsilon", "given, or --from", "nothing")
-        level, failing = rational(epsilon, "--epsilon"), rational(delta or "0", "--delta")
-        about = relation or "add-remove"
-    explained = explanation(level, failing, about, band)
-    _check_debit(stated, ledger, dataset, title)
-    if ledger is not None:
-        from whosin.ledger import Ledger
-
-        assert stated is not None and dataset is not None and title is not None
-        with Ledger(ledger, create=False) as opened:
-            debit(opened, dataset, stated, title)
-    data = explained.to_dict() | ({} if stated is None else {"from": stated.to_dict()})
+        source = _of_epsilon(epsilon, delta, relation)
+    explained = explanation(source.epsilon, source.delta, source.relation, band, source.curve)
+    verdict = _held_against(target, prior, source) if target else None
+    _debit(source.stated, ledger, dataset, title)
+    data = explained.to_dict()
+    data |= {} if source.stated is None else {"from": source.stated.to_dict()}
+    data |= {} if verdict is None else {"target": verdict.to_dict()}
     data |= {} if for_ is None else {"audience": for_, "words": audiences.words(explained, for_)}
     show = text.print_explanation if for_ is None else audiences.print_words
-    print_result(json, data, show, explained, *([] if for_ is None else [for_]))
+    print_result(json, data, show, explained, *([] if for_ is None else [for_]), verdict)
     if save is not None:
-        low, high = (float(end) for end in band or (0, 1))
-        title = f"What ε = {explained.epsilon:g} ({about}) means"
-        charts.save(charts.belief_chart(explained.curves(), (low, high), title), save)
+        charts.save(explanation_chart(explained, verdict, band), save)
 
 
-def _read(target: str, delta: str | None, rows: int) -> Guarantee:
+@dataclass(frozen=True)
+class _Source:
+    """What is explained: (ε, δ), which tool says so, and what is known beyond the two numbers."""
+
+    epsilon: Fraction
+    delta: Fraction
+    relation: str
+    stated: Guarantee | None = None
+    curve: TradeOff | None = None
+
+
+def _of_epsilon(epsilon: str | None, delta: str | None, relation: str | None) -> _Source:
+    from whosin.exact import rational
+
+    level, failing = rational(epsilon, "--epsilon"), rational(delta or "0", "--delta")
+    return _Source(level, failing, relation or "add-remove")
+
+
+def _of_process(
+    multiplier: str, delta: str | None, noise: str, sample_rate: str | None, steps: int | None
+) -> _Source:
+    """Noise in several steps: ε in both directions, and what tests reach."""
+    from whosin.app.cli.plan import read_process
+    from whosin.calibration.accounting import FLOOR
+    from whosin.curves import process_curve
+    from whosin.exact import ranged, rational
+
+    scale = rational(multiplier, "--multiplier")
+    if not rational(FLOOR) <= scale <= MOST_NOISE:
+        raise InvalidInput("--multiplier", f"from {FLOOR:g} to {MOST_NOISE:,}", multiplier)
+    if delta is None:
+        raise InvalidInput("--delta", "given with --multiplier", "nothing")
+    process = read_process(noise, sample_rate, steps)
+    failing = ranged(delta, "--delta", "strictly between 0 and 1")
+    curves = [process_curve(process, float(scale), reverse=back) for back in (False, True)]
+    level = max(each.epsilon(failing) for each in curves)
+    if level == math.inf:
+        raise InvalidInput("--delta", "one at which the process has an ε", delta)
+    return _Source(Fraction(level), failing, "add-remove", None, curves[0])
+
+
+def _of_tool(target: str, delta: str | None, rows: int, *, with_curve: bool) -> _Source:
     """What an object of another tool says; a ρ without a δ is read at the δ that is asked for."""
-    from whosin.app.cli.subjects import load
+    from whosin.app.cli.named_objects import load
     from whosin.app.cli.user_code import user_code
-    from whosin.bridges import read
+    from whosin.bridges import curve, read
     from whosin.errors import at
+    from whosin.exact import rational
 
     with at("--from"):
         with user_code():
-            value = load(target)
-            if callable(value) and not isinstance(value, type) and isfunction(value):
-                value = value()
+            value = load(target, "what it names")
+            if isfunction(value):
+                value = _called(value)
             guarantee: Guarantee = read(value, delta=delta, rows=rows)
+            known: TradeOff | None = curve(value, rows=rows) if with_curve else None
         if guarantee.epsilon == float("inf"):
             raise InvalidInput("delta", "given with --delta: the tool states ρ alone", "nothing")
-    return guarantee
+    numbers = rational(guarantee.epsilon), guarantee.delta, guarantee.relation
+    return _Source(*numbers, guarantee, known)
 
 
-def _check_debit(
+def _called(function: Any) -> Any:
+    """What a function without arguments returns; whatever goes wrong is one message."""
+    needed = [each.name for each in signature(function).parameters.values() if _is_needed(each)]
+    if needed:
+        got = f"one that needs {', '.join(needed)}"
+        raise InvalidInput("from", "an object, or a function without arguments", got)
+    try:
+        return function()
+    except WhosinError:
+        raise
+    except Exception as error:
+        words = " ".join(str(error).split())[:200]
+        got = f"{type(error).__name__}: {words}"
+        raise InvalidInput("from", "a function that returns an object", got) from error
+
+
+def _is_needed(parameter: Parameter) -> bool:
+    several = parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    return parameter.default is Parameter.empty and not several
+
+
+def _held_against(words: Mapping[str, Any], prior: str | None, source: _Source) -> Sufficiency:
+    """Whether it is enough for the target that was said, for someone with such a prior."""
+    from whosin.calibration import read_adversary, read_target
+    from whosin.report.sufficiency import sufficiency
+
+    target = read_target(words)
+    size_known = {"size-known": True} if source.relation == "replace" else {}
+    family = read_adversary({"prior": prior, **size_known}, target)
+    try:
+        numbers = source.epsilon, source.delta, source.relation
+        return sufficiency(target, family, *numbers, source.curve)
+    except WhosinError as error:
+        delta = getattr(error, "field", "") == "delta"
+        error.path = error.path or f"target.{'delta' if delta else target.words_taken[0]}"
+        raise
+
+
+def _only_with(given: str, source: str, options: Mapping[str, object]) -> None:
+    for option, value in options.items():
+        if value is not None and given != source:
+            raise InvalidInput(option, f"left out with {given}", value)
+
+
+def _debit(
     stated: Guarantee | None, ledger: str | None, dataset: str | None, title: str | None
 ) -> None:
     """A debit names the ledger, the dataset and what is published, and is of another tool."""
     named = {"--ledger": ledger, "--dataset": dataset, "--title": title}
-    if any(named.values()) and (stated is None or not all(named.values())):
+    if not any(named.values()):
+        return
+    if stated is None or ledger is None or dataset is None or title is None:
         missing = "--from" if stated is None else next(key for key in named if not named[key])
         raise InvalidInput(missing, "given too: a debit needs it", "nothing")
+    from whosin.bridges import debit
+    from whosin.ledger import Ledger
+
+    with Ledger(ledger, create=False) as opened:
+        debit(opened, dataset, stated, title)

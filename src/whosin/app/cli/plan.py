@@ -68,10 +68,9 @@ def plan(
     base or population that keeps the promise, and what noise for the same promise would cost.
     """
     from whosin.calibration import PlannedQuery, read_adversary, read_plan, read_target
-    from whosin.curves import of as curve_of
     from whosin.exact import rational
     from whosin.report import charts, text
-    from whosin.report.card import band, curves
+    from whosin.report.plan_charts import plan_charts
 
     if save is not None:
         charts.check_path(save)
@@ -114,7 +113,7 @@ def plan(
     if sample_rate is not None or steps is not None:
         if save is not None:
             raise InvalidInput("--save", "left out with --steps and --sample-rate", save.name)
-        process = _process(noise, sample_rate, steps)
+        process = read_process(noise, sample_rate, steps)
         _plan_process(wanted, process, family, float(failing), json=json)
         return
     if not family.hides_others or not failing:
@@ -123,14 +122,7 @@ def plan(
     print_result(json, planned.to_dict(), text.print_plan, planned)
     if save is not None:
         title = f"Whoever is looking {planned.target.words()}"
-        if planned.target.averages:
-            rates = getattr(planned.target, "rates", None)
-            promise = None if rates is None else (float(rates[1]), float(rates[0]))
-            charts.save(
-                charts.rates_chart(curve_of(planned), "What the best test reaches", promise), save
-            )
-        else:
-            charts.save(charts.belief_chart(curves(planned), band(planned), title), save)
+        charts.save(plan_charts(planned, title)[0], save)
 
 
 def _plan_rule(
@@ -166,7 +158,8 @@ def _plan_rule(
     print_result(json, planned.to_dict() | {"secret": secret}, print_rule_plan, planned, secret)
 
 
-def _process(noise: str, sample_rate: str | None, steps: int | None) -> Process:
+def read_process(noise: str, sample_rate: str | None, steps: int | None) -> Process:
+    """A process in the words of options."""
     from whosin.calibration import Process
     from whosin.exact import rational
 

@@ -84,7 +84,13 @@ def show_price(loaded: Scenario, ledger: str | None, json: bool) -> None:
     title, plan, offers = loaded.title, loaded.plan, loaded.price()
     left = _left(ledger if ledger is not None else loaded.ledger, loaded)
     listed = [releases.offer_data(offer) for offer in offers]
-    data: dict[str, Any] = {"title": title, "remaining_epsilon": left, "offers": listed}
+    data: dict[str, Any] = {
+        "title": title,
+        "epsilon": plan.epsilon,
+        "delta": plan.dp_delta,
+        "remaining_epsilon": left,
+        "offers": listed,
+    }
     if tables := [each for offer in offers for each in offer.tables]:
         data["tables"] = tables
     print_result(json, data, releases.print_offers, title, plan, offers, left)
@@ -162,7 +168,7 @@ def _run(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # the notes say it
                 session = scenario.open_session(ledger, request, amend=amend)
-            answered = session.release(scenario.queries, watch=watch, **scenario.budget)
+            answered = scenario.release(session, watch)
         except KeyboardInterrupt as stop:
             raise Interrupted(str(stop) or "interrupted: nothing was spent") from None
     for note in session.notes:

@@ -1,30 +1,24 @@
 """What `whosin audit` is pointed at: a function of the user's, a channel or mechanism of ours, or
 the noise of a plan.
 
-Contract: a function is loaded from a module (the current folder and PYTHONPATH) or a file; whatever
-goes wrong while loading becomes one message. Our own finite mechanisms are sampled row by row and
-come with their exact level, for the audit's bound to stand beside.
+Contract: our own finite mechanisms are sampled row by row and come with their exact level, for the
+audit's bound to stand beside. Functions are found by `named_objects`.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib
-import importlib.util
 import math
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from whosin.app.cli.named_objects import load
 from whosin.audit import InputPair
 from whosin.calibration import Plan
-from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.errors import InvalidInput, Unsupported
 from whosin.mechanisms import Channel, Mechanism
 from whosin.notions import DifferentialPrivacy
 from whosin.spaces import Records, Subsets
@@ -87,58 +81,6 @@ def subject(target: str, entities: int | None, loaded: Any = None) -> Subject:
         accepted = "a function m(input, size, rng), or a mechanism of whosin"
         raise InvalidInput(target, accepted, type(result).__name__)
     return Subject(result, target)
-
-
-def load(target: str) -> Any:
-    """The object that `module:name` or `file.py:name` names."""
-    return load_with_module(target)[0]
-
-
-def load_with_module(target: str) -> tuple[Any, ModuleType]:
-    """The object that `module:name` or `file.py:name` names, and the module that has it."""
-    place, colon, name = target.rpartition(":")
-    if not colon or not place or not name:
-        accepted = "module:function, path/to/file.py:function or a channel file (.json)"
-        raise InvalidInput("what to audit", accepted, repr(target))
-    module = _from_file(Path(place)) if place.endswith(".py") else _module(place)
-    if not hasattr(module, name):
-        public = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
-        raise UnknownName(f"function of {place}", name, public)
-    return getattr(module, name), module
-
-
-def _module(name: str) -> ModuleType:
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    importlib.invalidate_caches()
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (name + ".").startswith(error.name + "."):
-            accepted = "a module of the current folder or of PYTHONPATH"
-            raise InvalidInput("what to audit", accepted, repr(name)) from None
-        raise _broken(name, error) from error
-    except (Exception, SystemExit) as error:
-        raise _broken(name, error) from error
-
-
-def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise InvalidInput("what to audit", "a Python file that exists", str(path))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise _broken(str(path), error) from error
-    return module
-
-
-def _broken(name: str, error: BaseException) -> InvalidInput:
-    words = " ".join(str(error).split())[:200]
-    return InvalidInput(name, "importable", f"{type(error).__name__}: {words}")
 
 
 def of_channel(channel: Channel, name: str) -> Subject:

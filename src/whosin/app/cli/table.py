@@ -18,7 +18,7 @@ def _group() -> None:
 @app.command()
 def check(scenario: ScenarioFile, json: Json = False) -> None:
     """Say what a scenario's policies would drop, clamp or call "other". Not for publication."""
-    from whosin.release.checking import PRIVATE, check_table
+    from whosin.release.scans.checking import PRIVATE, check_table
     from whosin.release.scenario import load_scenario
     from whosin.report.releases import print_findings
 

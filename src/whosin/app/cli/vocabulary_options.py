@@ -60,7 +60,8 @@ def with_words(*sections: str, without: tuple[str, ...] = ()) -> Callable[[Comma
 def as_option(path: str, options: Mapping[str, str]) -> str:
     """The option of a path such as adversary.prior, where a command has one; else the path."""
     section, _, word = path.partition(".")
-    return options.get(word, path) if {section, f"{section}_words"} & set(SECTIONS) else path
+    known = {*SECTIONS, "budget"}
+    return options.get(word, path) if {section, f"{section}_words"} & known else path
 
 
 def _said(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from whosin import errors
 from whosin.app.web import shapes
-from whosin.isolation.messages import place
+from whosin.isolation.messages import kind_and_line
 
 STATUS: tuple[tuple[type[errors.WhosinError], int], ...] = (
     (errors.BudgetRefused, 409),
@@ -73,7 +73,7 @@ def install(app: FastAPI) -> None:
 
 def log_unexpected(error: Exception) -> None:
     """Kind and place on standard error; the words may quote rows and stay out."""
-    log(f"internal error: {' at '.join(place(error))}")
+    log(f"internal error: {' at '.join(kind_and_line(error))}")
 
 
 def log(what: str) -> None:

@@ -23,7 +23,7 @@ from whosin.isolation import readers
 from whosin.ledger.binding import Binding, Bound
 from whosin.release import DuckDB
 from whosin.release.engines.base import ARROW, KINDS
-from whosin.release.fingerprint import fingerprint_of_place
+from whosin.release.scans.fingerprint import fingerprint_of_place
 from whosin.release.table import dataset_name
 
 Seen: TypeAlias = Mapping[str, Bound] | None

@@ -15,7 +15,7 @@ from typing import Any
 
 from whosin.app.web import folder, outputs
 from whosin.app.web.failures import Refused
-from whosin.app.web.models import ScenarioBody, data
+from whosin.app.web.models import LookBody, ScenarioBody, TargetBody, data
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, has_ledger
 from whosin.calibration import Plan, read_plan
@@ -24,11 +24,10 @@ from whosin.extras import needs
 from whosin.ledger import Ledger, Standing, refusal
 from whosin.ledger.budget import Budget
 from whosin.release import QUERIES, Offer, Release, Session, Table
-from whosin.release.batch_price import price
-from whosin.release.domains import Domain, read_domain
-from whosin.release.fingerprint import fingerprint_of_place
+from whosin.release.columns.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.registration import binding_of
+from whosin.release.scans.fingerprint import fingerprint_of_place
 from whosin.release.scenario import Scenario, read_scenario
 from whosin.release.session import unnamed
 from whosin.release.table import dataset_name
@@ -56,6 +55,19 @@ def _check_people(adversary: Mapping[str, Any]) -> None:
         accepted = f"at most {MOST_PEOPLE:,} here; `whosin release` takes more"
         with at("adversary.people"):
             raise InvalidInput("people", accepted, f"{people:,}")
+
+
+def on_table(body: LookBody) -> ScenarioBody:
+    """A scenario on a table, for what needs the table alone: any target and any question will
+    do."""
+    return ScenarioBody(
+        target=TargetBody.model_validate({"epsilon": 1.0}),
+        table=body.table,
+        domains=body.domains,
+        tables=body.tables,
+        features=body.features,
+        queries=[{"kind": "count"}],
+    )
 
 
 def full_data(settings: Settings, body: ScenarioBody) -> dict[str, Any]:
@@ -153,7 +165,7 @@ def offers_for(scenario: Scenario, table: Table) -> list[Offer]:
     for index, query in enumerate(scenario.queries):
         with at(f"queries[{index}]"), query.at_own_key():
             _check_size(query, table)
-    return price(table, scenario.plan, scenario.queries, **scenario.budget)
+    return scenario.price(table)
 
 
 def _check_size(query: Query, table: Table) -> None:
@@ -165,7 +177,7 @@ def _check_size(query: Query, table: Table) -> None:
     known = [table.grouping(name) for name in names if column_behind(declared, name) in declared]
     if (count := prod(len(domain.labels) for domain in known)) > MOST_CELLS:
         raise InvalidInput("by", f"columns with at most {MOST_CELLS:,} cells in all", f"{count:,}")
-    if isinstance(query, Marginals) and (count := query.shown(table)) > MOST_CELLS:
+    if isinstance(query, Marginals) and (count := query.cells_in_all(table)) > MOST_CELLS:
         accepted = f"tables with at most {MOST_CELLS:,} cells in all"
         raise InvalidInput("columns", accepted, f"{count:,}")
     universe = getattr(query, "universe", ())
@@ -237,7 +249,7 @@ def release(
                 copies="refuse",
                 queries=scenario.queries,
             )
-            return scenario, session.release(scenario.queries, **scenario.budget)
+            return scenario, scenario.release(session)
 
 
 def _paid(ledger: Ledger, dataset: str, request: str, count: int) -> list[int]:

@@ -13,11 +13,11 @@ from pydantic import BaseModel
 from whosin.app.web import scenarios
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import Refused
-from whosin.app.web.models import LookBody, ScenarioBody, TargetBody
+from whosin.app.web.models import LookBody
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor
 from whosin.app.web.work import scan_route
-from whosin.release.checking import PRIVATE, Finding, check_table
+from whosin.release.scans.checking import PRIVATE, Finding, check_table
 
 router = APIRouter(tags=["files"], route_class=BoundedRoute)
 
@@ -35,14 +35,5 @@ def look(settings: Settings, visitor: Visitor, body: LookBody) -> Look:
     """Exact figures about the rows: how many an entity has, what is dropped, clamped or "other"."""
     if not visitor.curator:
         raise Refused(403, "only the curator may look at the rows, with whosin table check", None)
-    # A scenario on the table; any target and any question will do.
-    asked = ScenarioBody(
-        target=TargetBody.model_validate({"epsilon": 1.0}),
-        table=body.table,
-        domains=body.domains,
-        tables=body.tables,
-        features=body.features,
-        queries=[{"kind": "count"}],
-    )
-    with scenarios.opened(settings, asked, Visitor()) as (_, table):
+    with scenarios.opened(settings, scenarios.on_table(body), Visitor()) as (_, table):
         return Look(warning=PRIVATE, figures=check_table(table))

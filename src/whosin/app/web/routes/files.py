@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -11,6 +11,8 @@ from pydantic import BaseModel
 from whosin.app.web import folder, work
 from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.failures import Refused
+from whosin.app.web.models import LookBody
+from whosin.app.web.scenarios import on_table, opened
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, settings_of, visitor_of
 from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, at
@@ -77,11 +79,24 @@ def list_columns(settings: Settings, visitor: Visitor, file: FileName) -> Column
             schema = engine.open(source).schema()
     return ColumnList(
         file=file,
-        columns=[
-            Column(name=name, type=str(kind), numeric=bool(kind.is_numeric()))
-            for name, kind in schema.items()
-        ],
+        columns=[_column(name, kind) for name, kind in schema.items()],
     )
+
+
+@router.post("/api/columns")
+@work.quick_route
+def list_all_columns(settings: Settings, visitor: Visitor, body: LookBody) -> ColumnList:
+    """The columns of a table with those of further tables and with features, from the schemas
+    alone."""
+    with opened(settings, on_table(body), visitor) as (_, table):
+        return ColumnList(
+            file=body.table.source,
+            columns=[_column(name, kind) for name, kind in table.kinds.items()],
+        )
+
+
+def _column(name: str, kind: Any) -> Column:
+    return Column(name=name, type=str(kind), numeric=bool(kind.is_numeric()))
 
 
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}

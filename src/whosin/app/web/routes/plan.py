@@ -12,11 +12,24 @@ from whosin.app.web.bodies import BoundedRoute
 from whosin.app.web.models import PlanBody, data
 from whosin.app.web.scenarios import plan_of
 from whosin.app.web.work import quick_route
+from whosin.calibration import Plan
+from whosin.curves import of as curve_of
+from whosin.exact import decimals
 from whosin.references import THEOREMS
 from whosin.report import card
+from whosin.report.charts import RATES_DRAWN
 
 router = APIRouter(tags=["plan"], route_class=BoundedRoute)
 POINTS = 101
+
+
+class RatesView(BaseModel):
+    """What the best test reaches: (FPR, TPR) from 0.001% to 100%, the rates that the target names,
+    and whether the target is about rates, so that this picture comes first."""
+
+    points: list[tuple[float, float]]
+    promise: tuple[float, float] | None
+    first: bool
 
 
 class PlanView(BaseModel):
@@ -27,6 +40,7 @@ class PlanView(BaseModel):
     theorems: list[str]
     band: list[float]
     curves: list[dict[str, Any]]
+    rates: RatesView
 
 
 @router.post("/api/plan")
@@ -42,7 +56,17 @@ def make_plan(body: PlanBody) -> PlanView:
         theorems=[str(THEOREMS[number]) for number in plan.theorems],
         band=list(card.band(plan)),
         curves=[
-            {"name": name, "points": [[x, round(posterior(x), 6)] for x in steps]}
+            {"name": name, "points": [[x, float(decimals(posterior(x), 6, "up"))] for x in steps]}
             for _mark, name, posterior in card.curves(plan)
         ],
+        rates=_rates(plan),
+    )
+
+
+def _rates(plan: Plan) -> RatesView:
+    curve, promised = curve_of(plan), card.promised_rates(plan.target)
+    return RatesView(
+        points=[(fpr, float(curve.tpr(fpr))) for fpr in RATES_DRAWN],
+        promise=None if promised is None else (float(promised[0]), float(promised[1])),
+        first=plan.target.averages,
     )

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from whosin.app.web import scenarios
 from whosin.app.web.bodies import BoundedRoute
-from whosin.app.web.models import ScenarioBody, SqlBody, TargetBody
+from whosin.app.web.models import SqlBody
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor
 from whosin.app.web.work import quick_route
@@ -30,12 +30,6 @@ class Asked(BaseModel):
 @quick_route
 def read_sql(settings: Settings, visitor: Visitor, body: SqlBody) -> Asked:
     """A SELECT as questions; what no question answers is refused, with the nearest that can be."""
-    # A scenario on the table; any target and any question will do.
-    opened = ScenarioBody(
-        target=TargetBody.model_validate({"epsilon": 1.0}),
-        table=body.table,
-        domains=body.domains,
-        queries=[{"kind": "count"}],
-    )
-    with scenarios.opened(settings, opened, visitor) as (_, table), at("sql"):
+    opened = scenarios.opened(settings, scenarios.on_table(body), visitor)
+    with opened as (_, table), at("sql"):
         return Asked(queries=[scenario_keys(query) for query in queries_in(body.sql, table)])

@@ -21,7 +21,7 @@ from whosin.notions.reading import read_notion
 from whosin.references import THEOREMS
 from whosin.report import text
 from whosin.report.data import level_data
-from whosin.report.numbers import short
+from whosin.report.numbers import short, side
 
 router = APIRouter(tags=["verify"], route_class=BoundedRoute)
 MOST_ENTRIES = 1 << 14
@@ -60,8 +60,8 @@ def verify_channel(body: VerifyBody) -> Measured:
         return Measured(
             level=plain(level_data(level, notion, claim)),
             title=notion.title,
-            value=short(level.value),
-            lower=None if level.lower is None else short(level.lower),
+            value=short(level.value, side(level.exact)),
+            lower=None if level.lower is None else short(level.lower, "down"),
             verdict=None if claim is None else text.verdict(level, notion, claim),
             belief=None if case is None else [percent(case.prior), percent(case.posterior)],
             theorems=[str(THEOREMS[number]) for number in level.theorems],

@@ -1,6 +1,6 @@
 // Charts as plain SVG; colours come from the style sheet.
 
-import { h, number, s } from "./dom.js";
+import { atMost, h, number, s } from "./dom.js";
 
 const path = (points) =>
   points.map(([x, y], place) => `${place ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
@@ -37,8 +37,8 @@ export function beliefChart(view) {
   ]);
   const [low, high] = view.band;
   const last = view.curves.at(-1).points;
-  const words = `Someone ${percent(high)} sure becomes at most ` +
-    `${percent(last[Math.round(high * (last.length - 1))][1])} sure.`;
+  const after = last[Math.ceil(high * (last.length - 1) - 1e-9)][1]; // grows with the belief before
+  const words = `Someone ${number(high * 100, 6)}% sure becomes at most ${atMost(after * 100, 3)}% sure.`;
   const drawing = s(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Belief after against belief before. ${words}` },
@@ -56,6 +56,40 @@ export function beliefChart(view) {
   );
   const names = view.curves.map((curve, place) => [curve.name, order[place]]).reverse();
   return [drawing, key(names)];
+}
+
+// What the best test reaches, on logarithmic axes as the literature on attacks draws it.
+export function ratesChart({ points, promise }) {
+  const [width, height, left, bottom, top, right] = [400, 330, 62, 46, 10, 20];
+  const least = -5;
+  const part = (rate) => Math.max(0, (Math.log10(Math.max(rate, 1e-300)) - least) / -least);
+  const x = (rate) => left + part(rate) * (width - left - right);
+  const y = (rate) => height - bottom - part(rate) * (height - bottom - top);
+  const rates = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1];
+  const share = (rate) => `${number(rate * 100)}%`;
+  const ticks = rates.map((rate) => [
+    s("line", { class: "grid", x1: left, x2: width - right, y1: y(rate), y2: y(rate) }),
+    s("text", { x: left - 8, y: y(rate) + 4, "text-anchor": "end" }, share(rate)),
+    s("text", { x: x(rate), y: height - bottom + 18, "text-anchor": "middle" }, share(rate)),
+  ]);
+  const line = (colour, spots) => s("path", { class: `curve ${colour}`, d: path(spots.map(([a, b]) => [x(a), y(b)])) });
+  const [, reached] = points.find(([rate]) => rate >= 0.01 * (1 - 1e-9));
+  return [
+    s(
+      "svg",
+      {
+        viewBox: `0 0 ${width} ${height}`, role: "img",
+        "aria-label": `Largest true positive rate against false positive rate. A test that accuses 1% by mistake recognises at most ${atMost(reached * 100)}%.`,
+      },
+      ticks,
+      line("c3", [[1e-5, 1e-5], [1, 1]]),
+      line("c0", points),
+      promise ? s("path", { class: "cross", d: `M${x(promise[0]) - 6} ${y(promise[1])}h12M${x(promise[0])} ${y(promise[1]) - 6}v12` }) : null,
+      s("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, "accused by mistake"),
+      s("text", { transform: `translate(13 ${(height - bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, "recognised, at most"),
+    ),
+    key([["the best test", "c0"], ["guessing", "c3"]]),
+  ];
 }
 
 // Values by cell with their 95% intervals.

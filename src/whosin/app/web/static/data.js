@@ -1,16 +1,17 @@
 // Step 3: the table, whose rows they are, and what its columns may hold.
 
 import { get, call, post } from "./api.js";
-import { $, clearErrors, h, showError } from "./dom.js";
+import { $, clearErrors, h, onFile, showError } from "./dom.js";
 import { changed } from "./release.js";
 import { renderQueries, reset } from "./questions.js";
 import { inPageWords } from "./words.js";
 
-const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false, outside: "", parents: "" };
+const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false, outside: "", parents: "", lookedUp: "" };
 const EACH = ["row", "each row"]; // how a scenario says that each row is one person
 
 let found = []; // columns of the chosen table
 let declared = new Map(); // column → as EMPTY
+let related = {}; // tables and features of a scenario that was loaded
 let broken = null; // why the chosen table cannot be opened
 
 const named = (name) => found.some((column) => column.name === name);
@@ -99,7 +100,8 @@ export function domains() {
     if (domain.kind === "values") {
       const whole = found.find((column) => column.name === name).numeric;
       const spelled = whole ? numeric : String;
-      const values = listed(domain.values).map(spelled);
+      // The values of a public table's column, such as wards.region, until others are typed.
+      const values = domain.lookedUp && domain.values === domain.lookedUp ? domain.lookedUp : listed(domain.values).map(spelled);
       const outside = domain.outside ? { outside: domain.outside === "drop" ? "drop" : spelled(domain.outside) } : {};
       const parents = domain.parents.trim() ? { parents: readParents(domain.parents, spelled) } : {};
       const more = { ...constant, ...outside, ...parents };
@@ -122,6 +124,7 @@ export function domains() {
   return result;
 }
 
+const lookedUp = (values) => typeof values === "string" && !values.includes("..");
 const kindOf = (lower) => (/^\d{4}-/.test(lower) ? "dates" : "numbers");
 
 export function loadDomains(given) {
@@ -129,7 +132,10 @@ export function loadDomains(given) {
     const constant = domain.constant === true;
     const outside = String(domain.outside ?? "");
     if (Array.isArray(domain)) declared.set(name, { ...EMPTY, kind: "values", values: domain.join(", ") });
-    else if (typeof domain === "string") {
+    else if (lookedUp(domain.values ?? domain)) {
+      const values = domain.values ?? domain;
+      declared.set(name, { ...EMPTY, kind: "values", values, lookedUp: values, constant, outside });
+    } else if (typeof domain === "string") {
       const [lower, upper] = domain.split("..");
       declared.set(name, { ...EMPTY, kind: kindOf(lower), lower, upper });
     } else if (domain.values || domain.parents) {
@@ -150,6 +156,32 @@ export function loadDomains(given) {
     }
   }
   renderColumns();
+}
+
+// Further tables and features of people, which this page shows and keeps as they were loaded.
+export const relatedKeys = () => related;
+
+export async function loadRelated({ table, domains: given = {}, tables = [], features = [] }) {
+  related = { ...(tables.length ? { tables } : {}), ...(features.length ? { features } : {}) };
+  if (!Object.keys(related).length) return;
+  found = (await post("/api/columns", { table, domains: given, ...related })).columns;
+  for (const column of found) if (!declared.has(column.name)) declared.set(column.name, { ...EMPTY });
+  renderRelated();
+}
+
+function renderRelated() {
+  const { tables = [], features = [] } = related;
+  const table = (each) =>
+    `${each.name}: ${each.source}, ${each.public ? `public, looked up by ${each.key}` : `the same people, at most ${each.rows ?? 1} ${each.rows > 1 ? "rows" : "row"} of each`}`;
+  const feature = (each) =>
+    `${each.name}: ${each.kind}${each.column ? ` of ${each.column}` : ""}${each.table ? ` in ${each.table}` : ""}${each.where ? ` where ${each.where}` : ""}`;
+  const list = (heading, items) =>
+    items.length ? [h("h4", {}, heading), h("ul", {}, items.map((item) => h("li", {}, item)))] : [];
+  $("related").replaceChildren(
+    ...list("Further tables", tables.map(table)),
+    ...list("Computed for each person", features.map(feature)),
+  );
+  $("related").hidden = !tables.length && !features.length;
 }
 
 export function loadTable({ entity, rows, groups }) {
@@ -312,6 +344,8 @@ export async function useTable(name) {
   clearErrors("table");
   found = [];
   declared = new Map();
+  related = {};
+  renderRelated();
   broken = null;
   $("source").value = name;
   $("table").hidden = true;
@@ -348,7 +382,7 @@ async function look() {
   clearErrors("look");
   $("look").replaceChildren(h("p", { class: "note" }, "Looking at the rows …"));
   try {
-    const seen = await post("/api/check", { table: tableKeys(), domains: domains() });
+    const seen = await post("/api/check", { table: tableKeys(), domains: domains(), ...related });
     const words = (what) => what.replace(/\bentities\b/g, "people").replace(/\bentity\b/g, "person");
     const line = ({ what, rows }) =>
       h("tr", {}, h("td", { class: "r" }, rows.toLocaleString("en")), h("td", {}, words(what)));
@@ -398,9 +432,7 @@ export function startData(register, curator) {
     await useTable($("source").value);
     changed();
   });
-  $("upload").addEventListener("change", () => {
-    if ($("upload").files[0]) upload($("upload").files[0]);
-  });
+  onFile("upload", upload);
   $("entity").dataset.field = "table.entity";
   $("entity").addEventListener("change", () => {
     chosenEntity();

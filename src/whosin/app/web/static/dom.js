@@ -21,6 +21,16 @@ export const h = (tag, attributes, ...children) =>
 export const s = (tag, attributes, ...children) =>
   build(document.createElementNS(SVG, tag), attributes, children);
 
+// Hand over the file of a field, also one that was chosen before the page was ready.
+export function onFile(id, take) {
+  const given = () => {
+    const [file] = $(id).files;
+    if (file) take(file);
+  };
+  $(id).addEventListener("change", given);
+  given();
+}
+
 export function clearErrors(prefix = "") {
   for (const place of document.querySelectorAll("[data-error]")) {
     if (!place.dataset.error.startsWith(prefix)) continue;
@@ -61,6 +71,14 @@ export function showError(error, otherwise) {
 export const number = (value, digits = 4) =>
   value === "inf" ? "∞" : Number(value).toLocaleString("en", { maximumSignificantDigits: digits });
 
+// The same after "at most": rounded up, but for what floats round themselves.
+export function atMost(value, digits = 4) {
+  if (value === "inf" || !Number(value)) return number(value, digits);
+  const near = Number(Number(value).toPrecision(digits));
+  const unit = 10 ** (Math.floor(Math.log10(Math.abs(value))) - digits + 1);
+  return number(near < value * (1 - 2 ** -50) ? near + unit : near, digits);
+}
+
 export function debounce(action, wait = 250) {
   let timer = 0;
   return (...given) => {
@@ -73,7 +91,18 @@ export function sections(parts) {
   return parts.map((part) => [
     h("h3", {}, part.title),
     ...part.lines.map((line) => h("p", { class: "digest" }, line)),
+    part.marks ? people(part.marks) : null,
   ]);
+}
+
+// A hundred marks, ten people each: full ones before, half ones at most after.
+function people({ before, after, when: [first, then] }) {
+  const kind = (place) => (place < before ? "full" : place < after ? "half" : "never");
+  const words = `Each mark is 10 people: ${before} dark ones ${first}, ${after} in colour at most ${then}.`;
+  const marks = Array.from({ length: 100 }, (_, place) =>
+    s("circle", { class: kind(place), cx: 8 + 15 * (place % 20), cy: 8 + 15 * Math.floor(place / 20), r: 5.5 }));
+  return h("figure", { class: "people" },
+    s("svg", { viewBox: "0 0 301 76", role: "img", "aria-label": words }, marks), h("figcaption", { class: "note" }, words));
 }
 
 export function reasons(theorems) {

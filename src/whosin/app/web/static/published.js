@@ -1,7 +1,7 @@
 // A table before it is published: how sure anyone could become of each person, cell by cell.
 
 import { post } from "./api.js";
-import { $, clearErrors, h, showError } from "./dom.js";
+import { $, clearErrors, h, onFile, showError } from "./dom.js";
 
 const FIELDS = {
   "pub-table": "published",
@@ -50,9 +50,8 @@ function asked() {
 export function startPublished() {
   for (const [id, field] of Object.entries(FIELDS)) $(id).dataset.field = field;
   for (const [id, target] of [["pub-table-file", "pub-table"], ["pub-people-file", "pub-people"]]) {
-    $(id).addEventListener("change", async () => {
-      const file = $(id).files[0];
-      if (file) $(target).value = await file.text();
+    onFile(id, async (file) => {
+      $(target).value = await file.text();
     });
   }
   $("published").addEventListener("submit", async (event) => {

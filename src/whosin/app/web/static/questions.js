@@ -1,6 +1,6 @@
 // Step 4: the questions, each with its cost and expected error before anything runs.
 
-import { columns, declaredColumns, domains, entityChosen, entityColumn, groupable, problemOfTable, stillDeclared, summable, tableKeys, unfinished } from "./data.js";
+import { columns, declaredColumns, domains, entityChosen, entityColumn, groupable, problemOfTable, relatedKeys, stillDeclared, summable, tableKeys, unfinished } from "./data.js";
 import { get, post } from "./api.js";
 import { $, clearErrors, h, number, showError } from "./dom.js";
 import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
@@ -316,7 +316,7 @@ export async function startQuestions() {
 async function addSql() {
   clearErrors("sql");
   try {
-    const body = { table: tableKeys(), domains: domains(), sql: $("sql").value };
+    const body = { table: tableKeys(), domains: domains(), ...relatedKeys(), sql: $("sql").value };
     asked.push(...questions((await post("/api/sql", body)).queries));
     renderQueries();
     changed();

@@ -2,16 +2,18 @@
 
 import { download, get, latest, lost, post } from "./api.js";
 import { answers } from "./answers.js";
-import { beliefChart } from "./charts.js";
-import { columns, domains, entityChosen, loadDomains, loadTable, problemOfTable, tableKeys, useTable } from "./data.js";
-import { $, clearErrors, debounce, h, number, reasons, sections, showError } from "./dom.js";
+import { beliefChart, ratesChart } from "./charts.js";
+import { columns, domains, entityChosen, loadDomains, loadRelated, loadTable, problemOfTable, relatedKeys, tableKeys, useTable } from "./data.js";
+import { $, atMost, clearErrors, debounce, h, number, onFile, reasons, sections, showError } from "./dom.js";
 import { allFinished, loadQueries, places, queries, renderQueries, showPrice } from "./questions.js";
+import { profileEditor } from "./profile.js";
 import { capital, inPageWords } from "./words.js";
 
 const PENDING = "whosin-pending";
 const plan = latest();
 const price = latest();
 let planned = null;
+let profile = null; // the editor of that target
 
 const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`).value;
 const linked = () => chosen("linked") === "yes";
@@ -73,6 +75,7 @@ function scenario() {
     target: target(),
     table: tableKeys(),
     domains: domains(),
+    ...relatedKeys(),
     queries: queries(),
   };
   const budget = {};
@@ -101,8 +104,8 @@ function words() {
   const most = asked() ? high : 50;
   $("target-words").textContent = {
     posterior: `Whoever it is ends up at most ${after}% sure, and ${beliefWords(after)}.`,
-    gamma: `A belief of 10% may become ${number(Math.min(100, 10 * factor), 3)}%, and not more.`,
-    gain: `A belief of ${most}% may become ${number(Math.min(100, most + Number($("gain-text").value)), 4)}%, and not more.`,
+    gamma: `A belief of 10% may become ${atMost(Math.min(100, 10 * factor))}%, and not more.`,
+    gain: `A belief of ${most}% may become ${atMost(Math.min(100, most + Number($("gain-text").value)))}%, and not more.`,
     rho: `Each of them is ${number(100 / Number($("candidates").value))}% likely before.`,
     epsilon: "The strength of plain differential privacy, given directly.",
   }[kind] ?? "";
@@ -124,7 +127,7 @@ function figures(view) {
   if (noise) {
     list.push(["error of a count", `± ${number(noise.error, 3)}`, `95% within ± ${number(noise.within, 3)}`]);
   }
-  list.push(["beliefs grow by", `× ${number(gamma, 4)}`, delta ? `may fail: ${delta}` : "at most, always"]);
+  list.push(["beliefs grow by", `× ${atMost(gamma)}`, delta ? `may fail: ${delta}` : "at most, always"]);
   if (plain === null) list.push(["plain DP", "cannot", "no ε holds this against every belief"]);
   else if (delta) list.push(["plain DP", `ε = ${number(plain)}`, "without a failure probability"]);
   else {
@@ -156,9 +159,12 @@ async function needs() {
   panel.classList.remove("stale");
   $("needs-words").textContent = planned.card[1].lines.join(" ");
   $("figures").replaceChildren(...figures(planned));
-  $("belief-chart").replaceChildren(...beliefChart(planned));
-  const more = planned.card.filter((part) => /^(If they know|Compared|More than)/.test(part.title));
-  $("needs-card").replaceChildren(...sections(more).flat(), reasons(planned.theorems));
+  const pictures = [["How sure anyone can become", beliefChart(planned)], ["What the best test reaches", ratesChart(planned.rates)]];
+  if (planned.rates.first) pictures.reverse();
+  $("belief-chart").replaceChildren(...pictures.flatMap(([title, drawing]) => [h("h3", {}, title), ...drawing]));
+  if (chosen("target") === "profile") profile.show(planned.curves.at(-1).points);
+  const more = planned.card.filter((part) => /^(Out of|If they know|Compared|More than)/.test(part.title));
+  $("needs-card").replaceChildren(...sections(more).flat().filter(Boolean), reasons(planned.theorems));
 }
 
 // Step 4: what it costs
@@ -167,7 +173,7 @@ async function cost() {
   clearErrors("table");
   clearErrors("domains");
   clearErrors("queries");
-  for (const place of ["budget", "noise", "split", "share", "release"]) clearErrors(place);
+  for (const place of ["budget", "release"]) clearErrors(place);
   if (problemOfTable()) showError(problemOfTable(), "table.source");
   const ready = columns().length > 0 && entityChosen() && places().length > 0 && planned !== null;
   $("go").disabled = true;
@@ -280,9 +286,6 @@ async function load(view) {
   if (wanted.rho !== undefined && Object.keys(who).length) {
     throw new Error("This page asks nothing about whoever knows several candidates; whosin release takes it.");
   }
-  if (found.tables?.length || found.features?.length) {
-    throw new Error("This page does not show further tables and features of people yet; whosin release takes them.");
-  }
   choose("knows", who.uninformed ? "nothing" : who.known === undefined ? "all" : "few");
   if (who.known !== undefined) $("known").value = who.known;
   $("people").value = who.people ?? "";
@@ -296,6 +299,7 @@ async function load(view) {
   const text = PERCENT.includes(kind) ? asPercent(value) : String(value);
   if (SLIDERS.includes(kind)) both(kind, text);
   else for (const [word, each] of Object.entries(wanted)) if ($(word)) $(word).value = spelledOut(word, each);
+  if (kind === "profile") profile.read();
   if (several !== undefined) $("candidates").value = several;
   $("target-rho").closest("details").open = !SLIDERS.includes(kind) || Boolean(delta);
   $("delta").value = delta ?? "";
@@ -306,6 +310,7 @@ async function load(view) {
   $("share").value = share === undefined ? "100" : asPercent(share);
   if (await useTable(found.table.source)) {
     loadTable(found.table);
+    await loadRelated(found);
     loadDomains(found.domains ?? {});
     loadQueries(found.queries);
   }
@@ -333,11 +338,17 @@ async function offerTargets() {
     const [kind] = words;
     if (targets().includes(kind)) continue;
     const radio = h("input", { type: "radio", name: "target", value: kind });
-    $("more-targets").append(h("label", {}, radio, label(kind)));
+    const curved = help[kind].takes === "profile";
+    $("more-targets").append(h("label", {}, radio, curved ? "By how sure they are already: a curve" : label(kind)));
     const fields = words.filter((word) => help[word].takes !== "flag").map((word) =>
-      h("div", { class: "inline" }, h("label", { for: word }, label(word)),
-        h("input", { id: word, class: "short", "data-word": word, "data-field": `target.${word}`, oninput: changedPlan })));
-    $("target-epsilon").after(h("div", { id: `target-${kind}`, hidden: true }, fields));
+      h("div", { class: "inline" }, h("label", { for: word }, curved ? "The same as text" : label(word)),
+        h("input", { id: word, class: curved ? "long" : "short", "data-word": word, "data-field": `target.${word}`, oninput: changedPlan })));
+    const own = h("div", { id: `target-${kind}`, hidden: true }, fields, h("p", { class: "error", "data-error": `target.${kind}` }));
+    $("target-epsilon").after(own);
+    if (curved) {
+      profile = profileEditor($(kind), changedPlan);
+      own.prepend(profile.editor);
+    }
   }
 }
 
@@ -388,10 +399,8 @@ export async function start() {
     const name = $("scenario-pick").value;
     if (name) loading(() => get(`/api/scenario?file=${encodeURIComponent(name)}`));
   });
-  $("scenario-file").addEventListener("change", () => {
-    const file = $("scenario-file").files[0];
-    if (file) loading(async () => post("/api/scenario/read", { text: await file.text() }));
-  });
+  onFile("scenario-file", (file) =>
+    loading(async () => post("/api/scenario/read", { text: await file.text() })));
   window.addEventListener("whosin-back", async () => {
     await needs();
     await cost();

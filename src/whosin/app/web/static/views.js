@@ -2,7 +2,7 @@
 
 import { get, post } from "./api.js";
 import { curveChart } from "./charts.js";
-import { $, clearErrors, h, number, reasons, s, sections, showError } from "./dom.js";
+import { $, clearErrors, h, number, onFile, reasons, s, sections, showError } from "./dom.js";
 
 // Verify
 
@@ -44,9 +44,8 @@ async function offerKinds() {
 
 function startVerify() {
   offerKinds();
-  $("channel-file").addEventListener("change", async () => {
-    const file = $("channel-file").files[0];
-    if (file) $("channel").value = await file.text();
+  onFile("channel-file", async (file) => {
+    $("channel").value = await file.text();
   });
   for (const [id, field] of [["verify-family", "family"], ["verify-claim", "at_most"], ["channel", "channel"]]) {
     $(id).dataset.field = field;

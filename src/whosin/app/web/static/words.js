@@ -10,12 +10,16 @@ const LABELS = {
   "target.gain": "How much surer they may become",
   "target.rho": "How sure they may become of one",
   "target.candidates": "The number of candidates",
+  "target.profile": "The profile",
+  "target.tpr": "The share of members that a test may recognise",
+  "target.fpr": "The share of others that it may accuse",
   "table.entity": "Whose row it is",
   "table.rows": "Rows of a person that count",
   "table.groups": "Cells a person may be in",
   "target.delta": "The probability δ",
-  noise: "Noise",
-  share: "The share of the budget",
+  "budget.noise": "Noise",
+  "budget.share": "The share of the budget",
+  "budget.split": "How the budget is divided",
   title: "The title",
 };
 const OF_QUESTION = {

@@ -1,0 +1,163 @@
+"""What is said after "at most" is never below the truth, and after "at least" never above it."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from fractions import Fraction
+
+import pytest
+
+import whosin as wi
+from whosin.beliefs import chosen_percent, percent
+from whosin.errors import InvalidInput
+from whosin.exact import as_typed, decimals, figures
+from whosin.report import audiences, card
+from whosin.report.explanation import explanation
+from whosin.report.frequencies import of_thousand
+from whosin.report.numbers import short
+from whosin.report.sufficiency import sufficiency
+
+
+def test_numbers_are_rounded_in_the_direction_that_is_named():
+    rng = random.Random(4)
+    for _ in range(300):
+        size = Fraction(10) ** rng.randint(-9, 9)
+        value = Fraction(rng.randint(1, 10**9), rng.randint(1, 10**9)) * size
+        for number in (value, float(value)):
+            low, high = (Fraction(figures(number, 6, side)) for side in ("down", "up"))
+            assert low <= number <= high and high - low <= Fraction(1, 10**5) * high
+            assert Fraction(decimals(number, 3, "down")) <= number
+            assert number <= Fraction(decimals(number, 3, "up"))
+        share = value / (1 + value)
+        low, high = (Fraction(percent(share, side)[:-1]) / 100 for side in ("down", "up"))
+        assert low <= share <= high and high - low <= Fraction(1, 1000)
+        assert of_thousand(share) >= share * 1000
+
+
+def test_floats_that_miss_a_short_decimal_by_their_rounding_are_that_decimal():
+    assert percent(0.1 + 0.2, "up") == "30.0%" and percent(Fraction(3, 10), "up") == "30.0%"
+    assert percent(Fraction(3, 10) + Fraction(1, 10**18), "up") == "30.1%"
+    assert figures(0.1 + 0.2, 6, "up") == "0.3" and decimals(0.7 * 10, 0, "down") == "7"
+
+
+def test_nothing_is_rounded_to_a_certainty_that_it_is_not():
+    assert percent(Fraction(9996, 10000), "up") == "99.9600%"
+    assert percent(Fraction(9993, 10000), "up") == "99.9300%"
+    assert percent(Fraction(1, 10**5), "down") == "0.00100%"
+    assert percent(1 - Fraction(1, 10**20), "up") == "almost 100%"
+    assert (percent(0), percent(1, "down")) == ("0%", "100%")
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (wi.Posterior("0.6004"), "at most 60.04% sure"),
+        (wi.Posterior(0.6), "at most 60.0% sure"),
+        (wi.Posterior("2/3"), "at most 66.7% sure"),
+        (wi.Posterior("1/3"), "at most 33.4% sure"),
+        (wi.Gamma("1.4634146"), "at most 1.4634146 times"),
+        (wi.Gamma(Fraction(60, 41)), "at most 1.46342 times"),
+        (wi.Gamma(1.5), "at most 1.5 times"),
+        (wi.Epsilon("0.70802912"), "ε = 0.70802912 private"),
+        (wi.Rho("0.2004", 20), "at most 20.04% sure"),
+        (wi.Gain("0.12345678"), "at most 12.345678 percentage points"),
+        (wi.Advantage("0.12345678"), "of at most 0.12345678"),
+        (wi.Detection("0.1234", "0.00123"), "at most 12.34% of those who are in, with any test"),
+        (wi.Detection("0.1", "2/300"), "accuses at most 0.6% of"),
+        (wi.BayesRisk("1/2", "0.49996"), "at least 49.996% when"),
+        (wi.BayesRisk("1/2", "2/6"), "at least 33.3% when"),
+        (wi.Profile({"0.1": "0.3001", "0.5": "2/3"}), "30.01% sure from 10.0% and 66.7% from"),
+    ],
+)
+def test_targets_are_said_with_the_digits_that_they_have(target, words):
+    assert words in target.words()
+
+
+def test_beliefs_that_are_assumed_are_said_with_their_digits():
+    assert "between 5.04% and 50.0%" in wi.families.Independent("0.0504", 0.5).words()
+    assert as_typed(1.5, "up") == "1.5" and chosen_percent(0.05, "up") == "5.0%"
+
+
+def test_cards_round_up_what_is_promised():
+    plan = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.4"))
+    text = card.text(card.card(plan))
+    for shown in re.findall(r"γ = (\d+(?:\.\d+)?)", text):
+        assert any(
+            0 <= Fraction(shown) - Fraction(value) < Fraction(1, 10**4)
+            for value in (plan.gamma, *(each.gamma for each in plan.fallback))
+            if value < math.inf
+        ), shown
+    for each in plan.fallback:
+        if each.gamma < math.inf:
+            most = Fraction(each.gamma) / (Fraction(each.gamma) + 1)
+            assert f"from 50% to at most {percent(most, 'up')}" in text
+
+
+def test_explanations_round_up():
+    for level in (Fraction(1), Fraction(7, 10), Fraction(11, 100)):
+        meaning = explanation(level, Fraction(0))
+        reading = meaning.readings[0]
+        assert reading.ratio >= math.exp(level)
+        text = " ".join(audiences.words(meaning, "analyst") + audiences.words(meaning, "officer"))
+        after = meaning.posterior(reading, Fraction(1, 10))
+        for shown in re.findall(r"at most ([\d.]+)%", text):
+            assert 0 <= float(shown) / 100 - after < 0.001
+        assert re.search(rf"at most {re.escape(short(reading.ratio, 'up'))} for", text)
+
+
+def test_dp_under_replace_promises_nothing_to_those_who_do_not_know_the_size():
+    target = wi.Detection("0.1", "0.01")
+    sized = wi.calibrate(target, wi.families.FixedSize(), delta=1e-6)
+    text = " ".join(card.text(card.card(sized)).split())
+    assert "does not rest on" not in text and "the exact number costs nothing here" in text
+    assert "takes the number of people as known" in text and "(D_U)" in text
+    anyone = wi.calibrate(target, wi.families.Independent(), delta=1e-6)
+    text = " ".join(card.text(card.card(anyone)).split())
+    assert "does not rest on what anyone knows or believes of each person" in text
+    assert "Not covered: someone who believes that people come and go together (D_U)." in text
+
+
+def test_rates_are_held_against_the_relation_and_the_group_of_the_adversary():
+    target, level = wi.Detection("0.1", "0.01"), Fraction(2)
+    alone = sufficiency(target, wi.families.Independent(), level, Fraction(0), "add-remove")
+    sized = sufficiency(target, wi.families.FixedSize(), level, Fraction(0), "add-remove")
+    linked = sufficiency(target, wi.families.Cliques(3), level, Fraction(0), "add-remove")
+    direct = sufficiency(target, wi.families.FixedSize(), level, Fraction(0), "replace")
+    assert alone.enough and direct.enough and not sized.enough and not linked.enough
+    assert alone.epsilon == direct.epsilon == pytest.approx(2 * sized.epsilon)
+    assert linked.epsilon == pytest.approx(alone.epsilon / 3)
+    assert sized.reached == pytest.approx(0.01 * math.exp(4))
+    curve = wi.curves.of(wi.mechanisms.RandomizedResponse(keep="3/4"), wi.Subsets(2))
+    numbers = Fraction(11, 10), Fraction(0), "add-remove", curve
+    known = sufficiency(target, wi.families.FixedSize(), *numbers)
+    assert known.reached == pytest.approx(0.01 * math.exp(2.2))  # the curve is of one who comes
+    for family in (wi.families.FixedSize(), wi.families.Cliques(2)):
+        with pytest.raises(InvalidInput, match="delta must be 0 here"):
+            sufficiency(target, family, level, Fraction(1, 10**6), "add-remove")
+    with pytest.raises(InvalidInput, match="knows the size"):
+        sufficiency(target, wi.families.Independent(), level, Fraction(0), "replace")
+
+
+def test_a_risk_is_told_as_how_often_someone_errs(run):
+    status, out, _ = run("explain --epsilon 1 --risk 0.2 --risk-prior 0.3")
+    text = " ".join(out.split())
+    assert status == 0
+    assert "Enough: whoever is looking errs at least 26.8% of the time; 20.0% was asked." in text
+    status, out, _ = run("explain --epsilon 2 --risk 0.2 --risk-prior 0.3")
+    text = " ".join(out.split())
+    assert "Not enough: whoever is looking may err only 11.9% of the time; 20.0% was asked" in text
+
+
+def test_a_function_with_arguments_is_no_object_of_another_tool(run, tmp_path):
+    code = tmp_path / "noisy.py"
+    code.write_text("def count(rows, *more, seed=1, scale):\n    return 1\n")
+    status, out, err = run(f"explain --from {code}:count")
+    assert status == 2 and not out and err.count("whosin: ") == 1
+    assert "a function without arguments; got one that needs rows, scale" in err
+    code.write_text("def count():\n    raise ValueError('no rows')\n")
+    status, out, err = run(f"explain --from {code}:count")
+    assert status == 2 and not out and "returns an object; got ValueError: no rows" in err
+    status, out, err = run("explain --epsilon 1 --rows 2")
+    assert status == 2 and not out and "--rows must be left out with --epsilon" in err
