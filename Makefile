@@ -7,12 +7,12 @@ STAMP := .venv/.installed
 # Hundreds of tests start the command: each would compile it anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test coverage mutate soak system bench bridges docs reference format clean
+.PHONY: demo test coverage mutate soak system bench scoreboard bridges docs reference format clean
 
 demo: $(SHOWN)
 	@$(BIN)/whosin demo
 
-# Types are checked while the tests are compiled, which their three processes then need not do.
+# Types are checked while the tests are compiled, which their four processes then need not do.
 test: $(STAMP)
 	@sh tests/system.sh
 	@$(BIN)/ruff check
@@ -21,7 +21,7 @@ test: $(STAMP)
 	$(BIN)/mkdocs build --quiet --strict --site-dir .venv/site && \
 	{ $(BIN)/python -m pytest --collect-only -qq >.venv/collected || { cat .venv/collected; false; }; } && \
 	wait $$types
-	@$(BIN)/python -m pytest --numprocesses 3 $(PYTEST)
+	@$(BIN)/python -m pytest --numprocesses 4 $(PYTEST)
 
 # How much of the code the quick tests run, in this process: MISSING=1 lists the lines.
 coverage: $(STAMP)
@@ -41,6 +41,10 @@ system:
 
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py $(BENCH)
+
+# Audit known mechanisms, known bugs and libraries, and write docs/scoreboard.md from what is measured.
+scoreboard: $(STAMP)
+	@$(BIN)/python benchmarks/scoreboard/board.py $(BOARD)
 
 # Read budgets and accountants of other tools, each in an environment of its own under .bench:
 # make bridges BRIDGES='opacus riskcal'

@@ -52,8 +52,8 @@ def best_of(work: Callable[[], object], repeats: int, each: int = 1) -> float:
     return min(times)
 
 
-def peer(name: str, packages: list[str], script: str) -> dict[str, float] | None:
-    """Run a script in the peer's own environment; it prints one JSON object. None if it cannot."""
+def installed(name: str, packages: list[str]) -> Path | None:
+    """The Python of an environment of its own under `.bench`; None if it cannot be made."""
     place = HOME / name
     python = place / "bin" / "python"
     try:
@@ -62,6 +62,18 @@ def peer(name: str, packages: list[str], script: str) -> dict[str, float] | None
             install = [str(python), "-m", "pip", "install", "--quiet", *packages]
             subprocess.run(install, check=True, capture_output=True)
             (place / ".installed").touch()
+    except (subprocess.CalledProcessError, OSError) as error:
+        print(f"bench: {name} could not be installed ({error})", file=sys.stderr)
+        return None
+    return python
+
+
+def peer(name: str, packages: list[str], script: str) -> dict[str, float] | None:
+    """Run a script in the peer's own environment; it prints one JSON object. None if it cannot."""
+    python = installed(name, packages)
+    if python is None:
+        return None
+    try:
         run = subprocess.run([str(python), "-c", script], check=True, capture_output=True)
     except (subprocess.CalledProcessError, OSError) as error:
         print(f"bench: {name} could not be run ({error})", file=sys.stderr)

@@ -28,6 +28,7 @@ import leakage
 import ledger
 import noise
 import planning
+import related
 import release
 import rules
 import tables
@@ -46,6 +47,7 @@ GROUPS = {
     "gwas": gwas.rows,
     "release": release.rows,
     "databases": databases.rows,
+    "related": related.rows,
     "tables": tables.rows,
 }
 
@@ -80,7 +82,7 @@ def main(names: list[str]) -> int:
     HOME.mkdir(exist_ok=True)
     results = {
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
-        "rows": [asdict(row) | {"ratio": row.ratio} for row in rows],
+        "rows": [asdict(row) | {"ratio": row.ratio, "met": bool(row.met)} for row in rows],
     }
     (HOME / "results.json").write_text(json.dumps(results, indent=2), encoding="utf-8")
     return 0

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 
 import duckdb
@@ -23,9 +24,9 @@ from measuring import Row, best_of
 from whosin.marginals import Workload, cell_variances, optimum, spend
 from whosin.marginals.laplace_bound import laplace_bound
 from whosin.release import Count, DuckDB, Marginals, Session, Spark, Table
-from whosin.release.batch_price import price
-from whosin.release.pricing import Share
-from whosin.release.table_noise import noisy_tables
+from whosin.release.many_tables.noise import noisy_tables
+from whosin.release.prices.batch_price import price
+from whosin.release.prices.pricing import Share
 
 ADULT = (10, 9, 16, 16, 7, 15, 6, 5, 2, 42, 2, 10, 10)
 RHO = Fraction(1, 40)
@@ -105,12 +106,16 @@ def pure_at_random() -> Iterator[Row]:
             yield Row(work, ours, goal, met, "one query each", each, unit="")
 
 
-def counts(table: Table) -> Iterator[Row]:
-    """A batch of plain counts: 13 tables of one column and 20 of two, and a total."""
+def publication(table: Table) -> list[list[str]]:
+    """A total, the tables of each column, and 20 of two columns: what an office publishes."""
     names = list(table.domains)
-    pairs = [[names[n % 13], names[(n * 5 + 3) % 13]] for n in range(26)]
-    sets = [[], *([name] for name in names), *[each for each in pairs if len(set(each)) == 2][:20]]
-    batch = [Count(by=each) for each in sets]
+    pairs = [list(each) for each in combinations(names, 2)]
+    return [[], *([name] for name in names), *pairs[:: max(1, len(pairs) // 20)][:20]]
+
+
+def counts(table: Table) -> Iterator[Row]:
+    """That publication as a batch of plain counts."""
+    batch = [Count(by=each) for each in publication(table)]
     plan = wi.calibrate(wi.Epsilon(1), wi.families.Independent(), delta="1e-6")
     for noise in ("laplace", "gaussian"):
         offers = price(table, plan, batch, share=1, split="optimal", noise=noise)
@@ -185,12 +190,27 @@ def _measured(table: Table, folder: str, noise: str) -> Iterator[Row]:
 
 
 def _errors(table: Table, path: Path, folder: str, name: str) -> Iterator[Row]:
-    """The error of real releases at ε = 1 and with a δ, beside one query each."""
-    query = Marginals(columns=list(table.domains), order=2)
+    """The error of real releases at ε = 1 and with a δ, beside one query each: all tables of one
+    and two columns, and a publication of some, by tables and by cells."""
+    sets = [each for each in publication(table) if each]
+    asked = {
+        "": Marginals(columns=list(table.domains), order=2),
+        "a publication of ": Marginals(sets=sets),
+        "cells alike, a publication of ": Marginals(sets=sets, goal="cells"),
+    }
+    for words, query in asked.items():
+        yield from _errors_asked(table, path, folder, f"{name}, {words}", query)
+
+
+def _errors_asked(
+    table: Table, path: Path, folder: str, name: str, query: Marginals
+) -> Iterator[Row]:
     plan = wi.calibrate(wi.Epsilon(1), wi.families.Independent(), delta="1e-6")
     with duckdb.connect() as connection:
         for noise in ("laplace", "gaussian"):
-            with wi.Ledger(Path(folder) / f"{name}-{noise}.db") as ledger:
+            with wi.Ledger(
+                Path(folder) / f"{query.goal}-{len(query.sets or ())}-{noise}.db"
+            ) as ledger:
                 answer = Session(table, plan, ledger, share=1, dataset=noise).ask(
                     query, noise=noise
                 )
@@ -201,7 +221,7 @@ def _errors(table: Table, path: Path, folder: str, name: str) -> Iterator[Row]:
             budget = math.sqrt(count / (2 * answer.cost.rho / 10**12)) * math.sqrt(2 / math.pi)
             each = float(count) if noise == "laplace" else budget
             for kind, ours in zip(("unbiased", "whole"), found, strict=True):
-                work = f"{name}, {count} tables, {noise}, {kind}, mean absolute error"
+                work = f"{name}{count} tables, {noise}, {kind}, mean absolute error"
                 goal, met = (
                     ("2 times less", each >= 2 * ours) if kind == "whole" else ("less", each > ours)
                 )

@@ -29,7 +29,10 @@ ROOMS = {
     "beliefs": ("beliefs.py", "calibration/test_beliefs.py"),
     "exact": ("exact.py", "exact/test_exact.py"),
     "noise": ("noise/*.py", "noise/test_noise.py"),
-    "ledger": ("ledger/*.py", "ledger/test_ledger.py ledger/test_upgrade.py"),
+    "ledger": (
+        "ledger/*.py",
+        "ledger/test_ledger.py ledger/test_upgrade.py ledger/test_binding.py",
+    ),
 }
 """Which modules a room has, and the tests that must notice."""
 FIRST = ("flint", "hypothesis", "numpy.testing", "pytest", "rich.console", "sqlalchemy", "typer")

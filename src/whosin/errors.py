@@ -6,7 +6,7 @@ one line, and never quotes a private value. Subclasses carry the offending objec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 
@@ -43,6 +43,18 @@ def at(path: str) -> Iterator[None]:
     except WhosinError as error:
         inner = error.path
         error.path = f"{path}{'' if inner[:1] in ('', '[') else '.'}{inner}"
+        raise
+
+
+@contextmanager
+def at_keys(keys: Collection[str], path: str = "") -> Iterator[None]:
+    """Errors in this block that are about one of these keys are at that key, below a path."""
+    try:
+        yield
+    except WhosinError as error:
+        field = str(getattr(error, "field", ""))
+        if not error.path and field in keys:
+            error.path = f"{path}.{field}" if path else field
         raise
 
 

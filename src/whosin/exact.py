@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,8 @@ from whosin.validation import RANGES
 
 Array: TypeAlias = npt.NDArray[Any]
 Number: TypeAlias = int | float | Fraction
+Rounding: TypeAlias = Literal["nearest", "up", "down"]
+"""How a number is shown: up after "at most", down after "at least"."""
 
 LARGEST_BITS = 997
 """Of the whole part of a number that somebody spells: 1e300 has as many."""
@@ -30,6 +33,8 @@ LARGEST_EXPONENT = 709
 """e to a larger power does not fit into a float."""
 BALL_BITS = 160
 SHORT_BITS = 64
+MOST_TYPED = 12
+"""Numbers of so many digits are taken for typed, and shown as they are."""
 SNAP = 2.0**-120
 """A ball that agrees with a float to this relative accuracy is taken as that float (ln e = 1)."""
 
@@ -256,9 +261,61 @@ def exp_float(exponent: Number) -> float:
 
 
 @lru_cache(maxsize=64)
-def exp_down(exponent: float) -> Fraction:
+def exp_down(exponent: Fraction | float) -> Fraction:
     """A rational with a short denominator at most e^exponent, and at most 2^−60 of it below."""
     bound = ball_end(ball_exp(rational(exponent)).lower())
     shift = SHORT_BITS - (bound.numerator.bit_length() - bound.denominator.bit_length())
     scale = Fraction(2) ** shift
     return Fraction(math.floor(bound * scale)) / scale
+
+
+def decimals(value: Number, digits: int, rounded: Rounding = "nearest") -> str:
+    """A number with so many digits after the point, rounded in a named direction.
+
+    A rational is rounded as it is. A float stands for the numbers within four roundings of it, so
+    that one which came out just above 0.6 is 0.6.
+    """
+    scaled = Fraction(value) * 10**digits
+    whole = round(scaled)
+    off = scaled - whole
+    if isinstance(value, float) and abs(off) <= abs(scaled) / 2**50:
+        off = Fraction(0)
+    if (rounded == "up" and off > 0) or (rounded == "down" and off < 0):
+        whole += 1 if rounded == "up" else -1
+    return f"{Decimal(whole).scaleb(-digits):f}"
+
+
+def figures(value: Number, digits: int = 6, rounded: Rounding = "nearest") -> str:
+    """A finite number with so many significant digits, rounded in a named direction."""
+    text = f"{float(value):.{digits}g}"
+    if rounded == "nearest" or not value:
+        return text
+    after = digits - 1 - int(f"{float(value):e}".partition("e")[2])
+    if after >= 0:
+        return f"{float(decimals(value, after, rounded)):.{digits}g}"
+    tens = 10**-after
+    scaled = value / tens if isinstance(value, float) else Fraction(value) / tens
+    return f"{float(decimals(scaled, 0, rounded)) * tens:.{digits}g}"
+
+
+def typed(value: Number) -> Decimal | None:
+    """The decimal of a few digits that a number is, or that a float is written as."""
+    known = Fraction(value)
+    if abs(known) > 10**MOST_TYPED or (known and abs(known) < Fraction(1, 10**100)):
+        return None
+    if Fraction(float(known)) == known:
+        result = Decimal(repr(float(known)))
+    else:
+        result = Decimal(known.numerator) / Decimal(known.denominator)
+        if Fraction(result) != known:
+            return None
+    return result if len(result.normalize().as_tuple().digits) <= MOST_TYPED else None
+
+
+def as_typed(value: Number, rounded: Rounding) -> str:
+    """A number that somebody chose, with the digits that it was given; otherwise six, rounded."""
+    known = typed(value)
+    if known is None:
+        return figures(value, 6, rounded)
+    text = f"{float(known):g}"
+    return text if Decimal(text) == known else f"{known.normalize():f}"

@@ -17,18 +17,18 @@ from typing import Any, ParamSpec, TypeVar
 from whosin.errors import InvalidInput, short
 
 Given = ParamSpec("Given")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 Kind = TypeVar("Kind")
-SHOWN = 80
+EXCERPT = 80
 
 
-def shown(value: object) -> str:
+def excerpt(value: object) -> str:
     """What came, short enough for a message."""
     try:
         text = repr(value)
     except ValueError:  # a whole number of too many digits
         return short(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    return text if len(text) <= EXCERPT else f"{text[:EXCERPT]}…"
 
 
 def listed(value: object, field: str, accepted: str) -> tuple[Any, ...]:
@@ -36,7 +36,7 @@ def listed(value: object, field: str, accepted: str) -> tuple[Any, ...]:
     single thing is not a list."""
     if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
         return tuple(value)
-    raise InvalidInput(field, accepted, shown(value))
+    raise InvalidInput(field, accepted, excerpt(value))
 
 
 def tables(value: object, field: str, accepted: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -44,7 +44,7 @@ def tables(value: object, field: str, accepted: str) -> Iterator[tuple[tuple[Any
     for entry in listed(value, field, accepted):
         pair = listed(entry, field, accepted)
         if len(pair) != 2 or not isinstance(pair[1], Mapping):
-            raise InvalidInput(field, accepted, shown(entry))
+            raise InvalidInput(field, accepted, excerpt(entry))
         yield listed(pair[0], field, accepted), pair[1]
 
 
@@ -52,7 +52,7 @@ def of_kind(value: object, kind: type[Kind], field: str, accepted: str | None = 
     """The value, if it is of this kind."""
     if isinstance(value, kind):
         return value
-    raise InvalidInput(field, accepted or f"a {kind.__name__}", shown(value))
+    raise InvalidInput(field, accepted or f"a {kind.__name__}", excerpt(value))
 
 
 def path_of(value: object, field: str = "path") -> Path:
@@ -61,7 +61,9 @@ def path_of(value: object, field: str = "path") -> Path:
     if isinstance(text, str) and text and "\0" not in text:
         return Path(text)
     plain = isinstance(value, str | Real) or value is None
-    raise InvalidInput(field, "the path of a file", shown(value) if plain else type(value).__name__)
+    raise InvalidInput(
+        field, "the path of a file", excerpt(value) if plain else type(value).__name__
+    )
 
 
 MOST_PEOPLE = 10**10
@@ -77,7 +79,7 @@ def whole(value: object, field: str, least: int, most: int | None = None, what: 
     accepted = f"a whole number of at least {least}"
     if most is not None:
         accepted += f" and at most {most:,}"
-    raise InvalidInput(field, accepted + what, shown(value))
+    raise InvalidInput(field, accepted + what, excerpt(value))
 
 
 def spelled_whole(text: str, field: str) -> int:
@@ -92,7 +94,7 @@ def real(value: object, field: str) -> Any:
     """A number as it is: rational, float, ∞. NaN is refused; FLINT's rationals have p and q."""
     if (isinstance(value, Real) and value == value) or hasattr(value, "q"):
         return value
-    raise InvalidInput(field, "a number", shown(value))
+    raise InvalidInput(field, "a number", excerpt(value))
 
 
 RANGES: dict[str, Callable[[Any], bool]] = {
@@ -115,13 +117,13 @@ def within(value: Any, field: str, accepted: str) -> Any:
     raise InvalidInput(field, accepted, value)
 
 
-def of_numbers(formula: Callable[Given, Found]) -> Callable[Given, Found]:
+def of_numbers(formula: Callable[Given, Result]) -> Callable[Given, Result]:
     """A formula that takes numbers only: rationals, floats, ∞; others are refused by name."""
     names = tuple(signature(formula).parameters)
     last = len(names) - 1  # of *numbers all have its name
 
     @wraps(formula)
-    def checked(*given: Given.args, **named: Given.kwargs) -> Found:
+    def checked(*given: Given.args, **named: Given.kwargs) -> Result:
         placed = ((names[min(index, last)], value) for index, value in enumerate(given))
         for name, value in (*placed, *named.items()):
             real(value, name)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, at
 from whosin.exact import number_range, rational
-from whosin.validation import of_kind, shown
+from whosin.validation import excerpt, of_kind
 from whosin.vocabulary import Word
 
 Said = Mapping[str, object]
@@ -37,11 +37,11 @@ def value_of(word: Word, value: object) -> Any:
         match word.takes:
             case "flag":
                 if not isinstance(value, bool):
-                    raise InvalidInput(word.name, "true or false", shown(value))
+                    raise InvalidInput(word.name, "true or false", excerpt(value))
                 return value
             case "whole":
                 if isinstance(value, bool) or not isinstance(value, Integral):
-                    raise InvalidInput(word.name, "a whole number", shown(value))
+                    raise InvalidInput(word.name, "a whole number", excerpt(value))
                 return int(value)
             case "range":
                 return _range(value, word.name)

@@ -362,7 +362,7 @@ def test_whole_numbers_are_uniform():
     assert len(seen) == 5 and float(((seen - 4000) ** 2 / 4000).sum()) < 18.5
     huge = 10**40 + 1
     assert all(0 <= drawing.below(huge, rng) < huge for _ in range(100))
-    places = [drawing.place([1, 1, 4], rng) for _ in range(8000)]
+    places = [drawing.drawn_index([1, 1, 4], rng) for _ in range(8000)]
     assert set(places) == {0, 2} and abs(places.count(0) - 2000) < 200
 
 

@@ -148,6 +148,14 @@ def test_balls_that_are_a_float_become_it():
     assert F(negative) >= -true > F(math.nextafter(negative, -1))
 
 
+def test_a_ball_is_taken_as_a_float_up_to_a_stated_distance():
+    """At the distance itself it still is, and beyond it is not."""
+    with flint.ctx.workprec(FINE):
+        at = 1 + flint.arb(2) ** -120
+        beyond = 1 + flint.arb(2) ** -119
+    assert exact.ball_up(at) == 1.0 < exact.ball_up(beyond) == math.nextafter(1, 2)
+
+
 def test_sums_of_balls_hold_the_true_sum():
     terms = [
         (exact.ball_exp(F(1, 3)), F(1, 7)),

@@ -29,7 +29,7 @@ from whosin.release import (
     Values,
     Variance,
 )
-from whosin.release.pricing import Share
+from whosin.release.prices.pricing import Share
 from whosin.release.queries.linear import Linear
 
 WARDS = [f"w{place}" for place in range(20)]

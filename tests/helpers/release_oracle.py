@@ -18,8 +18,8 @@ import pyarrow as pa
 import whosin as wi
 from whosin.calibration import Plan
 from whosin.release import DuckDB, Range, Values
-from whosin.release.cells import Cells
-from whosin.release.pricing import Share
+from whosin.release.columns.cells import Cells
+from whosin.release.prices.pricing import Share
 
 ENGINE = DuckDB(threads=1)
 PLANS = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import where_oracle
+from whosin.release.conditions.predicate import condition
 from whosin.release.engines.base import Engine
-from whosin.release.predicate import condition
 
 
 def check_where(engine: Engine, drawn: where_oracle.Drawn, count: int) -> None:

@@ -268,6 +268,7 @@ def _many_of_vcf(nursery: Nursery, folder: Path, count: int) -> Counter[str]:
     return ends
 
 
+@pytest.mark.soak
 def test_many_damaged_vcf_files_in_one_process(nursery, tmp_path):
     ends = _many_of_vcf(nursery, tmp_path, 100)
     assert ends.total() == 100 and ends["refused"] > 5 and ends["read"] > 5

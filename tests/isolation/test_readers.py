@@ -51,9 +51,9 @@ def test_readers_read_their_own_files(name, tmp_path):
 
 @pytest.mark.parametrize("name", READERS)
 def test_damaged_files_are_read_or_refused_in_one_sentence(name, tmp_path):
-    tally = attack(name, tmp_path, 150)
+    tally = attack(name, tmp_path, 80)
     tally.require_sound()
-    assert tally.refused > 25, f"{tally.read} were read: the damage does no harm"
+    assert tally.refused > 12, f"{tally.read} were read: the damage does no harm"
     assert tally.read, "none was read: the damage is all alike"
 
 
@@ -93,7 +93,7 @@ def attack_verify(folder: Path, count: int, start: int = 0) -> Tally:
 
 
 def test_verify_takes_whatever_a_file_holds(tmp_path):
-    attack_verify(tmp_path, 80).require_sound()
+    attack_verify(tmp_path, 40).require_sound()
 
 
 NUMBER = re.compile(rb'"[0-9./]+"|[0-9]+(\.[0-9]+)?(e-?[0-9]+)?')

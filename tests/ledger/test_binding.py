@@ -21,9 +21,10 @@ from amounts import cases
 from whosin import release
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed
 from whosin.ledger import Charge, Cost, verify
-from whosin.ledger.binding import Binding, Bound
+from whosin.ledger.binding import Binding, Bound, _alike
 from whosin.release import Count, Histogram, Median, Rows, Session, Sum
 from whosin.release.registration import binding_of
+from whosin.release.scans.fingerprint import fingerprint
 
 PLAN = oracle.PLANS["add-remove"]
 ROWS = "patient,visit,days\n" + "".join(f"p{n % 7},v{n},{n % 9}\n" for n in range(60))
@@ -283,12 +284,12 @@ def test_large_files_are_sampled(tmp_path) -> None:
     block = (("x" * 62 + ",\n") * 1024).encode()
     for path in (first, second):
         path.write_bytes(b"who,x\n" + block * 300)
-    prints = [release.fingerprint.fingerprint(wi.Table(p, "who")) for p in (first, second)]
+    prints = [fingerprint(wi.Table(p, "who")) for p in (first, second)]
     assert prints[0] == prints[1] and set(prints[0]) == {"bytes"}
     with second.open("r+b") as file:
         file.seek(-3, 2)
         file.write(b"y")
-    assert release.fingerprint.fingerprint(wi.Table(second, "who")) != prints[0]
+    assert fingerprint(wi.Table(second, "who")) != prints[0]
 
 
 # Promises of their own
@@ -479,3 +480,21 @@ def test_a_table_that_was_not_stored_is_not_there(visits, ledger, tmp_path, monk
     lost = Session(data, oracle.PLANS["replace"], ledger, request="R1", share=1)
     assert lost.ask(query) == answer and "is not here" in lost.notes[0]
     assert not list(out.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "known", "alike"),
+    [
+        ({"bytes": "a", "place": "x"}, {"bytes": "a", "place": "y"}, False, True),
+        ({"bytes": "a", "place": "x"}, {"bytes": "b", "place": "x"}, True, False),
+        ({"bytes": "a", "place": "x"}, {"place": "x"}, False, True),
+        ({"place": "x"}, {"place": "y"}, True, False),
+        ({"bytes": "a"}, {"place": "a"}, True, False),  # nothing to compare: not the same
+        ({}, {"place": "x"}, True, True),
+        ({}, {"place": "x"}, False, False),
+        ({}, {}, False, False),
+    ],
+)
+def test_sources_are_alike_by_what_both_say(mine, other, known, alike):
+    assert _alike(mine, other, known=known) is alike
+    assert _alike(other, mine, known=known) is alike

@@ -22,8 +22,8 @@ PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.001")})
 
 
 def test_eight_processes_and_kill_9(tmp_path):
-    found = run_kills(tmp_path / "ledger.db", tmp_path, "--debits", "200", "--kills", "40")
-    assert found["kills"] >= 40 and found["debits"] == 900 and found["refused"] == 300
+    found = run_kills(tmp_path / "ledger.db", tmp_path, "--debits", "64", "--kills", "12")
+    assert found["kills"] >= 12 and found["debits"] == 288 and found["refused"] == 96
     base = sqlite3.connect(tmp_path / "ledger.db")
     assert base.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     base.close()

@@ -91,8 +91,8 @@ def test_the_whole_way(ledger):
 
 
 def test_eight_processes_and_kill_9(url, tmp_path):
-    found = run_kills(url, tmp_path, "--debits", "200", "--kills", "30")
-    assert found["kills"] >= 30 and found["debits"] == 900 and found["refused"] == 300
+    found = run_kills(url, tmp_path, "--debits", "64", "--kills", "8")
+    assert found["kills"] >= 8 and found["debits"] == 288 and found["refused"] == 96
 
 
 @pytest.mark.soak

@@ -56,7 +56,7 @@ PAIRED = {
 }
 
 
-@cases(50, 1000)
+@cases(20, 1000)
 @pytest.mark.parametrize("name", PAIRED)
 def test_scalable_families(name, count):
     family, pairs = PAIRED[name]
@@ -66,7 +66,7 @@ def test_scalable_families(name, count):
         check(NegativeMembership(family), channel, n, back)
 
 
-@cases(50, 1000)
+@cases(20, 1000)
 @pytest.mark.parametrize("name", ["uninformed", "one-of", "fixed-probability"])
 def test_finite_families(name, count):
     for rng, n, channel in instances(2, count, least=2):
@@ -87,7 +87,7 @@ def test_finite_families(name, count):
             check(notion, channel, n, truth)
 
 
-@cases(50, 1000)
+@cases(20, 1000)
 def test_explicit_priors(count):
     for rng, n, channel in instances(3, count):
         space = wi.Subsets(n)
@@ -117,7 +117,7 @@ def test_explicit_priors(count):
             check(notion, channel, n, max(smallest(prior, channel, n) for _, prior in chosen))
 
 
-@cases(50, 1000)
+@cases(20, 1000)
 def test_bounded_independent(count):
     for rng, n, channel in instances(4, count):
         low, high = sorted(Fraction(rng.randint(0, 8), 8) for _ in range(2))
@@ -139,7 +139,7 @@ def test_bounded_independent(count):
             check(notion, channel, n, max([Fraction(1), *at_ends, *limits]))
 
 
-@cases(50, 1000)
+@cases(20, 1000)
 def test_no_independent_prior_leaks_more(count):
     for rng, n, channel in instances(5, count):
         low, high = sorted(Fraction(rng.randint(1, 7), 8) for _ in range(2))
@@ -148,7 +148,7 @@ def test_no_independent_prior_leaks_more(count):
         assert oracle.positive(oracle.independent(p), channel, n) <= level.value
 
 
-@cases(50, 1000)
+@cases(20, 1000)
 def test_bounded_fixed_size_is_bracketed(count):
     for rng, n, channel in instances(6, count, least=2):
         low, high = sorted(Fraction(rng.randint(1, 7), 8) for _ in range(2))
@@ -183,7 +183,7 @@ def test_fixed_size_bound_is_not_tight_by_example():
     assert not level.exact and level.lower < level.value
 
 
-@cases(50, 1000)
+@cases(20, 1000)
 def test_differential_privacy(count):
     for _rng, n, channel in instances(7, count):
         up, down = oracle.added(n), oracle.reverse(oracle.added(n))
@@ -209,7 +209,7 @@ def test_differential_privacy(count):
                     )
 
 
-@cases(50, 1000)
+@cases(20, 1000)
 def test_differential_privacy_on_records(count):
     rng = random.Random(8)
     for _ in range(count):
@@ -233,7 +233,7 @@ def test_differential_privacy_on_records(count):
         assert oracle.ratio(*pair) == truth == case.ratio
 
 
-@cases(50, 1000)
+@cases(20, 1000)
 def test_differential_identifiability(count):
     for rng, n, channel in instances(9, count, least=2):
         m = rng.randint(2, n)
@@ -249,7 +249,7 @@ def test_differential_identifiability(count):
             assert level.value == truth if not literal else level.value <= truth
 
 
-@cases(50, 1000)
+@cases(20, 1000)
 def test_sampled_differential_privacy(count):
     for rng, n, channel in instances(10, count):
         beta = Fraction(rng.randint(1, 10), 10)

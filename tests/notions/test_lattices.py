@@ -72,7 +72,7 @@ def compare(rng: random.Random, channel: wi.Channel, n: int) -> None:
             assert dp.measure(channel).value == dp.measure(full).value
 
 
-SIZES = [(1, 2, 2, 3, 4), pytest.param((1, 1, 2, 2, 2, 3, 3, 4, 4, MOST), marks=pytest.mark.soak)]
+SIZES = [(1, 2, 2, 3), pytest.param((1, 1, 2, 2, 2, 3, 3, 4, 4, MOST), marks=pytest.mark.soak)]
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=len)
@@ -89,7 +89,7 @@ def test_random_channels_on_a_statistic(name, sizes):
 def test_geometric_noise_on_a_statistic(name):
     """Exact geometric noise around the statistic's values."""
     rng = random.Random(name)
-    for n in (1, 2, 2, 3, 3, 4):
+    for n in (1, 2, 3, 4) if name == "count" else (1, 2, 3):
         alpha = Fraction(rng.randint(1, 5), 6)
         mechanism = wi.mechanisms.Geometric(STATISTICS[name](rng, n), alpha=alpha)
         compare(rng, mechanism.channel(wi.Subsets(n)), n)

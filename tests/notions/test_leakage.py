@@ -80,8 +80,9 @@ def test_maximal_and_pointwise_leakage_are_those_of_the_definitions(count):
         _, space, table, prior = draw(seed)
         result = level(wi.notions.MaximalLeakage(), space, table)
         assert result.witness.ratio == oracle.maximal(table)
-        assert result.value == pytest.approx(math.log(oracle.maximal(table)), rel=1e-14)
-        assert result.value >= math.log(oracle.maximal(table)) * (1 - 1e-15)
+        known = math.log1p(float(oracle.maximal(table) - 1))  # ln of a float near 1 is rougher
+        assert result.value == pytest.approx(known, rel=1e-14)
+        assert result.value >= known * (1 - 1e-15)
         uniform = wi.notions.Leakage("identity", wi.priors.Uniform())
         assert level(uniform, space, table).value == oracle.maximal(table)
         point = level(wi.notions.PointwiseLeakage(wi.priors.Table(prior)), space, table)
@@ -115,7 +116,8 @@ def test_capacity_lies_between_certified_numbers(count):
         lower = result.value if result.lower is None else result.lower
         assert lower <= result.value <= lower + 1e-9
         mass = [float(m) for m in result.prior.on_records(space, float)]
-        assert oracle.information(table, mass) == pytest.approx(lower, abs=1e-12)
+        near = 1e-12 if result.lower is not None else 1e-11  # two numbers that agree are one
+        assert oracle.information(table, mass) == pytest.approx(lower, abs=near)
         tried = oracle.random_row(rng, space.worlds, 0.3)
         assert oracle.information(table, [float(p) for p in tried]) <= result.value + 1e-13
         if seed < 8:

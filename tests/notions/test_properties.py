@@ -19,7 +19,7 @@ from whosin import beliefs, families
 from whosin.mechanisms import Mixture, PostProcessed
 from whosin.notions import DifferentialPrivacy, NegativeMembership, PositiveMembership
 
-few = settings(max_examples=int(os.environ.get("WHOSIN_EXAMPLES", "35")))
+few = settings(max_examples=int(os.environ.get("WHOSIN_EXAMPLES", "20")))
 NOTIONS = (PositiveMembership, NegativeMembership)
 data = st.data()
 

@@ -92,7 +92,7 @@ def test_no_attack_beats_a_promise(kind):
         "population": lambda _: rules.Round(5),
     }[kind](found.parameter)  # fmt: skip
     table, worst = made.channel(wi.Subsets(people)).likelihoods, 0.0
-    for _ in range(400):
+    for _ in range(120):
         others = rng.choice([rng.uniform(0.1, 0.5, people - 1), rng.choice([0.1, 0.5], people - 1)])
         others[: rng.integers(0, 3)] = rng.integers(0, 2)
         weights = np.ones(1)

@@ -89,7 +89,7 @@ def reachable() -> list[tuple[Notion, Notion]]:
     return found
 
 
-@cases(8, 130)
+@cases(4, 130)
 def test_conversions_are_sound_on_random_channels(count) -> None:
     """Converted ≥ measured for every pair, and equal where the chain is exact; every pair that has
     a chain is tried many times."""

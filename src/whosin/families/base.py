@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.beliefs import percent
+from whosin.beliefs import chosen_percent
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, number_range, probability, rational
 from whosin.families.crowd import OtherPeople
@@ -262,8 +262,9 @@ class Bounded(Family):
         if (low, high) == WHOLE:
             return "and believes anything at all about that person"
         if low == high:
-            return f"and is {percent(low)} sure of that person"
-        return f"and is between {percent(low)} and {percent(high)} sure of that person"
+            return f"and is {chosen_percent(low, 'nearest')} sure of that person"
+        ends = " and ".join(chosen_percent(end, "nearest") for end in (low, high))
+        return f"and is between {ends} sure of that person"
 
     @property
     def limits(self) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.beliefs import percent
+from whosin.beliefs import chosen_percent
 from whosin.exact import Array, flint_rational
 from whosin.priors import Independent, Prior
 from whosin.spaces.binomials import two_binomials
@@ -83,7 +83,11 @@ class OtherPeople:
             out = self.known - inside
             parts.append(f"knows about {_others(self.known)} ({inside} in, {out} out)")
         sure = [(self.at_low, self.low), (self.at_high, self.high)]
-        parts += [f"is {percent(p)} sure of {_others(count)}" for count, p in sure if count]
+        parts += [
+            f"is {chosen_percent(p, 'nearest')} sure of {_others(count)}"
+            for count, p in sure
+            if count
+        ]
         return " and ".join(parts) or "has nobody else to think of"
 
 

@@ -22,7 +22,7 @@ from whosin.spaces.maximum_lattice import MaximumLattice
 from whosin.spaces.search import first_at_least, largest_ratio
 from whosin.spaces.subsets import Subsets
 from whosin.spaces.width import FLOOR, Underflow, trust
-from whosin.validation import listed, shown
+from whosin.validation import excerpt, listed
 
 
 @dataclass(frozen=True, init=False)
@@ -45,7 +45,7 @@ class Explicit(Family):
         accepted = "a list of at least one prior"
         result = (priors,) if isinstance(priors, Prior) else listed(priors, "priors", accepted)
         if not result or not all(isinstance(prior, Prior) for prior in result):
-            raise InvalidInput("priors", accepted, shown(priors))
+            raise InvalidInput("priors", accepted, excerpt(priors))
         object.__setattr__(self, "priors", result)
 
     @property

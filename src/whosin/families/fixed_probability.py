@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.beliefs import percent
+from whosin.beliefs import chosen_percent
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, probability, rational
 from whosin.families.at_most_known import AtMostKnown
@@ -78,7 +78,8 @@ class FixedProbability(Family):
         return FixedProbability(rational(self.beta))
 
     def words(self) -> str:
-        return f"someone who believes that {percent(self.beliefs[0])} of the likely people are in"
+        share = chosen_percent(self.beliefs[0], "nearest")
+        return f"someone who believes that {share} of the likely people are in"
 
     @property
     def argument(self) -> str:

@@ -8,13 +8,13 @@ from itertools import combinations
 from whosin.errors import InvalidInput
 from whosin.priors import FixedSize, Independent, Prior, Uniform
 from whosin.spaces.subsets import Subsets
-from whosin.validation import of_kind, shown
+from whosin.validation import excerpt, of_kind
 
 
 def check_prior(prior: Prior, space: Subsets) -> None:
     """Refuse what is not a prior, not a space, or a prior of another space."""
     if not isinstance(prior, Prior):
-        raise InvalidInput("prior", "a prior, such as Independent([0.5, 0.2])", shown(prior))
+        raise InvalidInput("prior", "a prior, such as Independent([0.5, 0.2])", excerpt(prior))
     prior.check(of_kind(space, Subsets, "space", "Subsets(…)"))
 
 

@@ -45,7 +45,7 @@ def perform(call: bytes) -> bytes:
         name = error.filename if isinstance(error.filename, str) else None
         return _frame(("system", type(error).__name__, error.errno, error.strerror, name))
     except Exception as error:
-        return _frame(("unexpected", *place(error)))
+        return _frame(("unexpected", *kind_and_line(error)))
 
 
 def complete(received: bytearray) -> bool:
@@ -75,7 +75,7 @@ def answer(frame: bytes, too_large: Callable[[], errors.OutOfMemory]) -> Any:
     raise failed
 
 
-def place(error: BaseException) -> tuple[str, str]:
+def kind_and_line(error: BaseException) -> tuple[str, str]:
     """The kind of an error and the line of ours that it came from; its words may quote rows."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "whosin" in frame.filename] or frames
@@ -92,7 +92,7 @@ def _frame(answer: tuple[Any, ...]) -> bytes:
     except MemoryError:
         data = pickle.dumps(("memory",))
     except Exception as error:
-        data = pickle.dumps(("unexpected", *place(error)))
+        data = pickle.dumps(("unexpected", *kind_and_line(error)))
     return LENGTH.pack(len(data)) + data
 
 

@@ -22,6 +22,8 @@ from whosin.ledger import chain
 
 CONTENTS = ("bytes", "rows")
 """Kinds of fingerprints that say the same of equal rows, wherever they lie."""
+ALIVE = "table"
+"""The kind that says which table of a server it is, whatever becomes of its rows."""
 LONGEST_SHOWN = 60
 LATER = ("tables", "features")
 """What bindings of older ledgers do not have, and what is left out where there is none."""
@@ -37,7 +39,8 @@ class Binding:
         domains: what declared columns may hold, as plain data.
         schema: names and kinds of all columns.
         source: fingerprints of the source by kind: "bytes" of its files, "rows" whatever holds
-            them, or the "place" of one that can be neither read nor counted cheaply.
+            them, or the "place" of one that can be neither read nor counted cheaply; "table" is
+            which one it is on a server that knows it under any name.
         universe: digest of the universe of a `maximum`, where one may be asked.
         tables: further tables by name: whose rows they have, how many count, their columns. Their
             fingerprints are in `source`, under "bytes:visits".
@@ -232,8 +235,11 @@ def _commitment(sealed: Mapping[str, str], key: str) -> str:
 
 
 def _alike(mine: Mapping[str, str], other: Mapping[str, str], *, known: bool) -> bool:
-    """Whether two sources have the same rows: by their contents if both have a print of one kind,
-    else by their place; `known` if neither says anything."""
+    """Whether two sources have the same rows: a table on a server is the same whatever becomes of
+    its rows; else by their contents if both have a print of one kind, else by their place; `known`
+    if neither says anything."""
+    if ALIVE in mine and mine[ALIVE] == other.get(ALIVE):
+        return True
     for kinds in (CONTENTS, ("place",)):
         both = [kind for kind in kinds if kind in mine and kind in other]
         if both:

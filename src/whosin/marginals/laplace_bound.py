@@ -68,14 +68,14 @@ def _gains(workload: Workload) -> tuple[Array, Array, Array]:
                 part
                 for size in range(min(order, length) + 1)
                 for part in combinations(table, size)
-                if part in workload.place
+                if part in workload.index_of
             ]
             for apart in _pairs(sizes, table):
                 told = [part for part in inside if set(apart).issubset(part)]
                 for part in told:
                     summed = prod(sizes[each] for each in table if each not in part)
                     numbers.append(number)
-                    residuals.append(workload.place[part])
+                    residuals.append(workload.index_of[part])
                     gains.append(sqrt(2.0 ** len(apart) / summed))
                 number += bool(told)
     return np.array(numbers), np.array(residuals), np.array(gains)

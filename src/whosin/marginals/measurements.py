@@ -67,7 +67,7 @@ class Measurement:
         """(place of A, what 1/v_B adds to π_A) for each residual that it tells something about."""
         sizes, inside = workload.sizes, set(self.attributes)
         if len(self.attributes) <= MOST_LISTED:
-            parts = [part for part in subsets(self.attributes) if part in workload.place]
+            parts = [part for part in subsets(self.attributes) if part in workload.index_of]
         else:
             parts = [part for part in workload.residuals if inside.issuperset(part)]
         result = []
@@ -75,7 +75,7 @@ class Measurement:
             if set(self.differences).issubset(part):
                 gain = prod(2.0 if sizes[i] == 2 else sizes[i] ** 2 for i in self.differences)
                 summed = prod(sizes[j] for j in inside.difference(part))
-                result.append((workload.place[part], gain / summed))
+                result.append((workload.index_of[part], gain / summed))
         return result
 
     def of_counts(self, counts: Array) -> Array:

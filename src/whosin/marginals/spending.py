@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -57,7 +58,11 @@ class Spending:
     parts: Array
     variances: Array
 
+    def __post_init__(self) -> None:
+        self.parts.flags.writeable = self.variances.flags.writeable = False
 
+
+@lru_cache(maxsize=4)
 def spend(
     workload: Workload,
     noise: str = "laplace",
@@ -65,7 +70,8 @@ def spend(
     goal: str = "mean",
     rows: int = 1,
 ) -> Spending:
-    """The best way that was found to measure a workload.
+    """The best way that was found to measure a workload. The last few are kept, since a batch is
+    priced more than once.
 
     Args:
         goal: "mean" for the least weighted mean of the tables' variances; "cells" for that of all
@@ -182,7 +188,7 @@ def _larger(workload: Workload) -> list[tuple[Attributes, ...]]:
         covering = cover(sizes, small, cells)
         blocks = (*covering, *others)
         score = _even(workload, blocks, importance)
-        new = [each for each in blocks if each not in workload.place]
+        new = [each for each in blocks if each not in workload.index_of]
         if new and sum(workload.cells(each) for each in new) <= MOST_MEASURED:
             result[blocks] = score
         if len(covering) == 1 or score > HOPELESS * before:

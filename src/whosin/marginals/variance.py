@@ -84,7 +84,7 @@ def _each_variance(workload: Workload, about: Array, number: int) -> Array:
         for each in attributes:
             factor = np.multiply.outer(factor, inside[each] if each in part else evenly[each])
         with np.errstate(divide="ignore", invalid="ignore"):
-            told = factor / about[workload.place[part]]
+            told = factor / about[workload.index_of[part]]
         result += np.where(factor > 0, told, 0.0)
     return result
 

@@ -103,7 +103,7 @@ class Workload:
         return prod(self.sizes[each] for each in attributes)
 
     @property
-    def shown(self) -> int:
+    def cells_in_all(self) -> int:
         """How many cells, or sums of cells, all tables have together."""
         return sum(prod(self.asked(number)) for number in range(len(self.sets)))
 
@@ -129,8 +129,8 @@ class Workload:
         return tuple(sorted(result, key=lambda part: (len(part), part)))
 
     @cached_property
-    def place(self) -> dict[Attributes, int]:
-        """Where each residual is."""
+    def index_of(self) -> dict[Attributes, int]:
+        """Which residual each set is."""
         return {part: index for index, part in enumerate(self.residuals)}
 
     @cached_property
@@ -150,7 +150,7 @@ class Workload:
             inside, outside = self._means(number)
             for part in subsets(each):
                 tables.append(number)
-                residuals.append(self.place[part])
+                residuals.append(self.index_of[part])
                 factors.append(prod(inside[i] if i in part else outside[i] for i in each))
         return np.array(tables), np.array(residuals), np.array(factors)
 

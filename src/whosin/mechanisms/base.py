@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whosin.errors import InvalidInput
 from whosin.spaces import Records, Space, Subsets
-from whosin.validation import shown
+from whosin.validation import excerpt
 
 if TYPE_CHECKING:
     from whosin.mechanisms.channel import Channel
@@ -47,5 +47,5 @@ def need_space(space: Space | None, mechanism: str) -> Space:
     if space is None:
         raise InvalidInput("space", f"given for {mechanism}: measure(mechanism, space)", "none")
     if not isinstance(space, Subsets | Records):
-        raise InvalidInput("space", "Subsets(…) or Records(…)", shown(space))
+        raise InvalidInput("space", "Subsets(…) or Records(…)", excerpt(space))
     return space

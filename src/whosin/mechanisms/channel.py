@@ -29,7 +29,7 @@ from whosin.mechanisms.stochastic import output_names, stochastic
 from whosin.spaces import CountLattice, Lattice, Records, Space, Subsets
 from whosin.spaces.memory import require_table
 from whosin.spaces.width import extended, is_narrow, smallest, widened
-from whosin.validation import listed, path_of, shown
+from whosin.validation import excerpt, listed, path_of
 
 if TYPE_CHECKING:
     from whosin.mechanisms.noise import Axis
@@ -127,11 +127,11 @@ class Channel(Mechanism):
         """Tabulate a function from a world to {output: probability}."""
         require_table("a table over all worlds", need_space(space, "a function").worlds, 1)
         if not callable(function):
-            raise InvalidInput("function", "a function of a world", shown(function))
+            raise InvalidInput("function", "a function of a world", excerpt(function))
         rows = [function(world) for world in space]
         for row in rows:
             if not isinstance(row, Mapping):
-                raise InvalidInput("function", "one that returns a mapping", shown(row))
+                raise InvalidInput("function", "one that returns a mapping", excerpt(row))
         outputs = list(dict.fromkeys(name for row in rows for name in row))
         return cls(space, [[row.get(name, 0) for name in outputs] for row in rows], outputs)
 

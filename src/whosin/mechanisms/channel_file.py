@@ -11,7 +11,7 @@ from whosin.documents import MOST_SPELLED, Spelled, check_keys
 from whosin.errors import InvalidInput
 from whosin.exact import rational
 from whosin.spaces import Count, Lattice, Records, Space, Subsets
-from whosin.validation import shown
+from whosin.validation import excerpt
 
 
 def space_from(data: dict[str, object]) -> tuple[Space, Lattice | None]:
@@ -52,7 +52,7 @@ def named(names: Iterable[object], field: str) -> list[object]:
     result: list[object] = []
     for name in names:
         if not isinstance(name, str | int | float | tuple | None):
-            raise InvalidInput(field, "text, numbers or tuples of these in a file", shown(name))
+            raise InvalidInput(field, "text, numbers or tuples of these in a file", excerpt(name))
         result.append(named(name, field) if isinstance(name, tuple) else name)
     return result
 

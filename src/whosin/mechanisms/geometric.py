@@ -21,9 +21,9 @@ from whosin.mechanisms.noise import (
     positive,
     power_table,
 )
-from whosin.spaces import Count, Space, as_statistic
+from whosin.spaces import Count, Space, Statistic, as_statistic
 from whosin.spaces.memory import require_table
-from whosin.spaces.statistics import distances, outputs_at
+from whosin.spaces.statistics import Centre, distances, outputs_at
 from whosin.spaces.width import exponential
 
 
@@ -57,9 +57,7 @@ class Geometric(Mechanism):
 
     def channel(self, space: Space | None = None) -> Channel:
         space, statistic = need_space(space, "Geometric"), as_statistic(self.statistic)
-        centres = centres_on(statistic, space)
-        if any(value.denominator != 1 for centre in centres for value in centre):
-            raise InvalidInput("statistic", "whole numbers for geometric noise", "fractions")
+        centres = whole_centres(statistic, space)
         if self.scale is not None:
             return noise_channel(statistic, space, positive(self.scale, "scale"), whole=True)
         points = outputs_at(centres)
@@ -73,3 +71,11 @@ class Geometric(Mechanism):
             Rationals(power_table(alpha, apart)),
             axes=[Axis(column, None, alpha, True) for column in zip(*centres, strict=True)],
         )
+
+
+def whole_centres(statistic: Statistic, space: Space) -> list[Centre]:
+    """The statistic's value on each class of worlds, if these are whole numbers."""
+    centres = centres_on(statistic, space)
+    if any(value.denominator != 1 for centre in centres for value in centre):
+        raise InvalidInput("statistic", "whole numbers for geometric noise", "fractions")
+    return centres

@@ -69,7 +69,7 @@ class PostProcessed(Mechanism):
         """What becomes of each old output."""
         table = self.map
         if isinstance(table, Rule):
-            return [table.shown(name) for name in old]
+            return [table.applied_to(name) for name in old]
         if isinstance(table, Mapping) or callable(table):
             return [[(self._image(name), flint_rational(1))] for name in old]
         floats, exact = stochastic(table, len(old), "one an output", lambda row: f"map row {row}")

@@ -20,7 +20,7 @@ from whosin.mechanisms import Mechanism
 from whosin.mechanisms.count_rules import SUPPRESSED, Rule
 from whosin.mechanisms.post_processed import as_rule
 from whosin.rules.secondary import Counts, NextSmallest, Pattern, Procedure, pattern_by
-from whosin.validation import MOST_PEOPLE, listed, shown, whole
+from whosin.validation import MOST_PEOPLE, excerpt, listed, whole
 
 TOTALS = ("counted", "exact", "added")
 MOST_CELLS = 10_000
@@ -87,11 +87,11 @@ class Layout:
             accepted = f"{rows} × {columns} cells as in population, and at most one more for totals"
             raise InvalidInput(name, accepted, f"{len(table)} × {len(table[0])}")
         if given.totals not in TOTALS:
-            raise InvalidInput("totals", " or ".join(TOTALS), shown(given.totals))
+            raise InvalidInput("totals", " or ".join(TOTALS), excerpt(given.totals))
         rule = None if given.rule is None else as_rule(given.rule)
         if given.rule is not None and rule is None:
             accepted = "a rule such as Suppress(5), or rules that post-process each other"
-            raise InvalidInput("rule", accepted, shown(given.rule))
+            raise InvalidInput("rule", accepted, excerpt(given.rule))
         procedure = _procedure(given.secondary, rule)
         sizes = [_whole_at(cell, "population", place) for place, cell in _cells(frame)]
         read = {place: _shown_at(cell, name, place) for place, cell in _cells(table)}
@@ -111,7 +111,7 @@ class Layout:
         row, column = divmod(cell, self.columns)
         return f"[{row}][{column}]" if self.nested else f"[{column}]"
 
-    def shown(self) -> list[tuple[list[int], int | None, str]]:
+    def numbers(self) -> list[tuple[list[int], int | None, str]]:
         """The cells of every number, what is shown, and where."""
         width = self.columns
         result: list[tuple[list[int], int | None, str]] = [
@@ -187,7 +187,7 @@ def _procedure(given: object, rule: Rule | None) -> Procedure | None:
         return None
     if isinstance(given, type) or not (isinstance(given, NextSmallest) or callable(given)):
         accepted = "True, False, NextSmallest() or a function of the counts"
-        raise InvalidInput("secondary", accepted, shown(given))
+        raise InvalidInput("secondary", accepted, excerpt(given))
     if isinstance(given, NextSmallest) and rule is None:
         accepted = "given with the rule that suppresses small counts, such as Suppress(5)"
         raise InvalidInput("secondary", accepted, "no rule")

@@ -188,7 +188,7 @@ def _seen(layout: Layout, labels: list[Label], people: tuple[str, ...]) -> list[
         if name in people:
             members.setdefault(cell, []).append(number)
     result = []
-    for place, (cells, value, where) in enumerate(layout.shown()):
+    for place, (cells, value, where) in enumerate(layout.numbers()):
         groups = tuple(number for cell in cells for number in members[cell])
         most = sum(layout.population[cell] for cell in cells)
         likely = layout.likely(value, most, where, total=place >= len(layout.cells))

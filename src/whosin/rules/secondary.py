@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from whosin.errors import InvalidInput
 from whosin.mechanisms.count_rules.suppress import ZEROS
-from whosin.validation import shown
+from whosin.validation import excerpt
 
 Counts = npt.NDArray[np.int64]
 Pattern = npt.NDArray[np.bool_]
@@ -70,7 +70,9 @@ def pattern_by(choose: Callable[[Any], Any], counts: Counts, nested: bool) -> Pa
         wanted = counts.shape[1:] if nested else counts.shape[2:]
         if chosen.shape != wanted or chosen.dtype != bool:
             accepted = "a function that returns True or False for each cell of the population"
-            raise InvalidInput("secondary", accepted, f"one that returned {shown(chosen.tolist())}")
+            raise InvalidInput(
+                "secondary", accepted, f"one that returned {excerpt(chosen.tolist())}"
+            )
         result[number] = chosen
     return result
 

@@ -17,7 +17,7 @@ from whosin.spaces import Records, Space, Subsets
 from whosin.theorems import record_priors, record_steps, subset_steps
 from whosin.theorems.counterexamples import counterexample
 from whosin.theorems.step import Step
-from whosin.validation import of_kind, shown
+from whosin.validation import excerpt, of_kind
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ def convert(level: Level, to: Notion, space: Space | None = None) -> Level:
     """
     source = of_kind(level, Level, "level").notion
     if not isinstance(to, Notion):
-        raise InvalidInput("to", "a notion of privacy", shown(to))
+        raise InvalidInput("to", "a notion of privacy", excerpt(to))
     if not isinstance(source, Notion):
         raise InvalidInput("level", "one that a notion measured", "one without a notion")
     if space is not None and not isinstance(space, Subsets | Records):
-        raise InvalidInput("space", "Subsets(…) or Records(…)", shown(space))
+        raise InvalidInput("space", "Subsets(…) or Records(…)", excerpt(space))
     start, end = _places(level, source.canonical(), to.canonical(), space)
     places = _between(start, end)
     result = _walk(start, end, level.value, places, space, tight=True) if level.exact else None

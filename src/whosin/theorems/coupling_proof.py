@@ -15,7 +15,7 @@ from whosin.errors import InvalidInput, WhosinError
 from whosin.exact import flint_rational, rational
 from whosin.priors import Prior
 from whosin.spaces import CountLattice, Subsets
-from whosin.validation import of_kind, shown, whole
+from whosin.validation import excerpt, of_kind, whole
 
 World = frozenset[int]
 Node = tuple[str, World]
@@ -30,7 +30,7 @@ def coupling(prior: Prior, space: Subsets, entity: int) -> dict[tuple[World, Wor
             and others need not have one.
     """
     if not isinstance(prior, Prior):
-        raise InvalidInput("prior", "a prior of known size", shown(prior))
+        raise InvalidInput("prior", "a prior of known size", excerpt(prior))
     of_kind(space, Subsets, "space")
     if whole(entity, "entity", 0) >= space.size:
         raise InvalidInput("entity", f"from 0 to {space.size - 1}", entity)

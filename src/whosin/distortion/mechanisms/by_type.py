@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from whosin.distortion.mechanisms.drawing import checked_table, need_pairs, place
+from whosin.distortion.mechanisms.drawing import checked_table, drawn_index, need_pairs
 from whosin.distortion.symmetry.joint_types import Types
 from whosin.exact import Array
 from whosin.mechanisms import Channel, Mechanism
@@ -85,7 +85,7 @@ class ByType(Mechanism):
         )
         chosen, steps = self._by_counts[self._place[counts]]
         out = np.empty_like(rows)
-        at = np.unravel_index(int(chosen[place(steps, rng)]), self.types.shape)
+        at = np.unravel_index(int(chosen[drawn_index(steps, rng)]), self.types.shape)
         for group, part, index in zip(self.groups, self.types.groups, at, strict=True):
             places = np.array(group)
             for a in range(m):

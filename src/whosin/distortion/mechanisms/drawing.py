@@ -47,8 +47,8 @@ def below(limit: int, rng: np.random.Generator) -> int:
             return drawn
 
 
-def place(ends: Sequence[int], rng: np.random.Generator) -> int:
-    """A place drawn with probability proportional to the steps of the cumulative sums `ends`."""
+def drawn_index(ends: Sequence[int], rng: np.random.Generator) -> int:
+    """An index drawn with probability proportional to the steps of the cumulative sums `ends`."""
     return bisect_right(ends, below(int(ends[-1]), rng))
 
 

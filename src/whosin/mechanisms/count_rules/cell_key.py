@@ -19,7 +19,7 @@ from whosin.exact import Rational, is_exact, probability, rational
 from whosin.mechanisms.count_rules.p_table_file import read_p_table
 from whosin.mechanisms.count_rules.rule import Rule
 from whosin.mechanisms.count_table import Spread
-from whosin.validation import MOST_PEOPLE, path_of, shown, whole
+from whosin.validation import MOST_PEOPLE, excerpt, path_of, whole
 
 TOLERANCE = Fraction(1, 10**6)
 """By how much the decimals of a row may miss a sum of 1: p-tables are written with few digits."""
@@ -71,7 +71,7 @@ class CellKey(Rule):
 def _rows(table: object) -> tuple[Row, ...]:
     accepted = "{count: {change: probability}}, with a row for each count from 0 on"
     if not isinstance(table, Mapping) or not table:
-        raise InvalidInput("table", accepted, shown(table))
+        raise InvalidInput("table", accepted, excerpt(table))
     for count in table:
         whole(count, "count of a row in table", 0, MOST_PEOPLE)
     missing = next((count for count in range(len(table)) if count not in table), None)
@@ -83,7 +83,7 @@ def _rows(table: object) -> tuple[Row, ...]:
 def _row(count: int, row: Any) -> Row:
     where = f"row {count} of table"
     if not isinstance(row, Mapping) or not row:
-        raise InvalidInput(where, "{change: probability}", shown(row))
+        raise InvalidInput(where, "{change: probability}", excerpt(row))
     for change in row:
         whole(change, f"change in {where}", -count, MOST_PEOPLE)
     entries = {int(change): probability(p, f"probability in {where}") for change, p in row.items()}

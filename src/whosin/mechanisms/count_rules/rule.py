@@ -33,7 +33,7 @@ class Rule(Mechanism):
         """What is shown for all counts beyond some number."""
         return output
 
-    def shown(self, output: Hashable) -> Spread:
+    def applied_to(self, output: Hashable) -> Spread:
         """What is shown for the output of another mechanism: what is no count stays as it is."""
         if isinstance(output, Beyond):
             return [(self.beyond(output), 1)]

@@ -26,7 +26,7 @@ class RuleChain(Rule):
         for rule in self.rules:
             after: dict[Hashable, Fraction] = {}
             for output, weight in shown.items():
-                for name, p in rule.shown(output):
+                for name, p in rule.applied_to(output):
                     after[name] = after.get(name, Fraction(0)) + weight * rational(p)
             shown = after
         return list(shown.items())

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from whosin.release import bounding
-from whosin.release.bounding import eligible
-from whosin.release.cells import Cells
+from whosin.release.columns.cells import Cells
 from whosin.release.queries.counts import Count
+from whosin.release.scans import bounding
+from whosin.release.scans.bounding import eligible
 from whosin.release.table import Table
 
 

@@ -1,0 +1,55 @@
+"""Requests made from the description of the routes, right ones and wrong ones, route by route.
+
+schemathesis' own way to make tests gives all routes one name, so that several processes run one
+of them only, and makes all requests of its coverage while tests are collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis.generation import GenerationMode
+
+from whosin.app.web.server import make_app
+from whosin.app.web.settings import Settings
+
+
+@cache
+def description() -> dict[str, Any]:
+    """The routes as the server describes them."""
+    described: dict[str, Any] = make_app(Settings(Path(), "x.db", Path("x.json"))).openapi()
+    return described
+
+
+@cache
+def _schema() -> Any:
+    return schemathesis.openapi.from_dict(description())
+
+
+def each_route() -> pytest.MarkDecorator:
+    """The test as one for each `route`."""
+    paths = description()["paths"]
+    routes = [f"{method.upper()} {path}" for path, methods in paths.items() for method in methods]
+    return pytest.mark.parametrize("route", routes)
+
+
+def send(route: str, count: int, check: Callable[[Any], None]) -> None:
+    """Call `check` with requests for a route."""
+    method, path = route.split()
+    operation = _schema()[path][method]
+    modes = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+    cases = st.one_of(*(operation.as_strategy(generation_mode=mode) for mode in modes))
+
+    @settings(max_examples=count, suppress_health_check=list(HealthCheck))
+    @given(case=cases)
+    def tried(case: Any) -> None:
+        check(case)
+
+    tried()
