@@ -4,6 +4,8 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 BIN := .venv/bin
 SHOWN := .venv/.package
 STAMP := .venv/.installed
+# Of tests: more than a small machine has cores, since many wait for servers.
+PROCESSES ?= 5
 # Hundreds of tests start the command: each would compile it anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -12,20 +14,20 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(SHOWN)
 	@$(BIN)/whosin demo
 
-# Types are checked while the tests are compiled, which their four processes then need not do.
+# Types are checked beside the tests, which are compiled once for all their processes.
 test: $(STAMP)
 	@sh tests/system.sh
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
-	@$(BIN)/mypy & types=$$!; \
+	@{ $(BIN)/mypy >.venv/types 2>&1 || { cat .venv/types >&2; false; }; } & types=$$!; \
 	$(BIN)/mkdocs build --quiet --strict --site-dir .venv/site && \
 	{ $(BIN)/python -m pytest --collect-only -qq >.venv/collected || { cat .venv/collected; false; }; } && \
-	wait $$types
-	@$(BIN)/python -m pytest --numprocesses 4 $(PYTEST)
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES) $(PYTEST); tests=$$?; \
+	wait $$types && exit $$tests
 
-# How much of the code the quick tests run, in this process: MISSING=1 lists the lines.
+# How much of the code the quick tests run, in their own processes: MISSING=1 lists the lines.
 coverage: $(STAMP)
-	@$(BIN)/python -m pytest --cov=whosin --cov-report=term$(if $(MISSING),-missing) $(PYTEST)
+	@$(BIN)/python -m pytest --numprocesses $(PROCESSES) --cov=whosin --cov-report=term$(if $(MISSING),-missing) $(PYTEST)
 
 # Change modules in one place each and see that tests fail: make mutate MUTATE='beliefs --sample 50'
 mutate: $(STAMP)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import tempfile
 import threading
@@ -19,6 +20,11 @@ def refuse() -> None:
     error = errors.InvalidInput("age", "at most 3", 7)
     error.__dict__["place"] = "domains.age"
     raise error
+
+
+def dumped() -> list[int]:
+    """How much of its memory a crash would write, now and at most."""
+    return list(resource.getrlimit(resource.RLIMIT_CORE))
 
 
 def fail() -> None:

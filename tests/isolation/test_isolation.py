@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import pytest
 
-from isolation_tasks import add, crash, fail, hoard, litter, refuse, shout, spin, threads
+from isolation_tasks import add, crash, dumped, fail, hoard, litter, refuse, shout, spin, threads
 from whosin import errors, isolation
 from whosin.app.web.failures import Refused
 from whosin.app.web.fair_queue import FairQueue
@@ -47,6 +47,11 @@ def test_answers_and_errors_come_back(run):
     with pytest.raises(errors.Crashed) as failed:
         run(fail, limits=LIMITS)
     assert "KeyError" in str(failed.value) and "Ann" not in str(failed.value)
+
+
+def test_a_crash_copies_no_memory_to_disk(run):
+    """Such a copy may hold rows. The limit that is inherited allows it, at least on request."""
+    assert run(dumped, limits=LIMITS) == [0, 0]
 
 
 def test_a_process_is_stopped(run):

@@ -1,7 +1,8 @@
 """The side of the process that works.
 
-Contract: it hears neither Ctrl-C nor other people's streams (a foreign library may print rows), and
-ends when the process that started it ends.
+Contract: it hears neither Ctrl-C nor other people's streams (a foreign library may print rows),
+leaves no copy of its memory on disk when it crashes, since that may hold rows too, and ends when
+the process that started it ends.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import ctypes
 import os
 import pickle
+import resource
 import select
 import signal
 import socket
@@ -30,6 +32,7 @@ PR_SET_PDEATHSIG = 1
 def once(descriptor: int) -> None:
     """Answer one task and end."""
     _die_with_parent()
+    _dump_nothing()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with socket.socket(fileno=descriptor) as connection:
         _work(connection)
@@ -38,6 +41,7 @@ def once(descriptor: int) -> None:
 
 def nursery(descriptor: int, modules: list[str]) -> None:
     """Fork a process for each task, until the other side is gone."""
+    _dump_nothing()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for module in modules:
         import_module(module)
@@ -103,3 +107,7 @@ def _die_with_parent() -> None:
     """Linux ends this process with the one that forked it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _dump_nothing() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
