@@ -27,7 +27,7 @@ from types import ModuleType
 ROOT = Path(__file__).parent.parent
 ROOMS = {
     "beliefs": ("beliefs.py", "calibration/test_beliefs.py"),
-    "exact": ("exact.py", "exact/test_exact.py"),
+    "exact": ("exact.py", "exact/test_exact.py exact/test_writing.py"),
     "noise": ("noise/*.py", "noise/test_noise.py"),
     "ledger": (
         "ledger/*.py",

@@ -263,7 +263,8 @@ def exp_float(exponent: Number) -> float:
 @lru_cache(maxsize=64)
 def exp_down(exponent: Fraction | float) -> Fraction:
     """A rational with a short denominator at most e^exponent, and at most 2^−60 of it below."""
-    bound = ball_end(ball_exp(rational(exponent)).lower())
+    with precisely():  # an end is rounded to the present precision
+        bound = ball_end(ball_exp(rational(exponent)).lower())
     shift = SHORT_BITS - (bound.numerator.bit_length() - bound.denominator.bit_length())
     scale = Fraction(2) ** shift
     return Fraction(math.floor(bound * scale)) / scale

@@ -1,0 +1,127 @@
+"""Numbers as they are written: rounded in the direction that is named, and no further than needed.
+
+What is written is read back as a rational and compared with the number itself.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+from types import SimpleNamespace
+
+import pytest
+
+from whosin import exact
+
+TINY = Fraction(1, 10**30)
+VALUES = [
+    *(Fraction(sign * n, 7) for n in (1, 3, 7, 20, 123_456, 10**9 + 1) for sign in (1, -1)),
+    *(Fraction(n, 10**k) for n in (1, 5, 15, 25, 999_999_5) for k in (0, 1, 4, 9)),
+    *(Fraction(6, 10) + off for off in (-TINY, TINY)),
+    Fraction(0),
+    Fraction(10**12 - 1, 10),
+]
+
+
+@pytest.mark.parametrize("digits", [0, 1, 3, 6])
+def test_decimals_are_the_nearest_in_their_direction(digits):
+    unit = Fraction(1, 10**digits)
+    for value in VALUES:
+        up, down, near = (
+            Fraction(exact.decimals(value, digits, way)) for way in ("up", "down", "nearest")
+        )
+        assert value <= up < value + unit and value - unit < down <= value
+        assert abs(near - value) <= unit / 2 and near in (up, down)
+        assert all((each / unit).denominator == 1 for each in (up, down))
+
+
+def test_a_float_stands_for_what_is_within_its_rounding():
+    """Four roundings away it is still that decimal, forty away it is not."""
+    for way in ("up", "down"):
+        for decimal in ("0.6", "0.1", "7.3", "1234.5"):
+            value = float(decimal)
+            for steps in (0, 3):
+                moved = value + steps * math.ulp(value) * (1 if way == "up" else -1)
+                assert Fraction(exact.decimals(moved, 1, way)) == Fraction(decimal)
+            far = value + 40 * math.ulp(value) * (1 if way == "up" else -1)
+            assert Fraction(exact.decimals(far, 1, way)) != Fraction(decimal)
+    assert exact.decimals(Fraction(6, 10) + TINY, 1, "up") == "0.7"
+
+
+def test_figures_keep_their_number_of_digits():
+    chance = random.Random(3)
+    for _ in range(300):
+        value = Fraction(chance.randint(1, 10**9), 10 ** chance.randint(0, 12))
+        for digits in (2, 6):
+            size = math.floor(math.log10(float(value)))
+            unit = Fraction(10) ** (size + 1 - digits)
+            up, down = (Fraction(exact.figures(value, digits, way)) for way in ("up", "down"))
+            assert value <= up < value + 2 * unit and value - 2 * unit < down <= value
+            assert Fraction(exact.figures(value, digits)) == Fraction(f"{float(value):.{digits}g}")
+            assert (up - down) / unit in (0, 1)
+    assert exact.figures(123_456_789, 3, "up") == "1.24e+08"
+    assert exact.figures(123_456_789.0, 3, "down") == "1.23e+08"
+    assert exact.figures(0.0, 6, "up") == exact.figures(0, 6, "down") == "0"
+    assert exact.figures(1 / 3, rounded="up") == "0.333334"
+
+
+def test_what_was_typed_is_written_with_its_digits():
+    assert exact.as_typed(0.6004, "up") == "0.6004"
+    assert exact.as_typed(Fraction(60_041, 10**5), "down") == "0.60041"
+    assert exact.as_typed(Fraction(1, 3), "up") == "0.333334"
+    assert exact.as_typed(Fraction(1, 3), "down") == "0.333333"
+    assert Fraction(exact.as_typed(0.1 + 0.2, "up")) in (Fraction(3, 10), Fraction(300_001, 10**6))
+
+
+def test_what_nobody_types_has_no_decimal():
+    assert exact.typed(Fraction(1, 3)) is None
+    assert exact.typed(Fraction(123_456_789_012)) is not None
+    assert exact.typed(Fraction(1_234_567_890_123)) is None
+    assert exact.typed(Fraction(10**exact.MOST_TYPED)) == 10**12
+    assert exact.typed(Fraction(10**exact.MOST_TYPED * 2)) is None
+    assert exact.typed(Fraction(1, 10**100)) is not None
+    assert exact.typed(Fraction(1, 10**101)) is None
+    assert exact.typed(0) == 0
+    assert exact.typed(Fraction(1, 10)) == exact.typed(0.1)
+    assert exact.typed(-0.25) == Fraction(-1, 4)
+
+
+def test_a_quarter_of_a_logarithm():
+    """(√k − 1)/(√k + 1) is a rational for squares, and is never below the truth for others."""
+    assert exact.quarter_tanh_up(math.inf) == 1
+    for a, b in ((1, 1), (2, 1), (3, 2), (10**20, 7)):
+        level = exact.quarter_tanh_up(Fraction(a * a, b * b))
+        assert level == exact.round_up(Fraction(a - b, a + b))
+    for ratio in (Fraction(2), Fraction(3, 2), 1 + TINY, Fraction(10**40 + 1), Fraction(5, 1)):
+        level = Fraction(exact.quarter_tanh_up(ratio))
+        below = Fraction(math.nextafter(float(level), 0))
+        # level = (√k − 1)/(√k + 1) means √k = (1 + level)/(1 − level), where level < 1.
+        assert level == 1 or ((1 + level) / (1 - level)) ** 2 >= ratio
+        assert ((1 + below) / (1 - below)) ** 2 < ratio
+
+
+def test_rationals_of_other_libraries_are_read_whole():
+    assert exact.rational(SimpleNamespace(p=3, q=7)) == Fraction(3, 7)
+    for half in (SimpleNamespace(p=3), SimpleNamespace(q=7)):
+        with pytest.raises(ValueError, match="number must be"):
+            exact.rational(half)
+
+
+def test_powers_that_are_spelled():
+    assert exact.rational("1e300") == Fraction(10**300)
+    assert exact.rational("1e-300") == Fraction(1, 10**300)
+    for text in ("1e301", "1e-301", "1e0301", "1e1000", "9" * 302):
+        with pytest.raises(ValueError, match="between 1e-300 and 1e300"):
+            exact.rational(text)
+    assert exact.rational("1e0299") == Fraction(10**299)
+
+
+def test_a_power_of_e_has_a_short_denominator():
+    for exponent in (Fraction(1, 3), Fraction(-7), Fraction(40), Fraction(1, 10**6)):
+        low = exact.exp_down(exponent)
+        high = exact.exp_up(exponent)
+        assert low <= high and (high - low) / high <= Fraction(1, 2**60)
+        odd = low.numerator >> (low.numerator & -low.numerator).bit_length() - 1
+        assert odd.bit_length() <= exact.SHORT_BITS + 1
+        assert low.denominator & (low.denominator - 1) == 0
