@@ -153,6 +153,7 @@ def _(found: Scores, table: Table) -> None:
 def _(found: SyntheticAudit, table: Table) -> None:
     rows = len(found.membership.members), len(found.membership.non_members)
     table.add_row("rows", f"{rows[0]:,} behind the table, {rows[1]:,} others")
+    table.add_row("columns", f"{found.numbers} of numbers, {found.words} of words")
     table.add_row("score", f"{found.score}, the best of three, which is paid for")
     for risk in found.risks:
         words = f"{risk.hits} of {risk.trials} guesses, {risk.control_hits} on others"
