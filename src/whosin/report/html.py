@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from itertools import zip_longest
 from pathlib import Path
@@ -24,6 +24,7 @@ from whosin.report.policy import policy
 from whosin.report.releases import cell_words
 from whosin.report.table_pages import STYLE as TABLES_STYLE
 from whosin.report.table_pages import tables_html
+from whosin.report.table_views import keys_of
 
 STYLE = """
 :root { color-scheme: light; --ink: #1c2733; --soft: #5b6875; --line: #d8dfe6; --mark: #1b6ca8; }
@@ -134,11 +135,15 @@ def theorems(numbers: Sequence[str]) -> str:
 
 
 def rows_table(
-    columns: Sequence[str], rows: Sequence[Sequence[Any]], noisy: Sequence[bool] = ()
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    noisy: Sequence[bool] = (),
+    labels: Collection[str] = (),
 ) -> str:
     """A table of values, cut after many rows.
 
     Args:
+        labels: columns that name the rows, as years do: they stay as they were declared.
         noisy: for each row whether its value is too noisy to read, which is marked.
     """
     numeric = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
@@ -146,7 +151,8 @@ def rows_table(
     head = "".join(f"<th{k}>{escape(c)}</th>" for c, k in zip(columns, kinds, strict=True))
     lines = [
         "".join(
-            f"<td{kind}>{MARK * (name == 'value' and any(marked))}{escape(cell_words(v))}</td>"
+            f"<td{kind}>{MARK * (name == 'value' and any(marked))}"
+            f"{escape(cell_words(v, name in labels))}</td>"
             for name, v, kind in zip(columns, row, kinds, strict=True)
         )
         for row, *marked in zip_longest(rows[:MOST_ROWS], noisy[:MOST_ROWS])
@@ -155,6 +161,11 @@ def rows_table(
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     wide = "wide many" if len(columns) > MANY_COLUMNS else "wide"
     return f"<div class='{wide}'><table><tr>{head}</tr>{body}</table></div>{more}"
+
+
+def answer_html(answer: Answer) -> str:
+    """The rows of an answer, or of one of its tables."""
+    return rows_table(answer.columns, answer.rows, answer.noisy, keys_of(answer))
 
 
 def drawing(chart: Any) -> str:
@@ -187,9 +198,7 @@ def _answer(answer: Answer, number: int) -> str:
             f"<h3>{escape(answer.title)}</h3>",
             f"<p class=soft>{escape(asked)} — {escape(paid)}</p>",
             "" if chart is None else drawing(chart),
-            tables_html(answer, number)
-            if answer.tables
-            else rows_table(answer.columns, answer.rows, answer.noisy),
+            tables_html(answer, number) if answer.tables else answer_html(answer),
             f"<p class=soft>{escape(answer.noisy_note)}</p>" if answer.noisy_note else "",
             f"<p class=soft>{escape(answer.statement)}</p>" if answer.statement else "",
         ]

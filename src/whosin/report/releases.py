@@ -17,7 +17,9 @@ from whosin.release.noisy_cells import MARK
 from whosin.release.scans.checking import Finding
 from whosin.report.budget import cost_words, standing_card
 from whosin.report.card import budget_words, failing, who
+from whosin.report.numbers import thousands
 from whosin.report.printed_tables import print_tables
+from whosin.report.table_views import NUMBERS
 from whosin.report.terminal_tables import print_table
 from whosin.report.text import print_sections
 
@@ -176,7 +178,7 @@ def answer_table(answer: Answer) -> Table:
         table.add_column("95% interval")
     for index, row in enumerate(answer.rows[:MOST_SHOWN]):
         data = dict(zip(answer.columns, row, strict=True))
-        cells = [cell_words(data[name]) for name in columns]
+        cells = [cell_words(data[name], name not in NUMBERS) for name in columns]
         if any(answer.noisy[index : index + 1]):  # in front, so that digits stay in line
             cells[columns.index("value")] = MARK + cells[columns.index("value")]
         if ranged:
@@ -191,11 +193,19 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
-def cell_words(value: Any) -> str:
-    """A value of a cell of an answer."""
-    if isinstance(value, float):
-        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+def cell_words(value: Any, label: bool = False) -> str:
+    """A value of a cell of an answer.
+
+    Args:
+        label: it names the cell, as a year or a postal code does, and stays as it was declared.
+    """
+    if value is None:
+        return "–"
+    if label or isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int):
+        return thousands(value)
+    return thousands(value, ".6g" if abs(value) < 1e6 else ".1f")
 
 
 def print_findings(warning: str, findings: Sequence[Finding]) -> None:

@@ -15,6 +15,7 @@ from itertools import product
 from typing import Any
 
 from whosin.release import Answer
+from whosin.report.numbers import thousands
 
 NUMBERS = ("value", "low", "high", "all_low", "all_high", "whole")
 """Columns of numbers; every other column of a table names its cells."""
@@ -112,6 +113,11 @@ class TableView:
         return " to ".join(ends)
 
 
+def keys_of(answer: Answer) -> tuple[str, ...]:
+    """The columns of an answer that name its cells."""
+    return tuple(name for name in answer.columns if name not in NUMBERS)
+
+
 def views(answer: Answer) -> tuple[TableView, ...]:
     """The tables of an answer, each as it is read."""
     return tuple(_view(each) for each in answer.tables)
@@ -119,7 +125,7 @@ def views(answer: Answer) -> tuple[TableView, ...]:
 
 def _view(table: Answer) -> TableView:
     place = {name: number for number, name in enumerate(table.columns)}
-    keys = tuple(name for name in table.columns if name not in NUMBERS)
+    keys = keys_of(table)
 
     def half(low: str, high: str) -> tuple[float, ...]:
         return tuple((row[place[high]] - row[place[low]]) / 2 for row in table.rows)
@@ -149,12 +155,13 @@ def agreement(answer: Answer) -> str:
     wholes = {sum(each.wholes) for each in shown}
     if max(sums) - min(sums) > slack or len(wholes) > 1:
         ends = f"{rounded(min(sums), 1)} to {rounded(max(sums), 1)}"
-        wide = f"{min(wholes):,} to {max(wholes):,}"
+        wide = f"{thousands(min(wholes))} to {thousands(max(wholes))}"
         return f"The totals of the {len(shown)} tables differ: {ends}, in {BIASED}, {wide}."
     total = rounded(sums[0], min(each.decimals for each in shown))
     others = len(described) - len(shown)
     which = f"each of the {len(shown)} tables" + (" whose cells do not overlap" if others else "")
-    return f"The totals agree: {which} adds up to {total}, and in {BIASED}, to {wholes.pop():,}."
+    whole = thousands(wholes.pop())
+    return f"The totals agree: {which} adds up to {total}, and in {BIASED}, to {whole}."
 
 
 def page_data(answer: Answer) -> list[dict[str, Any]]:
@@ -186,4 +193,4 @@ def decimals(margin: float) -> int:
 
 def rounded(value: float, digits: int) -> str:
     """A number with this many decimals; nothing is shown as −0."""
-    return f"{round(float(value), digits) + 0.0:,.{digits}f}"
+    return thousands(round(float(value), digits) + 0.0, f".{digits}f")

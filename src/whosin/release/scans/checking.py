@@ -86,7 +86,7 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
 def _becomes(domain: Domain) -> str:
     """What becomes of a value that was not declared."""
     if domain.outside is None:
-        return 'in "other"'
+        return f'in "{domain.labels[-1]}"'
     return "dropped" if domain.drops else f'counted as "{domain.outside}"'
 
 

@@ -2,10 +2,10 @@
 
 import { download } from "./api.js";
 import { answerChart } from "./charts.js";
-import { $, clearErrors, h, number, sections, showError } from "./dom.js";
+import { $, clearErrors, h, number, sections, showError, thousands } from "./dom.js";
 import { tables } from "./tables.js";
 
-const shown = (value) => (typeof value === "number" ? value.toLocaleString("en", { maximumFractionDigits: 4 }) : String(value));
+const shown = (value) => (typeof value === "number" ? thousands(value, { maximumFractionDigits: 4 }) : String(value ?? "–"));
 
 const plainName = (title) => title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "answer";
 
@@ -32,7 +32,7 @@ function table(answer) {
           h(
             "tr",
             {},
-            names.map((name) => h("td", { class: right(name) }, name === "value" ? mark(answer, place) : null, shown(row[at(name)]))),
+            names.map((name) => h("td", { class: right(name) }, name === "value" ? mark(answer, place) : null, answer.keys.includes(name) ? String(row[at(name)]) : shown(row[at(name)]))),
             ranged ? h("td", { class: "r" }, `${shown(row[at("low")])} to ${shown(row[at("high")])}`) : null,
           ),
         ),

@@ -96,9 +96,8 @@ export function ratesChart({ points, promise }) {
 export function answerChart(answer) {
   const at = (name) => answer.columns.indexOf(name);
   if (at("low") < 0 || answer.rows.length < 2 || answer.rows.length > 40) return null;
-  const keys = answer.columns.filter((name) => !["value", "low", "high", "all_low", "all_high", "whole"].includes(name));
   const rows = answer.rows.map((row) => ({
-    cell: keys.map((name) => row[at(name)]).join(", "),
+    cell: answer.keys.map((name) => row[at(name)]).join(", "),
     value: row[at("value")],
     low: row[at("low")],
     high: row[at("high")],

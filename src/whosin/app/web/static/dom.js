@@ -68,8 +68,11 @@ export function showError(error, otherwise) {
   }
 }
 
+// A number with commas from five digits on: 2024 may be a year.
+export const thousands = (value, options = {}) => value.toLocaleString("en", { useGrouping: "min2", ...options });
+
 export const number = (value, digits = 4) =>
-  value === "inf" ? "∞" : Number(value).toLocaleString("en", { maximumSignificantDigits: digits });
+  value === "inf" ? "∞" : thousands(Number(value), { maximumSignificantDigits: digits });
 
 // The same after "at most": rounded up, but for what floats round themselves.
 export function atMost(value, digits = 4) {
@@ -91,7 +94,7 @@ export function sections(parts) {
   return parts.map((part) => [
     h("h3", {}, part.title),
     ...part.lines.map((line) => h("p", { class: "digest" }, line)),
-    part.marks ? people(part.marks) : null,
+    ...(part.marks ? [people(part.marks)] : []),
   ]);
 }
 

@@ -164,7 +164,7 @@ async function needs() {
   $("belief-chart").replaceChildren(...pictures.flatMap(([title, drawing]) => [h("h3", {}, title), ...drawing]));
   if (chosen("target") === "profile") profile.show(planned.curves.at(-1).points);
   const more = planned.card.filter((part) => /^(Out of|If they know|Compared|More than)/.test(part.title));
-  $("needs-card").replaceChildren(...sections(more).flat().filter(Boolean), reasons(planned.theorems));
+  $("needs-card").replaceChildren(...sections(more).flat(), reasons(planned.theorems));
 }
 
 // Step 4: what it costs
