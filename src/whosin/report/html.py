@@ -35,7 +35,8 @@ h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; } p { margin: .3rem 0; } .soft { c
 table { border-collapse: collapse; margin: .5rem 0; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .25rem 1rem .25rem 0; border-bottom: 1px solid var(--line); }
 td.number, th.number { text-align: right; } code { font-size: .8rem; word-break: break-all; }
-svg { max-width: 100%; height: auto; } .wide { overflow-x: auto; }
+svg { max-width: 100%; height: auto; } .wide { overflow-x: auto; max-width: 100%; }
+h1, h2, h3, p, li, summary, label { overflow-wrap: anywhere; }
 .many { font-size: .75rem; width: max-content; max-width: calc(100vw - 2.5rem); position: relative;
   left: 50%; transform: translateX(-50%); }
 .many th, .many td { padding-right: .6rem; }
