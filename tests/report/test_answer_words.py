@@ -9,10 +9,12 @@ import pytest
 
 import whosin as wi
 from whosin.release.columns.outside import other_beside
+from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report.answers import save
 from whosin.report.html import release_report
-from whosin.report.numbers import thousands
+from whosin.report.numbers import point_words
 from whosin.report.releases import cell_words
+from whosin.report.table_views import scales_of
 
 PLAN = wi.calibrate(wi.Posterior("0.9999"), wi.families.Independent("0.05", "0.5"), query="count")
 WARDS = ["north", "other"]
@@ -53,15 +55,18 @@ def test_labels_have_no_thousands_separator(made, run, capsys):
         assert not re.search(r"2,02[45]|10,115|80,331", text)
 
 
-def test_numbers_have_separators_from_five_digits_on():
+def test_points_have_separators_from_five_digits_on(made):
     """As typesetters do it, so that the median of years is no number of people."""
-    assert [thousands(each) for each in (0, 2024, -2024, 9999, 10000, -1234567)] == [
+    assert [point_words(each) for each in (0, 2024, -2024, 9999, 10000, -1234567)] == [
         *("0", "2024", "-2024", "9999", "10,000", "-1,234,567")
     ]
-    assert thousands(2024.5, ".1f") == "2024.5" and thousands(12024.5, ".1f") == "12,024.5"
-    assert thousands(9999.96, ".1f") == "10,000.0" and thousands(-9999.96, ".1f") == "-10,000.0"
-    assert cell_words(2024.0) == "2024" and cell_words(1234567.25) == "1,234,567.2"
-    assert cell_words(20240) == "20,240" and cell_words(None) == "–" and cell_words(True) == "True"
+    assert point_words(2024.5, ".1f") == "2024.5" and point_words(12024.5, ".1f") == "12,024.5"
+    assert point_words(9999.96, ".1f") == "10,000.0" and point_words(-9999.96, ".1f") == "-10,000.0"
+    assert cell_words(2024.0, POINT) == "2024" and cell_words(1234567.25, POINT) == "1,234,567.2"
+    assert cell_words(2024) == "2,024" and cell_words(20240, NAME) == "20240"
+    assert cell_words(None) == "–" and cell_words(True) == "True"
+    assert set(scales_of(made[3]).values()) == {POINT}
+    assert scales_of(made[0]) | {"year": NAME, "value": AMOUNT} == scales_of(made[0])
 
 
 def test_the_cell_for_undeclared_values_has_one_name(made, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import zip_longest
 from pathlib import Path
@@ -14,6 +14,7 @@ from whosin.extras import needs
 from whosin.references import THEOREMS
 from whosin.release import Answer, Release
 from whosin.release.noisy_cells import MARK
+from whosin.release.queries.base import AMOUNT
 from whosin.report import card
 from whosin.report.answer_charts import answer_chart
 from whosin.report.budget import cost_words, standing_card
@@ -24,7 +25,7 @@ from whosin.report.policy import policy
 from whosin.report.releases import cell_words
 from whosin.report.table_pages import STYLE as TABLES_STYLE
 from whosin.report.table_pages import tables_html
-from whosin.report.table_views import keys_of
+from whosin.report.table_views import scales_of
 
 STYLE = """
 :root { color-scheme: light; --ink: #1c2733; --soft: #5b6875; --line: #d8dfe6; --mark: #1b6ca8; }
@@ -139,12 +140,12 @@ def rows_table(
     columns: Sequence[str],
     rows: Sequence[Sequence[Any]],
     noisy: Sequence[bool] = (),
-    labels: Collection[str] = (),
+    scales: Mapping[str, str] | None = None,
 ) -> str:
     """A table of values, cut after many rows.
 
     Args:
-        labels: columns that name the rows, as years do: they stay as they were declared.
+        scales: what the values of columns are; amounts where nothing is said.
         noisy: for each row whether its value is too noisy to read, which is marked.
     """
     numeric = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
@@ -153,7 +154,7 @@ def rows_table(
     lines = [
         "".join(
             f"<td{kind}>{MARK * (name == 'value' and any(marked))}"
-            f"{escape(cell_words(v, name in labels))}</td>"
+            f"{escape(cell_words(v, (scales or {}).get(name, AMOUNT)))}</td>"
             for name, v, kind in zip(columns, row, kinds, strict=True)
         )
         for row, *marked in zip_longest(rows[:MOST_ROWS], noisy[:MOST_ROWS])
@@ -166,7 +167,7 @@ def rows_table(
 
 def answer_html(answer: Answer) -> str:
     """The rows of an answer, or of one of its tables."""
-    return rows_table(answer.columns, answer.rows, answer.noisy, keys_of(answer))
+    return rows_table(answer.columns, answer.rows, answer.noisy, scales_of(answer))
 
 
 def drawing(chart: Any) -> str:

@@ -27,8 +27,8 @@ def short(value: float | Fraction, rounded: Rounding = "nearest") -> str:
     return figures(value, 6, rounded)
 
 
-def thousands(value: float, spec: str = "") -> str:
-    """A number with commas from five digits on: 2024 may be a year, and 20,240 is none."""
+def point_words(value: float, spec: str = "") -> str:
+    """A point of a column, with commas from five digits on: 2024 may be a year, 20,240 is none."""
     text = f"{value:,{spec}}"
     return text.replace(",", "") if len(text.lstrip("-").partition(".")[0]) <= FOUR else text
 

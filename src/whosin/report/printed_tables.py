@@ -14,7 +14,6 @@ from rich.table import Table
 
 from whosin.release import Answer
 from whosin.release.noisy_cells import MARK
-from whosin.report.numbers import thousands
 from whosin.report.table_views import Crosstab, TableView, agreement, views
 from whosin.report.terminal_tables import print_table
 
@@ -65,7 +64,7 @@ def list_table(view: TableView) -> Table:
         table.add_column(name, justify="right")
     for place, cell in enumerate(view.cells):
         value = f"{_mark(view, place)}{view.number(place)} ± {view.margin(place)}"
-        table.add_row(*(escape(str(each)) for each in cell), value, thousands(view.wholes[place]))
+        table.add_row(*(escape(str(each)) for each in cell), value, f"{view.wholes[place]:,}")
     return table
 
 

@@ -14,12 +14,13 @@ from whosin.ledger.charge import Cost
 from whosin.release import Answer, Offer, Release
 from whosin.release.answer import cost_data
 from whosin.release.noisy_cells import MARK
+from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.release.scans.checking import Finding
 from whosin.report.budget import cost_words, standing_card
 from whosin.report.card import budget_words, failing, who
-from whosin.report.numbers import thousands
+from whosin.report.numbers import point_words
 from whosin.report.printed_tables import print_tables
-from whosin.report.table_views import NUMBERS
+from whosin.report.table_views import scales_of
 from whosin.report.terminal_tables import print_table
 from whosin.report.text import print_sections
 
@@ -170,7 +171,7 @@ def print_release(title: str, plan: Plan, release: Release) -> None:
 def answer_table(answer: Answer) -> Table:
     """An answer's rows; an interval becomes one column."""
     columns = [name for name in answer.columns if name not in ("low", "high")]
-    ranged = "low" in answer.columns
+    ranged, scales = "low" in answer.columns, scales_of(answer)
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=True)
     for name in columns:
         table.add_column(escape(name), justify="right" if name == "value" else "left")
@@ -178,11 +179,12 @@ def answer_table(answer: Answer) -> Table:
         table.add_column("95% interval")
     for index, row in enumerate(answer.rows[:MOST_SHOWN]):
         data = dict(zip(answer.columns, row, strict=True))
-        cells = [cell_words(data[name], name not in NUMBERS) for name in columns]
+        cells = [cell_words(data[name], scales[name]) for name in columns]
         if any(answer.noisy[index : index + 1]):  # in front, so that digits stay in line
             cells[columns.index("value")] = MARK + cells[columns.index("value")]
         if ranged:
-            cells.append(f"{cell_words(data['low'])} to {cell_words(data['high'])}")
+            ends = (cell_words(data[name], scales[name]) for name in ("low", "high"))
+            cells.append(" to ".join(ends))
         table.add_row(*(escape(cell) for cell in cells))
     if len(answer.rows) > MOST_SHOWN:
         table.add_row(f"… {len(answer.rows) - MOST_SHOWN} more")
@@ -193,19 +195,18 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
-def cell_words(value: Any, label: bool = False) -> str:
+def cell_words(value: Any, scale: str = AMOUNT) -> str:
     """A value of a cell of an answer.
 
     Args:
-        label: it names the cell, as a year or a postal code does, and stays as it was declared.
+        scale: amounts have commas, points of a column may be years, names stay as they are.
     """
     if value is None:
         return "–"
-    if label or isinstance(value, bool) or not isinstance(value, int | float):
+    if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if isinstance(value, int):
-        return thousands(value)
-    return thousands(value, ".6g" if abs(value) < 1e6 else ".1f")
+    spec = "" if isinstance(value, int) else ".6g" if abs(value) < 1e6 else ".1f"
+    return point_words(value, spec) if scale == POINT else f"{value:,{spec}}"
 
 
 def print_findings(warning: str, findings: Sequence[Finding]) -> None:

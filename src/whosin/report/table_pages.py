@@ -16,7 +16,6 @@ from itertools import islice
 from whosin.release import Answer
 from whosin.release.noisy_cells import MARK
 from whosin.report.answers import csv_bytes, parquet_bytes, plain_name
-from whosin.report.numbers import thousands
 from whosin.report.table_views import Crosstab, TableView, agreement, rounded, views
 
 MOST_CELLS = 40_000
@@ -142,7 +141,7 @@ def _heat(view: TableView, tab: Crosstab) -> str:
         cells = "".join(_shaded(view, place, highest) for place in places)
         lines.append(f"<tr><th>{escape(str(label))}</th>{cells}</tr>")
     corner = f"{escape(tab.down)} \\ {escape(tab.across)}"
-    most = rounded(highest[0], view.decimals), thousands(highest[1])
+    most = rounded(highest[0], view.decimals), f"{highest[1]:,}"
     return (
         f"<div class=wide><table class=heat><tr><th>{corner}</th>{head}</tr>{''.join(lines)}"
         "</table></div><p class=soft>0 or below<span class=bar></span>"
@@ -158,7 +157,7 @@ def _shaded(view: TableView, place: int, highest: tuple[float, int]) -> str:
     ]
     return (
         f'<td style="--a:{parts[0]}%;--b:{parts[1]}%"><span class=value>{_value(view, place)}'
-        f"</span><span class=whole>{thousands(view.wholes[place])}</span></td>"
+        f"</span><span class=whole>{view.wholes[place]:,}</span></td>"
     )
 
 
@@ -170,7 +169,7 @@ def _list(view: TableView) -> str:
         one, every = view.margin(place), rounded(view.all_margins[place], view.decimals)
         lines.append(
             f"<tr>{labels}<td class=number><span class=value>{_value(view, place)}</span>"
-            f"<span class=whole>{thousands(view.wholes[place])}</span></td><td class=number>"
+            f"<span class=whole>{view.wholes[place]:,}</span></td><td class=number>"
             f"<span class=value>± <span class=each>{one}</span><span class=every>{every}</span>"
             "</span></td></tr>"
         )

@@ -15,7 +15,8 @@ from itertools import product
 from typing import Any
 
 from whosin.release import Answer
-from whosin.report.numbers import thousands
+from whosin.release.queries import QUERIES, Query
+from whosin.release.queries.base import NAME
 
 NUMBERS = ("value", "low", "high", "all_low", "all_high", "whole")
 """Columns of numbers; every other column of a table names its cells."""
@@ -118,6 +119,12 @@ def keys_of(answer: Answer) -> tuple[str, ...]:
     return tuple(name for name in answer.columns if name not in NUMBERS)
 
 
+def scales_of(answer: Answer) -> dict[str, str]:
+    """What the values of each column of an answer are: an amount, a point of a column, a name."""
+    query = QUERIES.get(str(answer.question.get("query")), Query)
+    return {name: query.scale if name in NUMBERS else NAME for name in answer.columns}
+
+
 def views(answer: Answer) -> tuple[TableView, ...]:
     """The tables of an answer, each as it is read."""
     return tuple(_view(each) for each in answer.tables)
@@ -155,13 +162,12 @@ def agreement(answer: Answer) -> str:
     wholes = {sum(each.wholes) for each in shown}
     if max(sums) - min(sums) > slack or len(wholes) > 1:
         ends = f"{rounded(min(sums), 1)} to {rounded(max(sums), 1)}"
-        wide = f"{thousands(min(wholes))} to {thousands(max(wholes))}"
+        wide = f"{min(wholes):,} to {max(wholes):,}"
         return f"The totals of the {len(shown)} tables differ: {ends}, in {BIASED}, {wide}."
     total = rounded(sums[0], min(each.decimals for each in shown))
     others = len(described) - len(shown)
     which = f"each of the {len(shown)} tables" + (" whose cells do not overlap" if others else "")
-    whole = thousands(wholes.pop())
-    return f"The totals agree: {which} adds up to {total}, and in {BIASED}, to {whole}."
+    return f"The totals agree: {which} adds up to {total}, and in {BIASED}, to {wholes.pop():,}."
 
 
 def page_data(answer: Answer) -> list[dict[str, Any]]:
@@ -193,4 +199,4 @@ def decimals(margin: float) -> int:
 
 def rounded(value: float, digits: int) -> str:
     """A number with this many decimals; nothing is shown as −0."""
-    return thousands(round(float(value), digits) + 0.0, f".{digits}f")
+    return f"{round(float(value), digits) + 0.0:,.{digits}f}"

@@ -1,6 +1,6 @@
 // Charts as plain SVG; colours come from the style sheet.
 
-import { atMost, h, number, s } from "./dom.js";
+import { atMost, h, number, s, valueWords } from "./dom.js";
 
 const path = (points) =>
   points.map(([x, y], place) => `${place ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
@@ -96,8 +96,9 @@ export function ratesChart({ points, promise }) {
 export function answerChart(answer) {
   const at = (name) => answer.columns.indexOf(name);
   if (at("low") < 0 || answer.rows.length < 2 || answer.rows.length > 40) return null;
+  const keys = answer.columns.filter((name) => !["value", "low", "high", "all_low", "all_high", "whole"].includes(name));
   const rows = answer.rows.map((row) => ({
-    cell: answer.keys.map((name) => row[at(name)]).join(", "),
+    cell: keys.map((name) => row[at(name)]).join(", "),
     value: row[at("value")],
     low: row[at("low")],
     high: row[at("high")],
@@ -128,7 +129,7 @@ export function answerChart(answer) {
   const zero = s("line", { class: "axis", x1: x(0), x2: x(0), y1: 0, y2: height - bottom });
   const ends = [least, most].filter((value) => Math.abs(x(value) - x(0)) > 40);
   const scale = [0, ...ends].map((value) =>
-    s("text", { x: x(value), y: height - 8, "text-anchor": value === most ? "end" : "middle" }, number(value)),
+    s("text", { x: x(value), y: height - 8, "text-anchor": value === most ? "end" : "middle" }, valueWords(value, answer.scales.value, { maximumSignificantDigits: 4 })),
   );
   return s(
     "svg",

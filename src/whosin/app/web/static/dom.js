@@ -68,11 +68,15 @@ export function showError(error, otherwise) {
   }
 }
 
-// A number with commas from five digits on: 2024 may be a year.
-export const thousands = (value, options = {}) => value.toLocaleString("en", { useGrouping: "min2", ...options });
-
 export const number = (value, digits = 4) =>
-  value === "inf" ? "∞" : thousands(Number(value), { maximumSignificantDigits: digits });
+  value === "inf" ? "∞" : Number(value).toLocaleString("en", { maximumSignificantDigits: digits });
+
+// A value of an answer: amounts have commas, points of a column (perhaps years) from five digits on.
+export function valueWords(value, scale, options = { maximumFractionDigits: 4 }) {
+  if (value === "inf") return "∞";
+  if (scale === "name" || typeof value !== "number") return String(value ?? "–");
+  return value.toLocaleString("en", { useGrouping: scale === "point" ? "min2" : "auto", ...options });
+}
 
 // The same after "at most": rounded up, but for what floats round themselves.
 export function atMost(value, digits = 4) {

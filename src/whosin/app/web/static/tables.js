@@ -2,7 +2,7 @@
 // they have two columns, one opened at a time where there are many. What is in a table, how many
 // decimals are worth showing and whether the totals agree, the route said.
 
-import { h, thousands } from "./dom.js";
+import { h } from "./dom.js";
 
 const OPEN = { tables: 12, cells: 150 }; // an answer that is shown whole, side by side
 const MOST = 600; // cells of a list; the rest is in the file
@@ -22,7 +22,7 @@ function labelsOf(table, place) {
 
 function reader(answer, table, chosen) {
   const at = (name) => answer.columns.indexOf(name);
-  const shown = (value, digits) => thousands(value, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const shown = (value, digits) => value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   const row = (place) => answer.rows[table.start + place];
   const [low, high] = chosen.margin === "all" ? ["all_low", "all_high"] : ["low", "high"];
   const whole = chosen.numbers === "whole";
