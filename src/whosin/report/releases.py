@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from whosin.calibration import Plan
+from whosin.exact import figures
 from whosin.ledger.charge import Cost
 from whosin.release import Answer, Offer, Release
 from whosin.release.answer import cost_data
@@ -68,7 +69,7 @@ def print_offers(
         total = sum((offer.charge.cost(plan.relation) for offer in offers), Cost(0, 0))
         console.print(f"In all {cost_words(total)} of {budget_words(plan)}.")
     if remaining is not None:
-        console.print(f"The dataset has ε = {remaining:.6g} left in its ledger.")
+        console.print(f"The dataset has ε = {figures(remaining, 6, 'down')} left in its ledger.")
 
 
 def print_gains(console: Console, offers: Sequence[Offer]) -> None:
@@ -113,7 +114,7 @@ def offer_table(plan: Plan, offers: Sequence[Offer]) -> Table:
             escape(offer.query.title),
             cost_words(offer.charge.cost(plan.relation)),
             _number(offer.error),
-            "" if offer.within is None else f"±{offer.within:.6g}",
+            "" if offer.within is None else f"±{figures(offer.within, 6, 'up')}",
             escape(offer.noise),
         )
     return table

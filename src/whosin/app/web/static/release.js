@@ -125,7 +125,7 @@ function figures(view) {
   const { epsilon, baseline_epsilon: plain, noise, relation, gamma, delta } = view.plan;
   const list = [["ε in all", number(epsilon), `between ${relation} neighbours`]];
   if (noise) {
-    list.push(["error of a count", `± ${number(noise.error, 3)}`, `95% within ± ${number(noise.within, 3)}`]);
+    list.push(["error of a count", `± ${number(noise.error, 3)}`, `95% within ± ${atMost(noise.within, 3)}`]);
   }
   list.push(["beliefs grow by", `× ${atMost(gamma)}`, delta ? `may fail: ${delta}` : "at most, always"]);
   if (plain === null) list.push(["plain DP", "cannot", "no ε holds this against every belief"]);
