@@ -35,7 +35,7 @@ LARGEST_EXPONENT = 709
 BALL_BITS = 160
 SHORT_BITS = 64
 MOST_TYPED = 12
-"""Numbers of so many digits are taken for typed, and shown as they are."""
+"""Numbers of at most this many digits are taken for typed, and shown as they are."""
 SNAP = 2.0**-120
 """A ball that agrees with a float to this relative accuracy is taken as that float (ln e = 1)."""
 
@@ -290,7 +290,7 @@ def exp_down(exponent: Fraction | float) -> Fraction:
 
 
 def decimals(value: Number, digits: int, rounded: Rounding = "nearest") -> str:
-    """A number with so many digits after the point, rounded in a named direction.
+    """A number with this many digits after the point, rounded in a named direction.
 
     A rational is rounded as it is. A float stands for the numbers within four roundings of it, so
     that one which came out just above 0.6 is 0.6.
@@ -306,7 +306,7 @@ def decimals(value: Number, digits: int, rounded: Rounding = "nearest") -> str:
 
 
 def figures(value: Number, digits: int = 6, rounded: Rounding = "nearest") -> str:
-    """A finite number with so many significant digits, rounded in a named direction."""
+    """A finite number with this many significant digits, rounded in a named direction."""
     text = f"{float(value):.{digits}g}"
     if rounded == "nearest" or not value:
         return text

@@ -14,9 +14,9 @@ from whosin.documents import (
     parse_json,
     parse_toml,
     read_json,
-    read_words,
     read_text,
     read_toml,
+    read_words,
 )
 from whosin.errors import InvalidInput
 

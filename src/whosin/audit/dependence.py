@@ -25,7 +25,7 @@ LONGEST = 400
 DIGITS = 15
 """A float with as many digits was not rounded: chance does not draw it twice."""
 REPEATED, OFTEN = 0.02, 20
-"""A share of unrounded floats that come again, each at most so often, is that of a bootstrap."""
+"""A share of unrounded floats that come again, each at most this often, is that of a bootstrap."""
 COLUMNS = 16
 
 
@@ -94,7 +94,7 @@ def _check_blocks(first: Array, second: Array) -> None:
 
 
 def _blocks(marks: Array, length: int) -> Array:
-    """A mark of every block of so many outputs in a row."""
+    """A mark of every block of this many outputs in a row."""
     count = len(marks) - length + 1
     result = np.zeros(count, dtype=np.uint64)
     for step in range(length):
