@@ -58,8 +58,8 @@ def read_text(path: Path, what: str, most: int = MOST_BYTES) -> str:
         raise InvalidInput(what, "UTF-8 text", "something else") from None
 
 
-def read_rows(path: Path, most: int = MOST_BYTES) -> list[list[str]]:
-    """The words of every line of a text file that is not empty."""
+def read_words(path: Path, most: int = MOST_BYTES) -> list[list[str]]:
+    """The words, apart by spaces or tabs, of every line that is not empty. CSV is `csv_files`."""
     rows = [line.split() for line in read_text(path, path.name, most).splitlines() if line.strip()]
     if not rows:
         raise InvalidInput(path.name, "text with at least one line", "an empty file")

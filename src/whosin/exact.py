@@ -9,6 +9,7 @@ a level of leakage may be overstated by one unit in the last place, never unders
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Iterable
 from decimal import Decimal
@@ -34,7 +35,7 @@ LARGEST_EXPONENT = 709
 BALL_BITS = 160
 SHORT_BITS = 64
 MOST_TYPED = 12
-"""Numbers of so many digits are taken for typed, and shown as they are."""
+"""Numbers of at most this many digits are taken for typed, and shown as they are."""
 SNAP = 2.0**-120
 """A ball that agrees with a float to this relative accuracy is taken as that float (ln e = 1)."""
 
@@ -66,8 +67,27 @@ def rational(value: object, field: str = "number") -> Fraction:
 def number_range(text: str, field: str) -> tuple[Fraction, Fraction]:
     """ "0.05..0.5", or one number for a range of one point."""
     low, dots, high = text.partition("..")
+    ends = _DASH.fullmatch(low.strip())
+    if not dots and ends:
+        raise InvalidInput(field, "a number or a range", f"{low!r} (write {ends[1]}..{ends[2]})")
     first = rational(low.strip(), field)
     return first, rational(high.strip(), field) if dots else first
+
+
+_DASH = re.compile(r"([\d.]+%?)\s*[-–—]\s*([\d.]+%?)")
+_COMMA = re.compile(r"([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)")
+_POWER = re.compile(r"(?:(\d+(?:\.\d+)?)\s*[*×·x]\s*)?10\s*(?:\^|\*\*)\s*([+-]?\d+)")
+
+
+def _hint(text: str) -> str:
+    """How to write what was probably meant."""
+    if text.lstrip("+-").lower() in ("nan", "inf", "infinity", "∞"):
+        return ""
+    if comma := _COMMA.fullmatch(text):
+        return f" (write {comma[1]}.{comma[2]})"
+    if power := _POWER.fullmatch(text):
+        return f" (write {power[1] or 1}e{power[2]})"
+    return " (write 0.5, 1/2, 50% or 1e-6)"
 
 
 def _spelled(text: str, field: str) -> Fraction:
@@ -84,7 +104,7 @@ def _spelled(text: str, field: str) -> Fraction:
     try:
         number = Fraction(plain)
     except (ValueError, ZeroDivisionError):
-        raise InvalidInput(field, "a finite number", repr(plain)) from None
+        raise InvalidInput(field, "a finite number", f"{plain!r}{_hint(plain)}") from None
     if number.numerator.bit_length() - number.denominator.bit_length() > LARGEST_BITS:
         raise InvalidInput(field, "a number between 1e-300 and 1e300", f"{plain[:40]}…")
     return number
@@ -271,7 +291,7 @@ def exp_down(exponent: Fraction | float) -> Fraction:
 
 
 def decimals(value: Number, digits: int, rounded: Rounding = "nearest") -> str:
-    """A number with so many digits after the point, rounded in a named direction.
+    """A number with this many digits after the point, rounded in a named direction.
 
     A rational is rounded as it is. A float stands for the numbers within four roundings of it, so
     that one which came out just above 0.6 is 0.6.
@@ -287,7 +307,7 @@ def decimals(value: Number, digits: int, rounded: Rounding = "nearest") -> str:
 
 
 def figures(value: Number, digits: int = 6, rounded: Rounding = "nearest") -> str:
-    """A finite number with so many significant digits, rounded in a named direction."""
+    """A finite number with this many significant digits, rounded in a named direction."""
     text = f"{float(value):.{digits}g}"
     if rounded == "nearest" or not value:
         return text

@@ -19,6 +19,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
         "tables in databases need",
         ("adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite"),
     ),
+    "frames": ("rows from a CSV file need", ("pandas",)),
     "gwas": ("association studies need", ("opendp", "scipy")),
     "postgres": ("a ledger on PostgreSQL needs", ("psycopg",)),
     "release": ("releases need", ("duckdb", "ibis", "opendp", "pyarrow", "scipy", "sqlglot")),

@@ -62,6 +62,14 @@ def test_plain_misuse_is_refused(spoil, words):
         wi.audit.two_samples(*spoil(*draws(), np.random.default_rng(3)))
 
 
+def test_worlds_that_have_a_common_output_each_are_not_called_copies():
+    """Both together have two outputs as often; each alone repeats its own in long blocks."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        found = wi.audit.two_samples(rng.random(2000) < 0.9, rng.random(2000) < 0.1, seed=1)
+        assert 1.5 < found.epsilon < math.log(9)
+
+
 HONEST = {
     "floats": lambda rng, n: rng.standard_cauchy(n),
     "coins": lambda rng, n: rng.random(n) < 0.97,

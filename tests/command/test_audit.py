@@ -239,7 +239,7 @@ def test_scores_and_one_run(run, tmp_path):
         (f"attacked_here:noisy {WORLDS} --save x.pdf", "--save"),
         (f"attacked_here:noisy {WORLDS} --against gone.json", "no such file"),
         ("--scores gone.csv", "no such file"),
-        ("--scores attacked_here.py", "the columns member and score"),
+        ("--scores attacked_here.py", "columns of attacked_here.py must be member and score"),
         ("--scores a.csv --one-run b.csv", "several"),
         ("--scores a.csv --with 1", "left out with scores"),
         ("--scores a.csv --rate 0.5", "given with --one-run"),
@@ -415,7 +415,7 @@ def test_a_training_is_audited(train, tmp_path):
         ("train.py:fit --with 1", "--with must be left out with a fit"),
         ("attacked_here:noisy --shadows 3 --with 1 --without 0", "--shadows must be given with a"),
         ("train.py:fit --rows people.csv --label z", "--label must be a column of people.csv"),
-        ("train.py:fit --rows absent.csv", "--rows must be a CSV file"),
+        ("train.py:fit --rows absent.csv", "absent.csv: no such file"),
         ("train.py:fit --gaussian", "--gaussian must be given with --one-run"),
         ("train.py:fit --kind gold", "kind of canaries must be one of mislabelled, outlying, rows"),
         ("train.py:fit --canaries 5", "canaries must be"),
@@ -450,7 +450,7 @@ def test_one_run_by_curves_by_people_and_by_folder(train, tmp_path):
     assert code == 2 and "--delta" in err
     (tmp_path / "empty").mkdir()
     code, _out, err = train("--one-run empty")
-    assert code == 2 and "a folder with some" in err
+    assert code == 2 and "an empty folder" in err
 
 
 def test_a_synthetic_table_is_audited(run, tmp_path):
@@ -466,6 +466,6 @@ def test_a_synthetic_table_is_audited(run, tmp_path):
     assert code == 4 and json.loads(out)["closest_passes"] is False
     (tmp_path / "made.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     code, _out, err = run("--synthetic train.csv holdout.csv made.csv")
-    assert code == 2 and "the columns of train.csv" in err
+    assert code == 2 and "columns of made.csv must be those of train.csv" in err
     code, _out, err = run("--synthetic train.csv holdout.csv made.csv --scores train.csv")
     assert code == 2 and "several" in err

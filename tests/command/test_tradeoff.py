@@ -89,7 +89,10 @@ def test_rows_of_their_own_and_other_costs(run):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("--rows 4 --prior 0.7,0.3", "exactly one of --epsilon, --distortion, --curve; got 0"),
+        (
+            "--rows 4 --prior 0.7,0.3",
+            "exactly one of --epsilon, --distortion, --curve; got none of them",
+        ),
         ("--rows 4 --prior 0.7,0.3 --epsilon 1 --curve", "exactly one of"),
         ("--rows 4 --prior 0.7,0.3 --epsilon -1", "epsilon must be at least 0; got -1"),
         ("--rows 4 --prior 0.7,0.3 --distortion 5", "distortion must be from 0 to 4; got 5"),

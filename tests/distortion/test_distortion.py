@@ -371,7 +371,7 @@ def test_rows_are_sampled_one_by_one():
         ({"epsilon": -1}, "epsilon must be at least 0; got -1"),
         ({"distortion": 4}, "distortion must be from 0 to 3; got 4"),
         ({"distortion": -0.5}, "distortion must be from 0 to 3"),
-        ({}, "one of the two; got both or none"),
+        ({}, "one of the two; got none"),
         ({"epsilon": 1, "distortion": 1}, "one of the two"),
         ({"epsilon": 1, "cost": [[0, 1], [1, 1]]}, "0 on the diagonal"),
         ({"epsilon": 1, "cost": [[0, 1]]}, "2 × 2 numbers"),

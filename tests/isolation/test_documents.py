@@ -14,9 +14,9 @@ from whosin.documents import (
     parse_json,
     parse_toml,
     read_json,
-    read_rows,
     read_text,
     read_toml,
+    read_words,
 )
 from whosin.errors import InvalidInput
 
@@ -137,7 +137,7 @@ def test_files(tmp_path):
         read_text(file, "file", 10)
     file.write_bytes(b"\n \n")
     with pytest.raises(InvalidInput, match="at least one line"):
-        read_rows(file)
+        read_words(file)
     with pytest.raises(IsADirectoryError):
         read_text(tmp_path, "file")
 

@@ -534,8 +534,8 @@ def test_records_rows_are_named_by_their_values():
         (lambda: mechanisms.Laplace("counts", 1), "statistic must be Count"),
         (lambda: mechanisms.Laplace("count", 1).channel(), "space must be given"),
         (lambda: mechanisms.Gaussian("count", -1), "scale must be above 0"),
-        (lambda: mechanisms.Geometric("count"), "one of the two; got both or none"),
-        (lambda: mechanisms.Geometric("count", 1, HALF), "one of the two; got both or none"),
+        (lambda: mechanisms.Geometric("count"), "one of the two; got none"),
+        (lambda: mechanisms.Geometric("count", 1, HALF), "one of the two; got both"),
         (lambda: mechanisms.Geometric("count", alpha=1), "alpha must be strictly between"),
         (
             lambda: mechanisms.Geometric("count", alpha=2),

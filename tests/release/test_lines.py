@@ -140,3 +140,41 @@ def test_no_cell_of_a_first_line_is_quoted(tmp_path, run):
             code, out, err = run(command, scenario)
             assert code == 2 and "a column of the table" in err, err
             assert not any(cell in out + err.replace(f"'{entity}'", "") for cell in ("Ann", "4711"))
+
+
+def test_a_declared_column_is_suggested(tmp_path, run):
+    """Its name is in the scenario; the file's own first line stays unsaid."""
+    (tmp_path / "people.csv").write_text("who,ward,wart\nAnn,x,y\n")
+    text = "[target]\nepsilon = 1\n[table]\nsource = 'people.csv'\nentity = 'who'\n"
+    text += "[domains]\nward = ['x', 'y']\n[[queries]]\nkind = 'count'\n"
+    (tmp_path / "ask.toml").write_text(f"{text}by = ['wrad']\n")
+    code, _out, err = run("release --dry-run", tmp_path / "ask.toml")
+    assert code == 2 and "got 'wrad' (did you mean 'ward'?)" in err and "wart" not in err
+    (tmp_path / "ask.toml").write_text(text)
+    code, _out, err = run("sql", tmp_path / "ask.toml", "SELECT COUNT(*) FROM people GROUP BY wrad")
+    assert code == 2 and "got 'wrad' (did you mean 'ward'?)" in err and "wart" not in err
+
+
+def test_files_of_a_folder_that_are_not_read_are_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    (folder / "sub").mkdir(parents=True)
+    for name in ("a.csv", "sub/b.csv", "_c.csv", "notes.md"):
+        (folder / name).write_text("who\nx\n", encoding="utf-8")
+    with gzip.open(folder / "d.csv.gz", "wt", encoding="utf-8") as file:
+        file.write("who\ny\n")
+    with DuckDB() as engine:
+        findings = {
+            each.what: each.rows for each in check_table(Table(folder, "who", engine=engine))
+        }
+    assert findings["rows"] == 3
+    assert findings["files of the folder that are not read, such as _c.csv"] == 2
+
+
+def test_a_folder_of_packed_files_is_a_table(tmp_path: Path) -> None:
+    """Its kind used to be unknown, and a hidden file of another kind made it so, too."""
+    (tmp_path / "data").mkdir()
+    with gzip.open(tmp_path / "data" / "d.csv.gz", "wt", encoding="utf-8") as file:
+        file.write("who\ny\n")
+    (tmp_path / "data" / "_old.parquet").write_bytes(b"PAR1")
+    with DuckDB() as engine:
+        assert len(engine.run(engine.open(tmp_path / "data"))) == 1

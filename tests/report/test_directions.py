@@ -161,3 +161,61 @@ def test_a_function_with_arguments_is_no_object_of_another_tool(run, tmp_path):
     assert status == 2 and not out and "returns an object; got ValueError: no rows" in err
     status, out, err = run("explain --epsilon 1 --rows 2")
     assert status == 2 and not out and "--rows must be left out with --epsilon" in err
+
+
+def numbers_after(words, text):
+    """What stands after some words, as exact numbers."""
+    found = re.findall(rf"{words}\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?)", text)
+    assert found, (words, text)
+    return [Fraction(each) for each in found]
+
+
+def test_margins_of_error_are_rounded_up():
+    """95% of answers are within what is said, and not within a little more."""
+    for scale in ("0.1003", "0.2001", "0.3007", "0.70117"):
+        plan = wi.calibrate(wi.Gamma(1 + Fraction(scale)), query="count")
+        (within,) = numbers_after("within ±", card.text(card.card(plan)))
+        assert within >= Fraction(plan.noise.within) * (1 - Fraction(1, 2**50))
+
+
+def test_the_ledger_rounds_what_is_left_down(tmp_path):
+    from whosin.report.budget import standing_card
+
+    (tmp_path / "t.csv").write_text("who\na\nb\n", encoding="utf-8")
+    for place, gamma in enumerate(("1.641", "1.889")):
+        plan = wi.calibrate(wi.Gamma(gamma), query="count")
+        table = wi.Table(tmp_path / "t.csv", "who", {})
+        with wi.Ledger(tmp_path / f"{place}.db") as ledger:
+            session = wi.Session(table, plan, ledger)
+            standing = session.release(wi.queries.Count(), share="1/7").standing
+            text = card.text(standing_card(standing))
+            (left,) = numbers_after("Left: ε =", text)
+            assert left <= Fraction(standing.spendable) * (1 + Fraction(1, 2**50))
+
+
+def test_the_history_says_a_budget_rounded_up(tmp_path):
+    from whosin.report.budget import entry_row
+
+    (tmp_path / "t.csv").write_text("who\na\n", encoding="utf-8")
+    plan = wi.calibrate(wi.Gamma("1.7"), query="count")
+    with wi.Ledger(tmp_path / "l.db") as ledger:
+        wi.Session(wi.Table(tmp_path / "t.csv", "who", {}), plan, ledger, share=1)
+        first = next(each for each in ledger.history("t") if each.kind == "registered")
+        (said,) = numbers_after("ε ≤", entry_row(first, plan.relation)[-1])
+    assert plan.epsilon <= said <= plan.epsilon * 1.0001
+
+
+def test_claims_that_are_refuted_are_not_said_to_be_larger(run, tmp_path, monkeypatch):
+    """A claim of 0.70801298 that is refuted says nothing about 0.708013."""
+    monkeypatch.chdir(tmp_path)
+    text = "def f(n, size, rng):\n    return (n + rng.laplace(0, 0.2, size)).round(2)\n"
+    (tmp_path / "m.py").write_text(text, encoding="utf-8")
+    line = "audit m.py:f --with 1 --without 0 --samples 4000 --seed 1 --at-most 0.70801298"
+    code, out, _err = run(line)
+    assert code == 1 and "ε ≤ 0.70801298 is refuted" in out
+    verify = "verify --mechanism randomized-response --epsilon 1 --entities 2 --notion dp --at-most"
+    for claim, words in (("0.999999999", "refuted"), ("1.000000001", "holds")):
+        code, out, _err = run(f"{verify} {claim}")
+        (said,) = numbers_after("The claim ε ≤", out)
+        assert words in out
+        assert said <= Fraction(claim) if words == "refuted" else said >= Fraction(claim)

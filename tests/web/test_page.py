@@ -770,6 +770,35 @@ def test_dates_and_what_is_derived_from_them(hospital, opened, serving, tmp_path
     assert kept(page, tmp_path) == found
 
 
+def test_answers_say_years_and_other_values_as_everywhere(hospital, opened, serving, tmp_path):
+    """No "null" below answers, no comma in a year, one name for values that were not declared."""
+    rows = "".join(f"p{n},{2024 + n % 2},{('other', 'x')[n % 2]}\n" for n in range(40))
+    (hospital.folder / "years.csv").write_text(f"who,year,kind\n{rows}", encoding="utf-8")
+    page = opened(serving(hospital), quiet=False)
+    choose(page, "years.csv", "who")
+    for name, values in (("year", "2024, 2025"), ("kind", "other, x")):
+        page.get_by_label(f"What {name} may hold").select_option("values")
+        page.get_by_label(f"values of {name}").fill(values)
+    page.get_by_role("button", name="Add").click()
+    first = page.get_by_label("question 1", exact=True)
+    first.get_by_label("year").check()
+    first.get_by_label("kind").check()
+    first.get_by_label("Call it").fill("asked")
+    page.get_by_role("button", name="Release").click()
+    answers = page.locator("#answers")
+    expect(answers).to_contain_text('values of year that were not declared are in "other"')
+    expect(answers).to_contain_text('values of kind that were not declared are in "other_"')
+    cells = answers.locator("tbody tr td:nth-child(-n+2)").all_inner_texts()
+    labels = [
+        (year, kind) for year in ("2024", "2025", "other") for kind in ("other", "x", "other_")
+    ]
+    assert list(zip(cells[::2], cells[1::2], strict=True)) == labels
+    assert "null" not in page.locator("#results").inner_text()
+    csv = saved(page, "Download asked as CSV", tmp_path).read_text(encoding="utf-8")
+    kept_labels = [tuple(line.replace('"', "").split(",")[:2]) for line in csv.splitlines()[1:]]
+    assert kept_labels == labels
+
+
 def test_levels_and_sums_of_cells(hospital, opened, serving, tmp_path):
     rows = "who,town,age\na,Bern,3\nb,Biel,40\nc,Genf,70\n"
     (hospital.folder / "towns.csv").write_text(rows, encoding="utf-8")

@@ -186,7 +186,7 @@ def _counts(
 def most_scores(
     members: int, non_members: int, confidence: object = 0.95, delta: object = 0
 ) -> float:
-    """The largest ε that so many scores could ever show: where all members are above all others."""
+    """The largest ε that this many scores could show: where all members are above all others."""
     inside = np.arange(members) + float(non_members) + 1
     return scores(inside, np.arange(non_members) * 1.0, confidence, delta=delta).epsilon
 

@@ -25,7 +25,7 @@ LONGEST = 400
 DIGITS = 15
 """A float with as many digits was not rounded: chance does not draw it twice."""
 REPEATED, OFTEN = 0.02, 20
-"""A share of unrounded floats that come again, each at most so often, is that of a bootstrap."""
+"""A share of unrounded floats that come again, each at most this often, is that of a bootstrap."""
 COLUMNS = 16
 
 
@@ -73,15 +73,17 @@ def _codes(first: Outputs, second: Outputs) -> tuple[Array, Array]:
 def _check_blocks(first: Array, second: Array) -> None:
     """Refuse a block that comes again, so long that chance does not repeat it."""
     codes = np.concatenate([first, second])
-    shares = np.bincount(codes) / len(codes)
-    same = float((shares**2).sum())
+    kinds = int(codes.max()) + 1
+    shares = [np.bincount(each, minlength=kinds) / len(each) for each in (first, second)]
+    # Two draws of one world are alike at least as often as one of each world.
+    same = max(float((each**2).sum()) for each in shares)
     if same >= 1:
         return
     needed = (2 * math.log(len(codes)) + math.log(1e12)) / -math.log(max(same, 1e-12))
     length = max(2, math.ceil(needed))
     if length > min(LONGEST, len(first) // 2, len(second) // 2):
         return
-    marks = np.random.default_rng(2023).integers(1, 2**62, len(shares), dtype=np.uint64)
+    marks = np.random.default_rng(2023).integers(1, 2**62, kinds, dtype=np.uint64)
     blocks = [_blocks(marks[each], length) for each in (first, second)]
     for name, found in zip(("with", "without"), blocks, strict=True):
         if len(np.unique(found)) < len(found):
@@ -92,7 +94,7 @@ def _check_blocks(first: Array, second: Array) -> None:
 
 
 def _blocks(marks: Array, length: int) -> Array:
-    """A mark of every block of so many outputs in a row."""
+    """A mark of every block of this many outputs in a row."""
     count = len(marks) - length + 1
     result = np.zeros(count, dtype=np.uint64)
     for step in range(length):

@@ -7,8 +7,8 @@ made afresh, the caller must ensure.
 
 from __future__ import annotations
 
-import csv
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from whosin.audit.outputs import Outputs, alike, read
 from whosin.audit.result import Audit
 from whosin.audit.terms import FEWEST, Terms
 from whosin.audit.world_pairs import check_claim, conclude, look
+from whosin.csv_files import number, read_records
+from whosin.documents import MOST_STUDY, read_text
 from whosin.errors import InvalidInput
 
 READERS = (".csv", ".txt", ".jsonl", ".npy")
@@ -96,37 +98,42 @@ def _read(given: object, name: str) -> Outputs:
 
 def _file(path: Path) -> Any:
     """The outputs in a file; no cell is quoted."""
-    if path.suffix not in READERS:
+    kind = path.suffix.lower()
+    if kind not in READERS:
         raise InvalidInput(path.name, f"a file that ends in {', '.join(READERS)}", path.suffix)
     try:
-        if path.suffix == ".npy":
+        if kind == ".npy":
             return np.load(path, allow_pickle=False)
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-        if path.suffix == ".jsonl":
-            return [json.loads(line) for line in lines if line.strip()]
+        if kind == ".csv":
+            return _table(path)
+        text = read_text(path, path.name, MOST_STUDY)
+        lines = [line for line in text.split("\n") if line.strip()]
+        if kind == ".jsonl":
+            return [json.loads(line) for line in lines]
+        return [_cell(line.rstrip("\r"), "") for line in lines]
     except FileNotFoundError:
         raise InvalidInput(path.name, "a file", "nothing there") from None
+    except InvalidInput:
+        raise
     except (ValueError, OSError):
         raise InvalidInput(path.name, f"outputs in {path.suffix} format", "not that") from None
-    rows = list(csv.reader(lines)) if path.suffix == ".csv" else [[line] for line in lines]
-    rows = [row for row in rows if row]
-    values = [_cells(row) for row in rows]
-    if path.suffix == ".csv" and len(values) > 1 and _text(values[0]) and not _text(values[1]):
-        values = values[1:]  # a line of names
-    return values
 
 
-def _cells(row: list[str]) -> Any:
-    cells = [_cell(text) for text in row]
-    return cells[0] if len(cells) == 1 else tuple(cells)
+def _table(path: Path) -> list[Any]:
+    """The rows of a CSV file, without a line of names."""
+    _lines, rows, separator = read_records(path, MOST_STUDY)
+    values = [tuple(_cell(text, separator) for text in row) for row in rows]
+    if len(values) > 1 and _text(values[0]) and not _text(values[1]):
+        values = values[1:]
+    return [value[0] if len(value) == 1 else value for value in values]
 
 
-def _cell(text: str) -> Any:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+def _cell(text: str, separator: str) -> float | str:
+    value = number(text, separator)
+    if value is not None:
+        return value
+    return math.nan if text.lower() == "nan" else text
 
 
-def _text(value: Any) -> bool:
-    return all(isinstance(cell, str) for cell in (value if isinstance(value, tuple) else (value,)))
+def _text(value: tuple[float | str, ...]) -> bool:
+    return all(isinstance(cell, str) for cell in value)

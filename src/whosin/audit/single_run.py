@@ -119,7 +119,7 @@ def one_run(
 
 
 def most_one_run(canaries: int, confidence: object = 0.95, delta: object = 0) -> float:
-    """The largest ε that so many fair coins could ever show: that of guesses that are all right."""
+    """The largest ε that this many fair coins could show: that of guesses that are all right."""
     coins = np.arange(canaries) % 2 == 1
     told = np.where(coins, 1.0, -1.0) * (1 + np.arange(canaries))
     return one_run(coins, told, confidence, delta, known_rate=True).epsilon

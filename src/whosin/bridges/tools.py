@@ -204,7 +204,7 @@ def smartnoise(value: Any, asked: Circumstances) -> Stated:
 
 
 def _times(privacy: Any, count: int) -> dict[str, Fraction]:
-    """ε and δ of so many answers: they add."""
+    """ε and δ of several answers: they add."""
     if privacy.delta is None:
         raise InvalidInput("delta", "given to the Privacy", "nothing")
     return {name: count * number for name, number in _pair(privacy.epsilon, privacy.delta).items()}

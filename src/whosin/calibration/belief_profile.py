@@ -28,7 +28,7 @@ from whosin.exact import Number, ball, ball_end, precisely, probability
 from whosin.families import Adversary, Family
 from whosin.validation import excerpt
 
-ACCEPTED = 'priors with their largest posteriors, such as {"0.1": "0.3", "0.5": "0.6"}'
+ACCEPTED = 'priors with their largest posteriors, such as "0.1:0.3, 0.5:0.6"'
 MOST_POINTS = 1000
 MOST_TOLD = 8
 """In words; a profile may have more priors."""

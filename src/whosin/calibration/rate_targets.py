@@ -267,9 +267,8 @@ class BayesRisk(RateTarget):
     def __post_init__(self) -> None:
         _, risk, guessing = self.numbers
         if risk > guessing:
-            accepted = (
-                f"at most {float(guessing):g}, the risk of someone who guesses from the prior alone"
-            )
+            most = as_typed(guessing, "down")
+            accepted = f"at most {most}, the risk of someone who guesses from the prior alone"
             raise InvalidInput("risk", accepted, float(risk))
 
     @property

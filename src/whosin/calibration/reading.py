@@ -44,7 +44,8 @@ def read_target(data: Said) -> Target:
         for word in taken:
             if word not in said:
                 with at(word):
-                    meaning = vocabulary.TARGET[word].help
+                    meaning = vocabulary.TARGET[word].help.rstrip(".")
+                    meaning = f"{meaning[0].lower()}{meaning[1:]}"
                     raise InvalidInput(word, f"given with {taken[0]}: {meaning}", "nothing")
         names = [each.name for each in fields(chosen[0])]  # type: ignore[arg-type]
         words = {name: chosen[0].spelled_as.get(name, name) for name in names}

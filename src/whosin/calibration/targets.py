@@ -60,7 +60,7 @@ class Posterior(NumberTarget):
         if high == 1:
             raise ImpossibleTarget(
                 "posterior must be above the largest prior, 1: someone may be certain already "
-                f"(the nearest possible: priors up to less than {float(most):g}, as in "
+                f"(the nearest possible: priors up to less than {as_typed(most, 'down')}, as in "
                 "a prior of 0.05..0.5)",
                 nearest=high,
             )
@@ -68,8 +68,8 @@ class Posterior(NumberTarget):
             raise ImpossibleTarget(
                 f"posterior must be above the largest prior, {float(high):g}: someone that sure "
                 f"already cannot be held to {float(most):g}; got {float(most):g} "
-                f"(the nearest possible: any posterior above {float(high):g}, "
-                f"or priors up to less than {float(most):g})",
+                f"(the nearest possible: any posterior above {as_typed(high, 'up')}, "
+                f"or priors up to less than {as_typed(most, 'down')})",
                 nearest=high,
             )
         return beliefs.ratio_for_posterior(most, high)

@@ -25,7 +25,7 @@ from whosin.spaces import Space
 NEAR = 1e-12
 """More than the rounding of all floats here."""
 DIGITS = 15
-"""Points that agree to so many are one, in floats."""
+"""Points that agree to this many digits are one, in floats."""
 FEW_PAIRS, MOST_PAIRS = 64, 4096
 """So many pairs near the curve are computed exactly; of more, the curve is a bound."""
 FIRST, TOGETHER = 1 << 12, 1 << 20

@@ -69,7 +69,8 @@ def best(
     if notion not in NOTIONS:
         raise UnknownName("notion", str(notion), NOTIONS)
     if (epsilon is None) == (distortion is None):
-        raise InvalidInput("epsilon or distortion", "given, one of the two", "both or none")
+        got = "none" if epsilon is None else "both"
+        raise InvalidInput("epsilon or distortion", "given, one of the two", got)
     if isinstance(prior, PriorSet):
         level = None if epsilon is None else _level(epsilon, notion)
         return best_over(space, prior, cost, notion, level)

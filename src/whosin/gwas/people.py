@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from whosin.documents import MOST_STUDY, read_rows
+from whosin.documents import MOST_STUDY, read_words
 from whosin.errors import InvalidInput
 from whosin.gwas.kernel import Groups
 from whosin.gwas.tables import LARGEST
@@ -88,9 +88,9 @@ def _check_distinct(names: list[tuple[str, str]], path: Path) -> None:
 
 
 def _rows(path: Path, columns: int) -> list[list[str]]:
-    rows = read_rows(path, MOST_STUDY)
+    rows = read_words(path, MOST_STUDY)
     if any(len(row) < columns for row in rows):
-        accepted = f"text with at least {columns} columns in every line"
+        accepted = f"text with at least {columns} columns in every line, apart by spaces or tabs"
         raise InvalidInput(path.name, accepted, "fewer")
     return rows
 

@@ -44,7 +44,8 @@ class Geometric(Mechanism):
     def __post_init__(self) -> None:
         as_statistic(self.statistic)
         if (self.scale is None) == (self.alpha is None):
-            raise InvalidInput("scale or alpha", "given, one of the two", "both or none")
+            got = "none" if self.scale is None else "both"
+            raise InvalidInput("scale or alpha", "given, one of the two", got)
         if self.scale is not None:
             positive(self.scale, "scale")
         else:

@@ -34,7 +34,8 @@ class RandomizedResponse(Mechanism):
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.keep is None):
-            raise InvalidInput("epsilon or keep", "given, one of the two", "both or none")
+            got = "none" if self.epsilon is None else "both"
+            raise InvalidInput("epsilon or keep", "given, one of the two", got)
         if self.keep is not None:
             probability(self.keep, "keep")
         else:

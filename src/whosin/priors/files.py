@@ -63,7 +63,8 @@ def chains_of(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]:
     """The chains of a chain file, and the rows they are about."""
     check_keys(data, ("chain", "chains", "rows", "query", "scale", "weights"), "chain file")
     if ("chain" in data) == ("chains" in data):
-        raise InvalidInput("chain file", "'chain' or 'chains', one of the two", "both or none")
+        got = "both" if "chain" in data else "none"
+        raise InvalidInput("keys of the chain file", "chain or chains, one of the two", got)
     listed = data.get("chains", [data.get("chain")])
     if not isinstance(listed, list) or not listed:
         raise InvalidInput("chains", "a list of chains", repr(listed))

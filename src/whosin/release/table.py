@@ -175,7 +175,8 @@ class Table:
     def column(self, name: object, field: str = "column") -> str:
         """A column that exists."""
         if not isinstance(name, str) or name not in self.columns:
-            raise unknown_column(field, str(name), self.kinds)
+            declared = getattr(self, "domains", {})
+            raise unknown_column(field, str(name), self.kinds, declared)
         return name
 
     def bound(self, field: str, own: int | None) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from whosin.release.columns.derived import Cellular, column_of
 from whosin.release.columns.domains import Domain, Range
 from whosin.release.columns.levels import root_of
-from whosin.release.columns.outside import CLAMP, DROP
+from whosin.release.columns.outside import CLAMP, DROP, OTHER
 
 NOT_COVERED = "The interval is for the noise: it does not cover what this leaves out."
 
@@ -28,7 +28,8 @@ class Counted:
         rows: how many rows of an entity count, at most; None where their number plays no part.
         groups: how many cells an entity is in, at most; None where it is in all its cells.
         ranges: the ends to which each column is clamped, as texts.
-        others: columns whose undeclared values are in the cell "other".
+        others: columns whose undeclared values have a cell of their own, with what it is called:
+            "other", or "other_" where a declared value is called so.
         outside: what becomes of other values of columns with closed domains: "drop", "clamp", or
             the declared value, as a text in quotes, as which they count.
         by_row: whether each row is one person.
@@ -38,7 +39,7 @@ class Counted:
     rows: int | None = None
     groups: int | None = None
     ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    others: tuple[str, ...] = ()
+    others: Mapping[str, str] = field(default_factory=dict)
     outside: Mapping[str, str] = field(default_factory=dict)
     by_row: bool = False
 
@@ -50,6 +51,7 @@ class Counted:
             "groups": self.groups,
             "ranges": {name: list(ends) for name, ends in self.ranges.items()},
             "others": list(self.others),
+            "other_cells": dict(self.others),
             "outside": dict(self.outside),
             "by_row": self.by_row,
         }
@@ -105,9 +107,12 @@ def statement(counted: Mapping[str, Any], interval: bool) -> str:
         parts.append(f"a person is in at most {groups} {'cells' if groups > 1 else 'cell'}")
     for column, (low, high) in counted["ranges"].items():
         parts.append(f"{column} is clamped to {low}..{high}")
-    if counted["others"]:
-        several = _listed(counted["others"], "and")
-        parts.append(f'values of {several} that were not declared are in "other"')
+    cells = counted.get("other_cells", {})  # older ledgers have none
+    called = {column: cells.get(column, OTHER) for column in counted["others"]}
+    for cell in dict.fromkeys(called.values()):
+        several = _listed([column for column, own in called.items() if own == cell], "and")
+        why = "" if cell == OTHER else ", which no declared value is called"
+        parts.append(f'values of {several} that were not declared are in "{cell}"{why}')
     outside = counted.get("outside", {})  # older ledgers have none
     for how in dict.fromkeys(outside.values()):
         parts.append(_closed([column for column, own in outside.items() if own == how], how))
@@ -141,7 +146,7 @@ def beyond(columns: Sequence[str], domains: Sequence[Cellular]) -> dict[str, Any
     """`others` and `outside` of what counts, for columns that an answer is grouped by."""
     pairs = list(zip(columns, domains, strict=True))
     return {
-        "others": tuple(name for name, each in pairs if each.outside is None),
+        "others": {name: str(each.labels[-1]) for name, each in pairs if each.outside is None},
         "outside": {
             name: str(each.outside) if each.drops else f'"{each.outside}"'
             for name, each in pairs

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from whosin.beliefs import percent
 from whosin.errors import UnknownName
-from whosin.exact import figures
+from whosin.exact import as_typed, figures
 from whosin.report.explanation import Explanation, Reading
 from whosin.report.frequencies import AFTER, BEFORE, NEVER, Marks, of_thousand
 from whosin.report.sufficiency import Sufficiency
@@ -37,7 +37,9 @@ def words(meaning: Explanation, audience: str) -> list[str]:
     result = said(meaning, reading, prior, after)
     if meaning.delta:
         failing = of_thousand(meaning.failure)
-        chance = f"{meaning.failure:g}" if audience != "resident" else f"at most {failing} in 1,000"
+        chance = f"at most {failing} in 1,000"
+        if audience != "resident":
+            chance = as_typed(meaning.failure, "up")
         result.append(f"This may fail with a probability of {chance}.")
     return result
 

@@ -25,7 +25,7 @@ from whosin.audit import (
 from whosin.beliefs import percent, posterior
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput
-from whosin.exact import exp_up, rational
+from whosin.exact import as_typed, exp_up, rational
 from whosin.report.charts import COLOURS, belief_chart, of_rows
 from whosin.report.terminal_tables import facts_table
 from whosin.report.text import printable
@@ -75,7 +75,9 @@ def print_audit(
     if plan is not None:
         console.print(f"The plan: whoever is looking {plan.target.words()}.")
     if claim is not None:
-        shown = f"ε ≤ {claim:.6g}" + (f", δ = {found.delta:g}" if found.delta else "")
+        shown = f"ε ≤ {_claimed(claim, refuted)}" + (
+            f", δ = {found.delta:g}" if found.delta else ""
+        )
         if refuted:
             by = "these guesses" if isinstance(found, ModelAudit | OneRun) else "this event"
             console.print(f"The claim {shown} is [bold]refuted[/bold] by {by}.")
@@ -153,6 +155,7 @@ def _(found: Scores, table: Table) -> None:
 def _(found: SyntheticAudit, table: Table) -> None:
     rows = len(found.membership.members), len(found.membership.non_members)
     table.add_row("rows", f"{rows[0]:,} behind the table, {rows[1]:,} others")
+    table.add_row("columns", f"{found.numbers} of numbers, {found.words} of words")
     table.add_row("score", f"{found.score}, the best of three, which is paid for")
     for risk in found.risks:
         words = f"{risk.hits} of {risk.trials} guesses, {risk.control_hits} on others"
@@ -217,12 +220,13 @@ def print_curve_run(
     console.print(table)
     if claim is None:
         return
+    said = f"The claim μ ≤ {_claimed(claim, refuted)} is"
     if refuted:
-        console.print(f"The claim μ ≤ {claim:.6g} is [bold]refuted[/bold].")
+        console.print(f"{said} [bold]refuted[/bold].")
     elif undecided is not None:
-        console.print(f"The claim μ ≤ {claim:.6g} is undecided: {undecided}.", soft_wrap=True)
+        console.print(f"{said} undecided: {undecided}.", soft_wrap=True)
     else:
-        console.print(f"The claim μ ≤ {claim:.6g} is not refuted, which is no proof of privacy.")
+        console.print(f"{said} not refuted, which is no proof of privacy.")
 
 
 def _value(value: object) -> str:
@@ -230,6 +234,11 @@ def _value(value: object) -> str:
         return ", ".join(sorted(printable(who) for who in value)) or "nobody"
     text = printable(value)
     return text if len(text) <= 200 else text[:197] + "…"
+
+
+def _claimed(claim: float, refuted: bool | None) -> str:
+    """A claim with the digits that it was given; what is refuted is not said larger."""
+    return as_typed(claim, "down" if refuted else "up")
 
 
 def _down(value: float) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from whosin.beliefs import percent, posterior
+from whosin.exact import as_typed, figures
 from whosin.ledger import Check, Entry, Standing, units
 from whosin.ledger.charge import Cost
 from whosin.report.card import Section, budget_words, who
@@ -41,9 +42,9 @@ def _money(standing: Standing) -> list[str]:
         lines.append(f"Spent: ε = {short(standing.epsilon)} for {count}{read}.")
     if standing.state == "open":
         alone = " It allows one answer only." if standing.budget.alone else ""
-        gaussian = f"; or ρ = {standing.spendable_rho:.6g} of Gaussian noise"
+        gaussian = f"; or ρ = {figures(standing.spendable_rho, 6, 'down')} of Gaussian noise"
         rho = gaussian if standing.budget.rho else ""
-        lines.append(f"Left: ε = {standing.spendable:.6g}{rho}.{alone}")
+        lines.append(f"Left: ε = {figures(standing.spendable, 6, 'down')}{rho}.{alone}")
     lines.append(f"State: {STATES[standing.state]}.")
     return [*lines, *_halts(standing)]
 
@@ -96,8 +97,8 @@ def allowed(standing: Standing) -> list[str]:
 def _failing(standing: Standing) -> list[str]:
     if not standing.plan.delta or standing.certain:
         return []
-    failure = float(standing.plan.failure)
-    return [f"That may fail with probability {failure:g}, given that a person is in."]
+    failure = as_typed(standing.plan.failure, "up")
+    return [f"That may fail with probability {failure}, given that a person is in."]
 
 
 def history_line(standing: Standing) -> str:
@@ -118,7 +119,7 @@ def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
         what = f"answered {entry.request}: {entry.body['digest'][:12]}…"
     elif entry.kind == "registered":
         plan = entry.body["plan"]
-        cost = f"ε ≤ {plan['epsilon']:.6g}"
+        cost = f"ε ≤ {figures(float(plan['epsilon']), 6, 'up')}"
     return (
         str(entry.number),
         entry.body["when"][:19].replace("T", " "),

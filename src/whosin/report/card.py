@@ -13,7 +13,7 @@ from whosin.calibration import Plan
 from whosin.calibration.plan import HEADROOM
 from whosin.calibration.target import Target
 from whosin.curves import of as curve_of
-from whosin.exact import Number, exp_up, log_up, rational
+from whosin.exact import Number, exp_up, figures, log_up, rational
 from whosin.ledger.budget import Budget
 from whosin.ledger.units import EPSILON_UNITS
 from whosin.report.frequencies import Marks, of_thousand
@@ -108,7 +108,7 @@ def _cost(plan: Plan) -> list[str]:
             lines.append(
                 f"For {plan.query.words()}: {NOISES[plan.noise.kind]} noise of scale "
                 f"{plan.noise.scale:.4g}; the expected error is {plan.noise.error:.4g}, and 95% of "
-                f"answers are within ±{plan.noise.within:.4g}."
+                f"answers are within ±{figures(plan.noise.within, 4, 'up')}."
             )
             if plan.noise.kind == "gaussian":
                 lines.append(_through_a_ledger(plan))

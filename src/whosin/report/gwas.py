@@ -15,6 +15,7 @@ from rich.table import Table
 from whosin import beliefs
 from whosin.beliefs import percent
 from whosin.calibration import Plan
+from whosin.exact import figures
 from whosin.gwas import Study, allelic_chi2, p_values
 from whosin.gwas.attack import Point
 from whosin.gwas.experiment import Experiment, Outcome
@@ -59,13 +60,13 @@ def _published(offer: StudyOffer) -> list[str]:
     if asked.numbers == "counts":
         lines.append(
             f"Their allele counts with noise of scale {offer.scale:.4g} (ε = {numbers:.4f}): 95% "
-            f"of case frequencies are within ±{within / (2 * offer.cases):.4g}. P, OR and its "
-            "interval follow from them, noise included."
+            f"of case frequencies are within ±{figures(within / (2 * offer.cases), 4, 'up')}. P, "
+            "OR and its interval follow from them, noise included."
         )
     elif asked.numbers == "chi2":
         lines.append(
             f"Their χ² with noise of scale {offer.scale:.4g} (ε = {numbers:.4f}): 95% are within "
-            f"±{within:.4g}."
+            f"±{figures(within, 4, 'up')}."
         )
     lines.append(f"Neighbouring studies: {RELATIONS[asked.relation]}.")
     if asked.relation == "genotype":

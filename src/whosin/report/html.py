@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import zip_longest
 from pathlib import Path
@@ -14,6 +14,7 @@ from whosin.extras import needs
 from whosin.references import THEOREMS
 from whosin.release import Answer, Release
 from whosin.release.noisy_cells import MARK
+from whosin.release.queries.base import AMOUNT
 from whosin.report import card
 from whosin.report.answer_charts import answer_chart
 from whosin.report.budget import cost_words, standing_card
@@ -24,6 +25,7 @@ from whosin.report.policy import policy
 from whosin.report.releases import cell_words
 from whosin.report.table_pages import STYLE as TABLES_STYLE
 from whosin.report.table_pages import tables_html
+from whosin.report.table_views import scales_of
 
 STYLE = """
 :root { color-scheme: light; --ink: #1c2733; --soft: #5b6875; --line: #d8dfe6; --mark: #1b6ca8; }
@@ -34,7 +36,8 @@ h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; } p { margin: .3rem 0; } .soft { c
 table { border-collapse: collapse; margin: .5rem 0; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .25rem 1rem .25rem 0; border-bottom: 1px solid var(--line); }
 td.number, th.number { text-align: right; } code { font-size: .8rem; word-break: break-all; }
-svg { max-width: 100%; height: auto; } .wide { overflow-x: auto; }
+svg { max-width: 100%; height: auto; } .wide { overflow-x: auto; max-width: 100%; }
+h1, h2, h3, p, li, summary, label { overflow-wrap: anywhere; }
 .many { font-size: .75rem; width: max-content; max-width: calc(100vw - 2.5rem); position: relative;
   left: 50%; transform: translateX(-50%); }
 .many th, .many td { padding-right: .6rem; }
@@ -134,11 +137,15 @@ def theorems(numbers: Sequence[str]) -> str:
 
 
 def rows_table(
-    columns: Sequence[str], rows: Sequence[Sequence[Any]], noisy: Sequence[bool] = ()
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    noisy: Sequence[bool] = (),
+    scales: Mapping[str, str] | None = None,
 ) -> str:
     """A table of values, cut after many rows.
 
     Args:
+        scales: what the values of columns are; amounts where nothing is said.
         noisy: for each row whether its value is too noisy to read, which is marked.
     """
     numeric = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
@@ -146,7 +153,8 @@ def rows_table(
     head = "".join(f"<th{k}>{escape(c)}</th>" for c, k in zip(columns, kinds, strict=True))
     lines = [
         "".join(
-            f"<td{kind}>{MARK * (name == 'value' and any(marked))}{escape(cell_words(v))}</td>"
+            f"<td{kind}>{MARK * (name == 'value' and any(marked))}"
+            f"{escape(cell_words(v, (scales or {}).get(name, AMOUNT)))}</td>"
             for name, v, kind in zip(columns, row, kinds, strict=True)
         )
         for row, *marked in zip_longest(rows[:MOST_ROWS], noisy[:MOST_ROWS])
@@ -155,6 +163,11 @@ def rows_table(
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     wide = "wide many" if len(columns) > MANY_COLUMNS else "wide"
     return f"<div class='{wide}'><table><tr>{head}</tr>{body}</table></div>{more}"
+
+
+def answer_html(answer: Answer) -> str:
+    """The rows of an answer, or of one of its tables."""
+    return rows_table(answer.columns, answer.rows, answer.noisy, scales_of(answer))
 
 
 def drawing(chart: Any) -> str:
@@ -187,9 +200,7 @@ def _answer(answer: Answer, number: int) -> str:
             f"<h3>{escape(answer.title)}</h3>",
             f"<p class=soft>{escape(asked)} — {escape(paid)}</p>",
             "" if chart is None else drawing(chart),
-            tables_html(answer, number)
-            if answer.tables
-            else rows_table(answer.columns, answer.rows, answer.noisy),
+            tables_html(answer, number) if answer.tables else answer_html(answer),
             f"<p class=soft>{escape(answer.noisy_note)}</p>" if answer.noisy_note else "",
             f"<p class=soft>{escape(answer.statement)}</p>" if answer.statement else "",
         ]

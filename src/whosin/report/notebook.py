@@ -15,7 +15,7 @@ from whosin.release import Answer, Release
 from whosin.report import card, charts
 from whosin.report.answer_charts import answer_chart
 from whosin.report.budget import cost_words, standing_card
-from whosin.report.html import drawing, rows_table, sections
+from whosin.report.html import answer_html, drawing, rows_table, sections
 from whosin.report.html import theorems as theorem_list
 from whosin.report.numbers import short, side
 from whosin.report.plan_charts import RATES, plan_charts
@@ -91,7 +91,7 @@ def _(answer: Answer) -> str:
         f"<h3>{escape(answer.title)}</h3>",
         f"<p>{escape(cost_words(answer.cost))}; {escape(answer.noise)}</p>",
         "" if chart is None else drawing(chart),
-        *(_tables(answer) or [rows_table(answer.columns, answer.rows, answer.noisy)]),
+        *(_tables(answer) or [answer_html(answer)]),
         f"<p>{escape(answer.noisy_note)}</p>" if answer.noisy_note else "",
         f"<p>{escape(answer.statement)}</p>" if answer.statement else "",
     )
@@ -106,8 +106,7 @@ def _tables(answer: Answer) -> list[str]:
     """The tables of an answer that has several, each to be opened."""
     agree = [f"<p>{escape(agreement(answer))}</p>"] if answer.tables else []
     return agree + [
-        f"<details><summary>{escape(each.title)}</summary>"
-        f"{rows_table(each.columns, each.rows, each.noisy)}</details>"
+        f"<details><summary>{escape(each.title)}</summary>{answer_html(each)}</details>"
         for each in answer.tables
     ]
 

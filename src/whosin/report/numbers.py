@@ -7,6 +7,8 @@ from fractions import Fraction
 
 from whosin.exact import Rounding, figures
 
+FOUR = len("9,999")
+
 
 def short(value: float | Fraction, rounded: Rounding = "nearest") -> str:
     """A few significant digits, with the ratio in front where it is a short one.
@@ -23,6 +25,12 @@ def short(value: float | Fraction, rounded: Rounding = "nearest") -> str:
     if isinstance(value, Fraction) and value.denominator < 1000 and abs(value.numerator) < 10**4:
         return f"{value.numerator}/{value.denominator} ≈ {figures(value)}"
     return figures(value, 6, rounded)
+
+
+def point_words(value: float, spec: str = "") -> str:
+    """A point of a column, with commas from five digits on: 2024 may be a year, 20,240 is none."""
+    text = f"{value:,{spec}}"
+    return text.replace(",", "") if len(text.lstrip("-").partition(".")[0]) <= FOUR else text
 
 
 def side(exact: bool) -> Rounding:

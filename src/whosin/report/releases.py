@@ -10,14 +10,18 @@ from rich.markup import escape
 from rich.table import Table
 
 from whosin.calibration import Plan
+from whosin.exact import figures
 from whosin.ledger.charge import Cost
 from whosin.release import Answer, Offer, Release
 from whosin.release.answer import cost_data
 from whosin.release.noisy_cells import MARK
+from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.release.scans.checking import Finding
 from whosin.report.budget import cost_words, standing_card
 from whosin.report.card import budget_words, failing, who
+from whosin.report.numbers import point_words
 from whosin.report.printed_tables import print_tables
+from whosin.report.table_views import scales_of
 from whosin.report.terminal_tables import print_table
 from whosin.report.text import print_sections
 
@@ -65,7 +69,7 @@ def print_offers(
         total = sum((offer.charge.cost(plan.relation) for offer in offers), Cost(0, 0))
         console.print(f"In all {cost_words(total)} of {budget_words(plan)}.")
     if remaining is not None:
-        console.print(f"The dataset has ε = {remaining:.6g} left in its ledger.")
+        console.print(f"The dataset has ε = {figures(remaining, 6, 'down')} left in its ledger.")
 
 
 def print_gains(console: Console, offers: Sequence[Offer]) -> None:
@@ -110,7 +114,7 @@ def offer_table(plan: Plan, offers: Sequence[Offer]) -> Table:
             escape(offer.query.title),
             cost_words(offer.charge.cost(plan.relation)),
             _number(offer.error),
-            "" if offer.within is None else f"±{offer.within:.6g}",
+            "" if offer.within is None else f"±{figures(offer.within, 6, 'up')}",
             escape(offer.noise),
         )
     return table
@@ -168,7 +172,7 @@ def print_release(title: str, plan: Plan, release: Release) -> None:
 def answer_table(answer: Answer) -> Table:
     """An answer's rows; an interval becomes one column."""
     columns = [name for name in answer.columns if name not in ("low", "high")]
-    ranged = "low" in answer.columns
+    ranged, scales = "low" in answer.columns, scales_of(answer)
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=True)
     for name in columns:
         table.add_column(escape(name), justify="right" if name == "value" else "left")
@@ -176,11 +180,12 @@ def answer_table(answer: Answer) -> Table:
         table.add_column("95% interval")
     for index, row in enumerate(answer.rows[:MOST_SHOWN]):
         data = dict(zip(answer.columns, row, strict=True))
-        cells = [cell_words(data[name]) for name in columns]
+        cells = [cell_words(data[name], scales[name]) for name in columns]
         if any(answer.noisy[index : index + 1]):  # in front, so that digits stay in line
             cells[columns.index("value")] = MARK + cells[columns.index("value")]
         if ranged:
-            cells.append(f"{cell_words(data['low'])} to {cell_words(data['high'])}")
+            ends = (cell_words(data[name], scales[name]) for name in ("low", "high"))
+            cells.append(" to ".join(ends))
         table.add_row(*(escape(cell) for cell in cells))
     if len(answer.rows) > MOST_SHOWN:
         table.add_row(f"… {len(answer.rows) - MOST_SHOWN} more")
@@ -191,11 +196,18 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
-def cell_words(value: Any) -> str:
-    """A value of a cell of an answer."""
-    if isinstance(value, float):
-        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+def cell_words(value: Any, scale: str = AMOUNT) -> str:
+    """A value of a cell of an answer.
+
+    Args:
+        scale: amounts have commas, points of a column may be years, names stay as they are.
+    """
+    if value is None:
+        return "–"
+    if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    spec = "" if isinstance(value, int) else ".6g" if abs(value) < 1e6 else ".1f"
+    return point_words(value, spec) if scale == POINT else f"{value:,{spec}}"
 
 
 def print_findings(warning: str, findings: Sequence[Finding]) -> None:

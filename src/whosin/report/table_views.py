@@ -15,6 +15,8 @@ from itertools import product
 from typing import Any
 
 from whosin.release import Answer
+from whosin.release.queries import QUERIES, Query
+from whosin.release.queries.base import NAME
 
 NUMBERS = ("value", "low", "high", "all_low", "all_high", "whole")
 """Columns of numbers; every other column of a table names its cells."""
@@ -112,6 +114,17 @@ class TableView:
         return " to ".join(ends)
 
 
+def keys_of(answer: Answer) -> tuple[str, ...]:
+    """The columns of an answer that name its cells."""
+    return tuple(name for name in answer.columns if name not in NUMBERS)
+
+
+def scales_of(answer: Answer) -> dict[str, str]:
+    """What the values of each column of an answer are: an amount, a point of a column, a name."""
+    query = QUERIES.get(str(answer.question.get("query")), Query)
+    return {name: query.scale if name in NUMBERS else NAME for name in answer.columns}
+
+
 def views(answer: Answer) -> tuple[TableView, ...]:
     """The tables of an answer, each as it is read."""
     return tuple(_view(each) for each in answer.tables)
@@ -119,7 +132,7 @@ def views(answer: Answer) -> tuple[TableView, ...]:
 
 def _view(table: Answer) -> TableView:
     place = {name: number for number, name in enumerate(table.columns)}
-    keys = tuple(name for name in table.columns if name not in NUMBERS)
+    keys = keys_of(table)
 
     def half(low: str, high: str) -> tuple[float, ...]:
         return tuple((row[place[high]] - row[place[low]]) / 2 for row in table.rows)

@@ -14,7 +14,7 @@ from rich.table import Table
 from whosin.beliefs import percent
 from whosin.calibration import Plan, ProcessPlan
 from whosin.calibration.chain_plans import ChainPlan
-from whosin.exact import decimals, figures
+from whosin.exact import Rounding, as_typed, decimals, figures
 from whosin.ledger import Entry, Standing
 from whosin.mechanisms import Channel
 from whosin.notions import Level, Notion, Witness
@@ -68,7 +68,7 @@ def print_comparison(result: Comparison, source: Channel, target: Channel) -> No
         console.print("[green]It can be simulated: nobody gains more from it.[/green]")
         assert result.simulation is not None and result.distance is not None
         if result.distance:
-            off = short(result.distance)
+            off = short(result.distance, "up")
             console.print(f"Up to {off} of probability, within the rounding of floats.")
         table = Table("seen", *(printable(name) for name in target.outputs))
         for name, row in list(zip(source.outputs, result.simulation, strict=True))[:GUESSES]:
@@ -99,7 +99,9 @@ def _value(level: Level) -> str:
 
 def verdict(level: Level, notion: Notion, claim: Fraction) -> str:
     """What became of a claim, in a sentence."""
-    holds, spelled = level.holds(claim), f"The claim {notion.unit} ≤ {short(claim)}"
+    holds = level.holds(claim)
+    rounded: Rounding = "down" if holds is False else "up"  # what is refuted is not said larger
+    spelled = f"The claim {notion.unit} ≤ {short(claim, rounded)}"
     if holds:
         return f"{spelled} holds."
     if holds is False:
@@ -274,7 +276,9 @@ def print_explanation(meaning: Explanation, verdict: Sufficiency | None = None) 
         table.add_row(f"{reading.words} ({reading.symbol})", *cells)
     print_table(console, table)
     if meaning.delta:
-        console.print(f"\nEach line may fail with probability {meaning.failure:g} (T18).")
+        console.print(
+            f"\nEach line may fail with probability {as_typed(meaning.failure, 'up')} (T18)."
+        )
     console.print("\nHow many who are in a test recognises, by how many others it accuses:\n")
     rates = meaning.rates()
     shown = [percent(fpr) for fpr, _ in rates]

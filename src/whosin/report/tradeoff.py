@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from whosin.distortion import Curves, Optimum
+from whosin.exact import figures
 from whosin.references import THEOREMS
 from whosin.report.charts import COLOURS, coloured, of_rows
 from whosin.report.numbers import short
@@ -77,7 +78,7 @@ def _certificate(best: Optimum) -> str:
     if best.gap == 0:
         return "exact: a closed form that meets its bound"
     checked = "" if best.notion == "mutual-information" else "; the level is checked exactly"
-    return f"within {best.gap:.1g} of the optimum, by a dual bound{checked}"
+    return f"within {figures(best.gap, 1, 'up')} of the optimum, by a dual bound{checked}"
 
 
 def chart(curves: Curves, title: str, mark: Optimum | None = None) -> Any:

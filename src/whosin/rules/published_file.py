@@ -178,6 +178,8 @@ def _read_one(text: str) -> Rule:
     if name not in NUMBERED or not argument:
         raise InvalidInput("rule", RULES, repr(text[:80]))
     number, colon, zeros = argument.partition(":")
+    if not number.strip().isdecimal():
+        raise InvalidInput("rule", f"{name}= with a whole number, as in {RULES}", repr(text[:80]))
     threshold = spelled_whole(number, "rule")
     with at("rule"):
         if name == "suppress" and colon:

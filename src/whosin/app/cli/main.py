@@ -33,7 +33,7 @@ from whosin.app.cli import (
     verify,
 )
 from whosin.app.cli.repeated import refuse_repeated
-from whosin.app.cli.vocabulary_options import as_option
+from whosin.app.cli.vocabulary_options import as_option, option_of
 from whosin.errors import (
     BrokenHistory,
     BudgetRefused,
@@ -88,6 +88,7 @@ def _options(version: bool = typer.Option(False, "--version", help="Print the ve
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     options: dict[str, str] = {}
+    words: list[str] = []
     try:
         command = _command()
         words = [_as_now(word) for word in (sys.argv[1:] if arguments is None else arguments)]
@@ -103,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (MechanismFailed, MissingExtra, ScanFailed, StoreFailed) as error:
         return _fail(str(error), 3)
     except WhosinError as error:
-        error.path = as_option(error.path, options)
+        error.path = as_option(error.path, options) or option_of(error, options, words)
         return _fail(str(error), 2)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
         return _fail(f"{error.filename}: {(error.strerror or 'cannot be read').lower()}", 2)

@@ -59,11 +59,11 @@ def tradeoff(
         charts.check_path(save)
     if notion is not None and notion not in NOTIONS:
         raise UnknownName("--notion", notion, NOTIONS)
-    given = [epsilon is not None, distortion is not None, curve]
-    if sum(given) != 1:
-        raise InvalidInput(
-            "what to find", "exactly one of --epsilon, --distortion, --curve", sum(given)
-        )
+    ways = {"--epsilon": epsilon is not None, "--distortion": distortion is not None}
+    given = [option for option, used in (ways | {"--curve": curve}).items() if used]
+    if len(given) != 1:
+        accepted = "exactly one of --epsilon, --distortion, --curve"
+        raise InvalidInput("what to find", accepted, " and ".join(given) or "none of them")
     if prior_file is None:
         belief, space = _in_words(prior or "uniform", rows, values)
         title = _title(space, prior or "uniform")

@@ -104,7 +104,9 @@ def verify(
     if failing and not isinstance(measured, PositiveMembership):
         raise InvalidInput("--delta", "left out unless membership or nmp is measured", delta)
     if (file is None) == (mechanism is None):
-        raise InvalidInput("input", "a channel file or --mechanism, one of the two", "both or none")
+        got = "neither" if file is None else "both"
+        accepted = "a channel file (.json) or --mechanism, one of the two"
+        raise InvalidInput("what to verify", accepted, got)
     if structured is not None:
         level = measured.measure(subject, space)
     elif document is not None:

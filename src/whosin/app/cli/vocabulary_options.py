@@ -7,7 +7,7 @@ reads them. Errors at a path are shown as the option that they are about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -62,6 +62,13 @@ def as_option(path: str, options: Mapping[str, str]) -> str:
     section, _, word = path.partition(".")
     known = {*SECTIONS, "budget"}
     return options.get(word, path) if {section, f"{section}_words"} & known else path
+
+
+def option_of(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> str:
+    """The option that an error's field is called by, where it was given; else nothing."""
+    option = options.get(str(getattr(error, "field", "")).replace("_", "-"), "")
+    said = {word.partition("=")[0] for word in given}
+    return option if option.startswith("--") and option in said else ""
 
 
 def _said(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How likely so many right guesses are, at most, under a trade-off curve.
+"""How likely a number of right guesses is, at most, under a trade-off curve.
 
 Contract (after Mahloujifar, Melis, Chaudhuri 2024; the proof is ours). m coins u are tossed, the
 output o depends on them, r canaries are guessed (which ones depends on o alone), C guesses are

@@ -67,7 +67,7 @@ class CalledStep:
     claims: StepClaims
 
     def sums(self, gradients: Array, calls: int) -> Array:
-        """The noisy sums of so many calls, a row each."""
+        """The noisy sums of this many calls, a row each."""
         rows = [self._one(gradients) for _ in range(calls)]
         return np.array(rows) * self.claims.share
 

@@ -78,7 +78,7 @@ def _correlated(first: Array, second: Array) -> float:
 
 
 def _chi(squares: float, count: int) -> float:
-    """Pr[χ² with so many degrees of freedom ≤ squares]."""
+    """Pr[χ² with this many degrees of freedom ≤ squares]."""
     from scipy.special import gammainc
 
     return float(gammainc(count / 2, squares / 2))

@@ -38,8 +38,22 @@ def _typed(column: Array) -> Array:
     try:
         numbers = column.astype(np.float64)
     except (TypeError, ValueError):
-        return np.array([str(cell) for cell in column])
+        return np.array([_word(cell) for cell in column])
     return np.where(np.isnan(numbers), -np.inf, numbers)
+
+
+def _word(cell: object) -> str:
+    """A cell as a word; numbers as they are written in a column of numbers alone."""
+    value = _number(cell)
+    return str(cell) if value is None else str(np.float64(value))
+
+
+def _number(cell: object) -> float | None:
+    try:
+        value = float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    return -np.inf if np.isnan(value) else value
 
 
 @dataclass(frozen=True)
@@ -69,7 +83,10 @@ class Encoding:
 
 
 def _encoded(cells: Array, known: Array) -> Array:
-    if known.dtype.kind == "f" and cells.dtype.kind == "f":
+    if known.dtype.kind == "f":
+        if cells.dtype.kind != "f":  # a word among numbers is as one that is missing
+            told = (_number(cell) for cell in cells)
+            cells = np.array([-np.inf if value is None else value for value in told])
         finite = known[np.isfinite(known)]
         low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
         span = high - low or 1.0

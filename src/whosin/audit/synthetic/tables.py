@@ -38,12 +38,15 @@ class SyntheticAudit(AuditBounds):
         risks: singling out and linkability.
         closest: the small quantile of distances to the closest row of train, of synthetic rows and
             of the holdout's rows.
+        numbers, words: how many columns of the synthetic table are of each kind.
     """
 
     score: str
     membership: Scores
     risks: tuple[Risk, ...]
     closest: tuple[float, float]
+    numbers: int
+    words: int
     notes: tuple[str, ...] = ()
 
     @property
@@ -61,6 +64,7 @@ class SyntheticAudit(AuditBounds):
             "risks": [risk.to_dict() for risk in self.risks],
             "closest": {"synthetic": self.closest[0], "holdout": self.closest[1]},
             "closest_passes": self.closest_passes,
+            "columns": {"numbers": self.numbers, "words": self.words},
         }
 
 
@@ -112,6 +116,8 @@ def synthetic_table(
         membership=results[best],
         risks=risks,
         closest=(closest[0], closest[1]),
+        numbers=(numbers := sum(column.dtype.kind == "f" for column in encode.columns)),
+        words=len(encode.columns) - numbers,
     )
 
 

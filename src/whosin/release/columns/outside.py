@@ -31,8 +31,10 @@ def check_constant(given: object) -> None:
 
 
 def other_beside(values: Sequence[object]) -> str:
-    """What the cell of undeclared values is called, where a value may be called "other" too."""
+    """What the cell of undeclared values is called, where a value may be called "other" too, in
+    small letters or in capitals."""
+    taken = {str(value).lower() for value in values}
     name = OTHER
-    while name in values:
+    while name in taken:
         name += "_"
     return name

@@ -8,7 +8,7 @@ missing value, NaN) is unknown, as NULL is in SQL, and rows count where the cond
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -93,13 +93,19 @@ def _full_name(node: Any) -> str:
     return f"{node.table}.{node.name}" if node.table else str(node.name)
 
 
-def unknown_column(field: str, name: str, table: Any) -> InvalidInput:
+def unknown_column(field: str, name: str, table: Any, declared: Iterable[str] = ()) -> InvalidInput:
     """The error about a column that is not in a table, or among types by name. It names those that
     are, unless all are texts: then the table may be a CSV file without a header, whose first line
-    is somebody's row."""
+    is somebody's row.
+
+    Args:
+        declared: columns that somebody declared, which may be named in any case.
+    """
     kinds = table if isinstance(table, Mapping) else table.schema()
     if all(kind.is_string() for kind in kinds.values()):
-        return InvalidInput(field, "a column of the table", repr(name[:80]))
+        nearest = UnknownName(field, name, declared).nearest
+        hint = "" if nearest in (None, name) else f" (did you mean {nearest!r}?)"
+        return InvalidInput(field, "a column of the table", f"{name[:80]!r}{hint}")
     return UnknownName(field, name, tuple(kinds))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
@@ -147,7 +147,7 @@ def kind_of(path: str) -> str:
     name = path.rstrip("/*").removesuffix(".gz")
     result = ENDINGS.get(Path(name).suffix.lower())
     if result is None and Path(path).is_dir():
-        inside = {ENDINGS.get(each.suffix.lower()) for each in Path(path).rglob("*")} - {None}
+        inside = {_kind(each) for each in _visible(Path(path))} - {None}
         result = inside.pop() if len(inside) == 1 else None
     if result is None:
         if not Path(name).suffix and not Path(path).exists():
@@ -187,18 +187,37 @@ def files_of(path: str, kind: str) -> list[str]:
     place = Path(path)
     if place.is_dir():
         _require_plain_folder(place)
-        endings = {ending for ending, each in ENDINGS.items() if each == kind}
-        result = [
-            str(each)
-            for each in place.rglob("*")
-            if Path(each.name.removesuffix(".gz")).suffix.lower() in endings
-            and not any(part.startswith((".", "_")) for part in each.relative_to(place).parts)
-        ]
+        result = [str(each) for each in _visible(place) if _kind(each) == kind]
     else:
         result = [path] if place.exists() else glob.glob(path, recursive=True)
     if not result:
         raise FileNotFoundError(2, "no such file or directory", path)
     return sorted(result)
+
+
+def left_out(path: str, kind: str) -> list[str]:
+    """The files of a folder that are not read, sorted: those of another format, and those whose
+    name, or whose folder's name, begins with a point or a line, as Spark's own do."""
+    place = Path(path)
+    if not place.is_dir():
+        return []
+    read = set(files_of(path, kind))
+    return sorted(
+        str(each.relative_to(place))
+        for each in place.rglob("*")
+        if each.is_file() and str(each) not in read
+    )
+
+
+def _visible(place: Path) -> Iterator[Path]:
+    """What is in a folder, but for what begins with a point or a line."""
+    for each in place.rglob("*"):
+        if not any(part.startswith((".", "_")) for part in each.relative_to(place).parts):
+            yield each
+
+
+def _kind(path: Path) -> str | None:
+    return ENDINGS.get(Path(path.name.removesuffix(".gz")).suffix.lower())
 
 
 def listed_names(tables: Iterable[tuple[str, str]]) -> list[str]:

@@ -34,6 +34,10 @@ STATISTICS = (
 """Other statistics: whoever asks for one of them did not mean one with a similar name."""
 
 
+AMOUNT, POINT, NAME = "amount", "point", "name"
+"""What a number may be: how many or how much, a point of a column (perhaps a year), or a name."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Query(ABC):
     """A question to a table.
@@ -65,6 +69,8 @@ class Query(ABC):
     """Whether Gaussian noise can be added to the answer."""
     about_rows: ClassVar[bool] = False
     """Whether it is about rows, also where it names a person's features alone."""
+    scale: ClassVar[str] = AMOUNT
+    """What its values are: amounts, points of a column, or names."""
     name: str = ""
     where: str | None = None
     weight: object = 1

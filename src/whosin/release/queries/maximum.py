@@ -19,7 +19,7 @@ from whosin.exact import rational
 from whosin.noise import uniform
 from whosin.release.engines.base import Progress
 from whosin.release.prices.pricing import Offer, Share
-from whosin.release.queries.base import Query
+from whosin.release.queries.base import NAME, Query
 from whosin.release.queries.linear import plain
 from whosin.release.scans.bounding import eligible
 from whosin.release.table import Table
@@ -38,6 +38,7 @@ class Maximum(Query):
 
     kind: ClassVar[str] = "maximum"
     label: ClassVar[str] = "the largest of a list of candidates"
+    scale: ClassVar[str] = NAME
     universe: Sequence[Sequence[Any]]
 
     def offer(self, table: Table, share: Share) -> Offer:

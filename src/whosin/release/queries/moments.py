@@ -12,6 +12,7 @@ from whosin.exact import Array
 from whosin.release.columns.cells import Cells
 from whosin.release.conditions.row_values import double
 from whosin.release.prices.pricing import CONFIDENCE, NoisyPart
+from whosin.release.queries.base import POINT
 from whosin.release.queries.linear import Numeric
 from whosin.release.quotients import quotient
 from whosin.release.scans import bounding
@@ -44,6 +45,7 @@ class Mean(Numeric):
 
     kind: ClassVar[str] = "mean"
     label: ClassVar[str] = "the mean of a column"
+    scale: ClassVar[str] = POINT
     column_takes: ClassVar[str] = "numbers"
 
     def parts(self, table: Table) -> tuple[Part, ...]:

@@ -37,7 +37,7 @@ from whosin.release.columns.cells import Cells
 from whosin.release.conditions.row_values import number
 from whosin.release.engines.base import Progress
 from whosin.release.prices.pricing import CONFIDENCE, LARGEST_SCALE, SLIGHTLY_MORE, Offer, Share
-from whosin.release.queries.base import Query
+from whosin.release.queries.base import POINT, Query
 from whosin.release.queries.linear import plain
 from whosin.release.queries.points import Points, score
 from whosin.release.scans import bounding
@@ -72,6 +72,7 @@ class Ranked(Query):
         groups: how many cells an entity may be in; likewise.
     """
 
+    scale: ClassVar[str] = POINT
     column: str
     points: int | None = None
     by: Sequence[str] | str = ()

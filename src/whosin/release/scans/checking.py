@@ -18,7 +18,7 @@ from whosin.release.columns.outside import DROP
 from whosin.release.columns.places import with_levels
 from whosin.release.conditions.predicate import columns_in, condition
 from whosin.release.conditions.row_values import number
-from whosin.release.engines.base import files_of, kind_of
+from whosin.release.engines.base import files_of, kind_of, left_out
 from whosin.release.engines.lines import broken
 from whosin.release.table import Table
 
@@ -86,7 +86,7 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
 def _becomes(domain: Domain) -> str:
     """What becomes of a value that was not declared."""
     if domain.outside is None:
-        return 'in "other"'
+        return f'in "{domain.labels[-1]}"'
     return "dropped" if domain.drops else f'counted as "{domain.outside}"'
 
 
@@ -129,15 +129,22 @@ def _one(table: Table, figure: Any) -> int:
 
 
 def check_lines(table: Table) -> list[Finding]:
-    """The lines of local CSV files that are not what the header says; nothing for other tables."""
+    """The files of a folder that are not read, and the lines of local CSV files that are not what
+    the header says; nothing for tables elsewhere."""
     source = table.source
     if not isinstance(source, str | Path) or "::" in str(source) or "://" in str(source):
         return []
     kind = kind_of(str(source))
+    others = left_out(str(source), kind)
+    files = [
+        Finding(f"files of the folder that are not read, such as {name}", len(others))
+        for name in others[:1]
+    ]
     if kind != "csv":
-        return []
+        return files
     lines = broken(files_of(str(source), kind))
     return [
+        *files,
         Finding("lines that are not UTF-8, which are dropped", lines.encoding),
         Finding("lines of more than a million bytes, which are dropped", lines.unreadable),
         Finding("lines with too few fields, padded", lines.short),

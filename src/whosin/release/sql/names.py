@@ -55,7 +55,7 @@ class Names:
         alike = [name for name in known if name.lower() == node.name.lower()]
         if len(alike) == 1 and not node.this.args.get("quoted"):
             return known[alike[0]]
-        raise unknown_column("column in sql", node.name, self.table.data)
+        raise unknown_column("column in sql", node.name, self.table.data, self.table.domains)
 
     def _require_one(self, node: Any) -> None:
         """A name that is in two of the tables needs its table before it; the entity is the same

@@ -68,5 +68,6 @@ def why_undecided(bounds: Any, claim: Claim) -> str | None:
         told = run.membership if isinstance(run, SyntheticAudit) else run
         most = most_scores(len(told.members), len(told.non_members), told.confidence, claim.delta)
         if most <= claim.epsilon:
-            return f"so few scores could show no more than ε = {decimals(most, 2, 'up')}"
+            scores = len(told.members) + len(told.non_members)
+            return f"{scores:,} scores could show no more than ε = {decimals(most, 2, 'up')}"
     return None

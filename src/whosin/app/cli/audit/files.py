@@ -5,7 +5,6 @@ Contract: cells are private: none is quoted. A column `person` joins the canarie
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +50,11 @@ def read_runs(path: Path) -> tuple[Any, Any, Any]:
 
     if not path.is_dir():
         return read_flags(path, "included")
-    files = sorted(path.glob("*.csv"))
-    if not files:
-        raise InvalidInput("--one-run", "a CSV file, or a folder with some", "none")
+    files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
+    others = [file.name for file in files if file.is_dir() or file.suffix.lower() != ".csv"]
+    if others or not files:
+        accepted = "a CSV file, or a folder of CSV files and nothing else"
+        raise InvalidInput("--one-run", accepted, others[0] if others else "an empty folder")
     parts = [read_flags(file, "included") for file in files]
     named = {people is not None for _flags, _values, people in parts}
     if len(named) > 1:
@@ -69,34 +70,27 @@ def read_flags(path: Path, flag: str) -> tuple[Any, Any, Any]:
     """A 0/1 column, scores, and people where there is such a column."""
     import numpy as np
 
-    flags, values, people = [], [], []
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            names = reader.fieldnames or ()
-            if not {flag, "score"} <= set(names):
-                got = f"{len(names)} other columns" if names else "nothing"
-                raise InvalidInput(path.name, f"CSV with the columns {flag} and score", got)
-            for line, row in enumerate(reader, start=2):
-                try:
-                    flags.append(FLAGS[(row[flag] or "").strip().lower()])
-                except KeyError:
-                    got = "something else" if row[flag] else "nothing"
-                    raise InvalidInput(f"{flag} in line {line}", "1 or 0", got) from None
-                values.append(_score(row["score"], line))
-                people.append(row.get(PERSON) or "")
-    except (UnicodeDecodeError, csv.Error):
-        raise InvalidInput(path.name, "CSV text", "something else") from None
-    named = np.array(people) if PERSON in names else None
-    return np.array(flags, dtype=bool), np.array(values, dtype=float), named
+    from whosin.csv_files import number, read_csv
+    from whosin.documents import MOST_STUDY
+
+    table = read_csv(path, MOST_STUDY, (flag, "score"))
+    places = [table.header.index(name) for name in (flag, "score")]
+    flags, values = [], []
+    for line, row in zip(table.lines, table.rows, strict=True):
+        where = f"in line {line} of {path.name}"
+        member, score = (row[place] for place in places)
+        if member.lower() not in FLAGS:
+            raise InvalidInput(f"{flag} {where}", "1 or 0", _kind(member))
+        value = number(score, table.separator)
+        if value is None:
+            raise InvalidInput(f"score {where}", "a number such as 0.5", _kind(score))
+        flags.append(FLAGS[member.lower()])
+        values.append(value)
+    people = None
+    if PERSON in table.header:
+        people = np.array([row[table.header.index(PERSON)] for row in table.rows])
+    return np.array(flags, dtype=bool), np.array(values, dtype=float), people
 
 
-def _score(cell: str | None, line: int) -> float:
-    try:
-        number = float(cell or "")
-    except ValueError:
-        got = "something else" if cell else "nothing"
-        raise InvalidInput(f"score in line {line}", "a number", got) from None
-    if number != number:
-        raise InvalidInput(f"score in line {line}", "a number", "NaN")
-    return number
+def _kind(cell: str) -> str:
+    return "something else" if cell else "nothing"

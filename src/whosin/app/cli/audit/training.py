@@ -8,14 +8,14 @@ returns decides: a model is asked for scores, a table is attacked as synthetic d
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from whosin.app.cli.audit.claims import Claim
 from whosin.app.cli.output import progress_bar
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, at
+from whosin.extras import needs
 
 if TYPE_CHECKING:
     from whosin.audit import ModelAudit
@@ -94,17 +94,17 @@ def _rows(options: Training, module: Any) -> Any:
 
 def _table(path: Path, label: str | None) -> Any:
     """A frame, or (frame, labels)."""
-    if find_spec("pandas") is None:
-        accepted = "module:function that returns rows, or a CSV file where pandas is installed"
-        raise InvalidInput("--rows", accepted, "no pandas")
+    from whosin.csv_files import read_csv
+    from whosin.documents import MOST_STUDY
+
+    needs("frames")
     import pandas
 
-    try:
-        frame = pandas.read_csv(path)
-    except (ValueError, OSError) as error:
-        raise InvalidInput("--rows", "a CSV file", type(error).__name__) from None
+    with at("--rows"):
+        table = read_csv(path, MOST_STUDY)
+    frame = pandas.DataFrame({name: table.column(name) for name in table.header})
     if label is None:
         return frame
-    if label not in frame.columns:
+    if label not in table.header:
         raise InvalidInput("--label", f"a column of {path.name}", label)
     return frame.drop(columns=label), frame[label]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,17 +37,24 @@ class Inputs:
         if sum(ways) > 1 or (sum(ways) == 0 and not known):
             accepted = "given in one way: by --with and --without, by --queries, or by --pairs"
             raise InvalidInput("inputs", accepted, "none" if not sum(ways) else "several")
+        if self.queries is not None and self.queries < 1:
+            raise InvalidInput("--queries", "a whole number of at least 1", self.queries)
         if self.relation is not None and self.queries is None:
             raise InvalidInput("--relation", "given with --queries", self.relation)
 
 
 def read_samples(text: str) -> int:
     """A whole number, also as 1e6 or 1,000,000."""
+    from whosin.audit.terms import FEWEST
     from whosin.exact import rational
 
-    number = rational(text.replace(",", "").replace("_", ""), "--samples")
-    if number.denominator != 1 or number < 1:
-        raise InvalidInput("--samples", "a whole number", text)
+    plain = text.strip()
+    if re.fullmatch(r"\d{1,3}(?:([,_])\d{3})(?:\1\d{3})*", plain):
+        plain = plain.replace(",", "").replace("_", "")
+    number = rational(plain, "--samples")
+    if number.denominator != 1 or number < FEWEST:
+        accepted = f"a whole number of at least {FEWEST}, such as 100000, 100,000 or 1e5"
+        raise InvalidInput("--samples", accepted, text)
     return int(number)
 
 
@@ -103,8 +111,9 @@ def read_drawn(with_: Path | None, without: Path | None) -> tuple[Path, Path] | 
     """Two files of samples, or none."""
     if with_ is None or without is None:
         if with_ is not without:
-            missing = "--drawn-with" if with_ is None else "--drawn-without"
-            raise InvalidInput(missing, "given with the other one", "nothing")
+            names = ("--drawn-with", "--drawn-without")
+            missing, other = names if with_ is None else names[::-1]
+            raise InvalidInput(missing, f"given with {other}", "nothing")
         return None
     return with_, without
 

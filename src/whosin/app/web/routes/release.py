@@ -30,7 +30,7 @@ from whosin.report.answers import csv_bytes, parquet_bytes
 from whosin.report.budget import cost_words, standing_card
 from whosin.report.html import release_report
 from whosin.report.releases import offer_data
-from whosin.report.table_views import agreement, page_data
+from whosin.report.table_views import agreement, page_data, scales_of
 
 router = APIRouter(tags=["release"], route_class=BoundedRoute)
 PARQUET = "application/vnd.apache.parquet"
@@ -212,7 +212,10 @@ def _table(answer: Answer, place: int) -> Answer:
 
 def _shown(answer: Answer) -> dict[str, Any]:
     """An answer as a page shows it."""
-    data: dict[str, Any] = plain(answer.to_dict()) | {"paid": cost_words(answer.cost)}
+    data: dict[str, Any] = plain(answer.to_dict()) | {
+        "paid": cost_words(answer.cost),
+        "scales": scales_of(answer),
+    }
     if answer.tables:
         data |= {"tables": plain(page_data(answer)), "agreement": agreement(answer)}
     return data

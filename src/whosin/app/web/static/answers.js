@@ -2,10 +2,8 @@
 
 import { download } from "./api.js";
 import { answerChart } from "./charts.js";
-import { $, clearErrors, h, number, sections, showError } from "./dom.js";
+import { $, clearErrors, h, sections, showError, valueWords } from "./dom.js";
 import { tables } from "./tables.js";
-
-const shown = (value) => (typeof value === "number" ? value.toLocaleString("en", { maximumFractionDigits: 4 }) : String(value));
 
 const plainName = (title) => title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "answer";
 
@@ -14,6 +12,7 @@ const mark = (answer, place) => (answer.noisy?.[place] ? h("abbr", { title: "too
 
 function table(answer) {
   const at = (name) => answer.columns.indexOf(name);
+  const shown = (row, name) => valueWords(row[at(name)], answer.scales[name]);
   const ranged = at("low") >= 0;
   const names = answer.columns.filter((name) => !["low", "high"].includes(name));
   const right = (name) => (answer.rows.every((row) => typeof row[at(name)] === "number") ? "r" : null);
@@ -32,8 +31,8 @@ function table(answer) {
           h(
             "tr",
             {},
-            names.map((name) => h("td", { class: right(name) }, name === "value" ? mark(answer, place) : null, shown(row[at(name)]))),
-            ranged ? h("td", { class: "r" }, `${shown(row[at("low")])} to ${shown(row[at("high")])}`) : null,
+            names.map((name) => h("td", { class: right(name) }, name === "value" ? mark(answer, place) : null, shown(row, name))),
+            ranged ? h("td", { class: "r" }, `${shown(row, "low")} to ${shown(row, "high")}`) : null,
           ),
         ),
       ),
@@ -44,8 +43,9 @@ function table(answer) {
 
 function single(answer) {
   const row = Object.fromEntries(answer.columns.map((name, place) => [name, answer.rows[0][place]]));
-  const between = row.low === undefined ? "" : `95%: ${shown(row.low)} to ${shown(row.high)}`;
-  return [h("p", { class: "single" }, mark(answer, 0), number(row.value, 6)), h("p", { class: "soft" }, between)];
+  const shown = (name, options) => valueWords(row[name], answer.scales[name], options);
+  const between = row.low === undefined ? "" : `95%: ${shown("low")} to ${shown("high")}`;
+  return [h("p", { class: "single" }, mark(answer, 0), shown("value", { maximumSignificantDigits: 6 })), h("p", { class: "soft" }, between)];
 }
 
 async function keep(path, body, name) {

@@ -1,6 +1,6 @@
 // Charts as plain SVG; colours come from the style sheet.
 
-import { atMost, h, number, s } from "./dom.js";
+import { atMost, h, number, s, valueWords } from "./dom.js";
 
 const path = (points) =>
   points.map(([x, y], place) => `${place ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
@@ -129,7 +129,7 @@ export function answerChart(answer) {
   const zero = s("line", { class: "axis", x1: x(0), x2: x(0), y1: 0, y2: height - bottom });
   const ends = [least, most].filter((value) => Math.abs(x(value) - x(0)) > 40);
   const scale = [0, ...ends].map((value) =>
-    s("text", { x: x(value), y: height - 8, "text-anchor": value === most ? "end" : "middle" }, number(value)),
+    s("text", { x: x(value), y: height - 8, "text-anchor": value === most ? "end" : "middle" }, valueWords(value, answer.scales.value, { maximumSignificantDigits: 4 })),
   );
   return s(
     "svg",

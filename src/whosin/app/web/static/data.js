@@ -242,7 +242,7 @@ function outside(name, domain) {
     domain.kind === "values"
       ? listed(domain.values).map((value) => [value, `count as ${value}`])
       : [["clamp", domain.kind === "dates" ? "count as the first or last day" : "are in the first or last bin"]];
-  const choices = [["", "are in “other”"], ["drop", "do not count"], ...others];
+  const choices = [["", "have a cell of their own"], ["drop", "do not count"], ...others];
   return h(
     "label",
     { class: "same" },

@@ -71,6 +71,13 @@ export function showError(error, otherwise) {
 export const number = (value, digits = 4) =>
   value === "inf" ? "∞" : Number(value).toLocaleString("en", { maximumSignificantDigits: digits });
 
+// A value of an answer: amounts have commas, points of a column (perhaps years) from five digits on.
+export function valueWords(value, scale, options = { maximumFractionDigits: 4 }) {
+  if (value === "inf") return "∞";
+  if (scale === "name" || typeof value !== "number") return String(value ?? "–");
+  return value.toLocaleString("en", { useGrouping: scale === "point" ? "min2" : "auto", ...options });
+}
+
 // The same after "at most": rounded up, but for what floats round themselves.
 export function atMost(value, digits = 4) {
   if (value === "inf" || !Number(value)) return number(value, digits);
@@ -91,7 +98,7 @@ export function sections(parts) {
   return parts.map((part) => [
     h("h3", {}, part.title),
     ...part.lines.map((line) => h("p", { class: "digest" }, line)),
-    part.marks ? people(part.marks) : null,
+    ...(part.marks ? [people(part.marks)] : []),
   ]);
 }
 

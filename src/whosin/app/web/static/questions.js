@@ -2,7 +2,7 @@
 
 import { columns, declaredColumns, domains, entityChosen, entityColumn, groupable, problemOfTable, relatedKeys, stillDeclared, summable, tableKeys, unfinished } from "./data.js";
 import { get, post } from "./api.js";
-import { $, clearErrors, h, number, showError } from "./dom.js";
+import { $, atMost, clearErrors, h, number, showError } from "./dom.js";
 import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
 import { gain, tablesOffered } from "./offers.js";
 import { changed } from "./release.js";
@@ -280,7 +280,7 @@ export function showPrice(found) {
     else if (!offer) shown.textContent = "";
     else {
       const error = offer.error === null ? "" : `, expected error ± ${number(offer.error, 3)}`;
-      const within = offer.within === null ? "" : `, 95% within ± ${number(offer.within, 3)}`;
+      const within = offer.within === null ? "" : `, 95% within ± ${atMost(offer.within, 3)}`;
       shown.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.${gain(offer)}`;
     }
   }

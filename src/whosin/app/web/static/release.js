@@ -125,7 +125,7 @@ function figures(view) {
   const { epsilon, baseline_epsilon: plain, noise, relation, gamma, delta } = view.plan;
   const list = [["ε in all", number(epsilon), `between ${relation} neighbours`]];
   if (noise) {
-    list.push(["error of a count", `± ${number(noise.error, 3)}`, `95% within ± ${number(noise.within, 3)}`]);
+    list.push(["error of a count", `± ${number(noise.error, 3)}`, `95% within ± ${atMost(noise.within, 3)}`]);
   }
   list.push(["beliefs grow by", `× ${atMost(gamma)}`, delta ? `may fail: ${delta}` : "at most, always"]);
   if (plain === null) list.push(["plain DP", "cannot", "no ε holds this against every belief"]);
@@ -164,7 +164,7 @@ async function needs() {
   $("belief-chart").replaceChildren(...pictures.flatMap(([title, drawing]) => [h("h3", {}, title), ...drawing]));
   if (chosen("target") === "profile") profile.show(planned.curves.at(-1).points);
   const more = planned.card.filter((part) => /^(Out of|If they know|Compared|More than)/.test(part.title));
-  $("needs-card").replaceChildren(...sections(more).flat().filter(Boolean), reasons(planned.theorems));
+  $("needs-card").replaceChildren(...sections(more).flat(), reasons(planned.theorems));
 }
 
 // Step 4: what it costs

@@ -1,0 +1,95 @@
+"""What a newcomer types by mistake: one sentence, the option, the accepted range, what to write."""
+
+from __future__ import annotations
+
+import pytest
+
+MINE = """
+def noisy(count, size, rng):
+    return (count + rng.laplace(0, 1, size)).round(2)
+"""
+AUDIT = "audit mine.py:noisy --with 1 --without 0"
+WRONG = [
+    (
+        "plan --posterior 0,6 --prior 0.1",
+        "--posterior must be a finite number; got '0,6' (write 0.6)",
+    ),
+    (
+        "plan --posterior 0.6 --prior 0,05..0,5",
+        "--prior must be a finite number; got '0,05' (write 0.05)",
+    ),
+    ("plan --posterior 0.6 --prior 0.1-0.5", "got '0.1-0.5' (write 0.1..0.5)"),
+    ("plan --posterior 0.6 --prior 10%-50%", "got '10%-50%' (write 10%..50%)"),
+    ("plan --epsilon 1 --delta 10^-6", "--delta must be a finite number; got '10^-6' (write 1e-6)"),
+    ("plan --epsilon 1 --delta 2*10**-6", "(write 2e-6)"),
+    ("plan --posterior half --prior 0.1", "got 'half' (write 0.5, 1/2, 50% or 1e-6)"),
+    ("plan --epsilon inf", "--epsilon must be a finite number; got 'inf'\n"),
+    ("plan --epsilon 1 --steps 0", "--steps must be a whole number of at least 1; got 0"),
+    (
+        "plan --tpr 0.1",
+        "--fpr must be given with tpr: the share of others that such a test may accuse; got",
+    ),
+    (
+        "plan --profile 0.1",
+        '--profile must be priors with their largest posteriors, such as "0.1:0.3, 0.5:0.6"',
+    ),
+    ("explain --epsilon 0", "--epsilon must be above 0"),
+    ("explain --epsilon 1 --prior 2", "--prior must be a range inside 0..1"),
+    (
+        "verify",
+        "what to verify must be a channel file (.json) or --mechanism, one of the two; got neither",
+    ),
+    (
+        "verify --mechanism geometric --entities 2",
+        "scale or alpha must be given, one of the two; got none",
+    ),
+    (
+        "tradeoff",
+        "what to find must be exactly one of --epsilon, --distortion, --curve; got none of them",
+    ),
+    ("tradeoff --epsilon 1 --curve --rows 2", "got --epsilon and --curve"),
+    ("tradeoff --rows 0 --epsilon 1", "--rows must be a whole number of at least 1"),
+    ("tradeoff --rows 2 --epsilon 1,5", "--epsilon must be a finite number; got '1,5' (write 1.5)"),
+    ("gwas experiment --people 0", "--people must be a whole number of at least 20; got 0"),
+    (f"{AUDIT} --samples 0", "--samples must be a whole number of at least 40, such as"),
+    (f"{AUDIT} --samples -5", "--samples must be a whole number of at least 40, such as"),
+    (f"{AUDIT} --samples 10", "--samples must be a whole number of at least 40, such as"),
+    (f"{AUDIT} --samples 1000,5", "--samples must be a finite number; got '1000,5' (write 1000.5)"),
+    (f"{AUDIT} --samples 50.5", "--samples must be a whole number of at least 40"),
+    (f"{AUDIT} --confidence 95", "--confidence must be at least 0.5 and below 1; got 95"),
+    ("audit mine.py:noisy --queries 0", "--queries must be a whole number of at least 1; got 0"),
+    (
+        "audit mine.py:noisy --queries 2 --relation swap",
+        "--relation must be one of add-remove, replace",
+    ),
+    ("audit --drawn-with a.csv", "--drawn-without must be given with --drawn-with; got nothing"),
+    ("audit --drawn-without a.csv", "--drawn-with must be given with --drawn-without; got nothing"),
+    (
+        "check table p.csv --population p.csv --prior 0.1 --rule suppress=x",
+        "suppress= with a whole number, as in",
+    ),
+]
+
+
+@pytest.mark.parametrize(("line", "words"), WRONG)
+def test_wrong_input_is_said_truly(run, tmp_path, monkeypatch, line, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
+    (tmp_path / "p.csv").write_text("ward,a,b\nA,30,40\n", encoding="utf-8")
+    code, out, err = run(line)
+    assert (code, out) == (2, "") and words in err
+    assert err.startswith("whosin: ") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("samples", ["1,000", "1_000", "1e3", "1000"])
+def test_numbers_of_samples_may_have_separators(run, tmp_path, monkeypatch, samples):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
+    code, out, _err = run(f"{AUDIT} --seed 1 --samples {samples}")
+    assert code == 0 and "1,000 of each world" in out
+
+
+@pytest.mark.parametrize("spelled", ["0.6", " 0.6", "60%", "60 %", "3/5", "6e-1", "+0.6", ".6"])
+def test_spellings_of_one_number(run, spelled):
+    code, out, _err = run("plan", "--posterior", spelled, "--prior", "5%..50%")
+    assert code == 0 and "becomes at most 60.0% sure" in out

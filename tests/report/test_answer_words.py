@@ -1,0 +1,108 @@
+"""Labels and numbers of answers are the same in every mouth: years, postal codes, "other"."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+import pytest
+
+import whosin as wi
+from whosin.release.columns.outside import other_beside
+from whosin.release.queries.base import AMOUNT, NAME, POINT
+from whosin.report.answers import save
+from whosin.report.html import release_report
+from whosin.report.numbers import point_words
+from whosin.report.releases import cell_words
+from whosin.report.table_views import scales_of
+
+PLAN = wi.calibrate(wi.Posterior("0.9999"), wi.families.Independent("0.05", "0.5"), query="count")
+WARDS = ["north", "other"]
+DOMAINS = {
+    "year": [2024, 2025],
+    "code": [10115, 80331],
+    "ward": WARDS,
+    "born": {"lower": 1900, "upper": 2024, "edges": [1900, 2000, 2025]},
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("answers")
+    lines = [
+        f"p{n},{2024 + n % 3},{[10115, 80331][n % 2]},{['north', 'other', 'south'][n % 3]},1987"
+        for n in range(60)
+    ]
+    text = "\n".join(["who,year,code,ward,born", *lines])
+    (folder / "people.csv").write_text(text, encoding="utf-8")
+    table = wi.Table(folder / "people.csv", "who", DOMAINS)
+    queries = [
+        wi.queries.Count(by=["year", "code"], name="by year"),
+        wi.queries.Count(by=["ward"], name="by ward"),
+        wi.queries.Marginals(sets=[["year", "ward"]], name="tables"),
+        wi.queries.Quantile(column="born", name="middle"),
+    ]
+    return wi.Session(table, PLAN, folder / "ledger.db", share=1).release(queries)
+
+
+def test_labels_have_no_thousands_separator(made, run, capsys):
+    from whosin.report.releases import print_release
+
+    print_release("it", PLAN, made)
+    told = [capsys.readouterr().out, made._repr_html_(), release_report("it", PLAN, made)]
+    for text in told:
+        assert "2024" in text and "10115" in text
+        assert not re.search(r"2,02[45]|10,115|80,331", text)
+
+
+def test_points_have_separators_from_five_digits_on(made):
+    """As typesetters do it, so that the median of years is no number of people."""
+    assert [point_words(each) for each in (0, 2024, -2024, 9999, 10000, -1234567)] == [
+        *("0", "2024", "-2024", "9999", "10,000", "-1,234,567")
+    ]
+    assert point_words(2024.5, ".1f") == "2024.5" and point_words(12024.5, ".1f") == "12,024.5"
+    assert point_words(9999.96, ".1f") == "10,000.0" and point_words(-9999.96, ".1f") == "-10,000.0"
+    assert cell_words(2024.0, POINT) == "2024" and cell_words(1234567.25, POINT) == "1,234,567.2"
+    assert cell_words(2024) == "2,024" and cell_words(20240, NAME) == "20240"
+    assert cell_words(None) == "–" and cell_words(True) == "True"
+    assert set(scales_of(made[3]).values()) == {POINT}
+    assert scales_of(made[0]) | {"year": NAME, "value": AMOUNT} == scales_of(made[0])
+
+
+def test_the_cell_for_undeclared_values_has_one_name(made, tmp_path):
+    answer = made[1]
+    labels = [row[0] for row in answer.rows]
+    assert labels == ["north", "other", "other_"]
+    said = (
+        'values of ward that were not declared are in "other_", which no declared value is called'
+    )
+    assert said in answer.statement and said in made[2].statement
+    assert 'values of year and code that were not declared are in "other"' in made[0].statement
+    save(made, tmp_path / "x.csv")
+    with (tmp_path / "x-2-by-ward.csv").open(encoding="utf-8") as file:
+        assert [row["ward"] for row in csv.DictReader(file)] == labels
+    for text in (made._repr_html_(), release_report("it", PLAN, made)):
+        assert "other_" in text and said.replace('"', "&quot;") in text
+
+
+def test_stored_answers_of_older_ledgers_still_say_what_they_said():
+    from whosin.release.what_counts import statement
+
+    old = {"entity": "who", "rows": None, "groups": None, "ranges": {}, "others": ["ward"]}
+    said = statement({**old, "by_row": False}, False)
+    assert said.endswith('values of ward that were not declared are in "other".')
+
+
+def test_a_name_for_other_values_is_free_in_any_spelling():
+    assert other_beside(["a"]) == "other"
+    assert other_beside(["a", "other", "other_"]) == "other__"
+    assert other_beside(["Other"]) == "other_" and other_beside([1, 2]) == "other"
+
+
+def test_the_curators_look_names_the_same_cell(tmp_path):
+    from whosin.release.scans.checking import check_table
+
+    (tmp_path / "t.csv").write_text("who,ward\na,south\n", encoding="utf-8")
+    table = wi.Table(tmp_path / "t.csv", "who", {"ward": WARDS})
+    findings = {each.what: each.rows for each in check_table(table)}
+    assert findings['ward: not a declared value, in "other_"'] == 1

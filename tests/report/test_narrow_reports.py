@@ -1,0 +1,55 @@
+"""Reports on a phone: nothing is wider than the screen, whatever a report is about."""
+
+from __future__ import annotations
+
+import pytest
+
+import whosin as wi
+from whosin.report.html import save_report
+
+PLAN = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"), query="count")
+LONG = "a_name_that_somebody_gave_to_a_column_or_a_question_and_that_has_no_space_anywhere_in_it"
+WIDE = "() => document.documentElement.scrollWidth"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("narrow")
+    rows = "".join(f"p{n},{'xy'[n % 2]},{n % 90}\n" for n in range(90))
+    (folder / "t.csv").write_text(f"who,{LONG},age\n{rows}", encoding="utf-8")
+    domains = {LONG: ["x", LONG.upper()], "age": {"edges": list(range(0, 100, 5))}}
+    table = wi.Table(folder / "t.csv", "who", domains)
+    made = wi.Session(table, PLAN, folder / "ledger.db", share=1).release(
+        [
+            wi.queries.Count(name=LONG, where="age > 3"),
+            wi.queries.Count(by=[LONG]),
+            wi.queries.Marginals(columns=[LONG, "age"], order=2, name="tables"),
+        ]
+    )
+    save_report(f"Visits {LONG}", PLAN, made, folder / "out.html")
+    return folder / "out.html"
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_a_report_is_no_wider_than_the_screen(browser, report, width):
+    """The head of the ledger, 64 letters without a space, used to push it 258 pixels out."""
+    context = browser.new_context(viewport={"width": width, "height": 844}, is_mobile=True)
+    page = context.new_page()
+    page.goto(report.as_uri())
+    wide = page.evaluate(WIDE)
+    context.close()
+    assert wide <= width
+
+
+def test_a_report_of_a_study_is_no_wider_than_the_screen(browser, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("gwas simulate study --cases 60 --controls 60 --snps 50 --causal 5")[0] == 0
+    line = "gwas release study --relation label-swap --top 3 --epsilon 1 --save out.html"
+    code, _out, err = run(line)
+    assert code == 0, err
+    context = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True)
+    page = context.new_page()
+    page.goto((tmp_path / "out.html").as_uri())
+    wide = page.evaluate(WIDE)
+    context.close()
+    assert wide <= 390
