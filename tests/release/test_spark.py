@@ -21,6 +21,7 @@ import pytest
 from scipy import stats
 
 import csv_oracle
+import odd_names
 import postgres
 import related_oracle
 import where_oracle
@@ -517,3 +518,9 @@ def test_features_and_joins_are_those_of_the_definitions_on_spark_too(
         joined = engine.run(made.about(["x", "ward", "sex"]).data).to_pylist()
         answers.append(sorted(map(str, joined)))
     assert answers[0] == answers[1]
+
+
+def test_no_column_is_taken_for_one_of_ours(spark: Spark) -> None:
+    names = ["lot", "RANK", "owner", "Joined_0", "joined_0_", "column_1", "value", "self", "key_0"]
+    odd_names.check_names(spark, names, 2)
+    odd_names.check_word(spark, "Owner")

@@ -334,6 +334,9 @@ USING = "JOIN patients USING (patient)"
     ("sql", "truth"),
     [
         (f"SELECT SUM(days) FROM visits {USING} WHERE ward = 'A' OR ward = 'B'", None),
+        (f"SELECT SUM(Days) FROM visits {USING}", None),
+        ("SELECT SUM(Visits.Days) FROM visits JOIN patients USING (Patient)", {"": 6}),
+        ("SELECT SUM(P.Days) FROM visits v JOIN patients p ON V.Patient = P.patient", {"": 400}),
         (f"SELECT SUM(visits.days) AS x FROM visits {USING}", {"": 1 + 2 + 3}),
         (f"SELECT SUM(visits.days) FROM visits {USING} WHERE age > 0 OR ward = 'A'", {"": 6}),
         (f"SELECT SUM(visits.days) FROM visits {USING} WHERE age > 60", {"": 3}),

@@ -81,14 +81,16 @@ def _joined(join: Any, table: Table, main: frozenset[str]) -> JoinedTable:
 
 
 def _on(join: Any, wanted: tuple[str, str], main: frozenset[str], called: str) -> bool:
-    """Whether a join is on one column of each of two tables, and nothing else."""
+    """Whether a join is on one column of each of two tables, and nothing else. No two columns of a
+    table differ in capital letters alone, so these play no part."""
     from sqlglot import exp
 
+    first, second = (each.lower() for each in wanted)
     using, on = join.args.get("using"), join.args.get("on")
     if using:
-        return len(using) == 1 and wanted[0] == wanted[1] == using[0].name and on is None
+        return len(using) == 1 and first == second == using[0].name.lower() and on is None
     both: tuple[Any, ...] = on.unnest_operands() if isinstance(on, exp.EQ) else ()
     if not both or not all(isinstance(each, exp.Column) for each in both):
         return False
-    found = {(each.table.lower(), each.name) for each in both}
-    return any(found == {(own, wanted[0]), (called, wanted[1])} for own in main)
+    found = {(each.table.lower(), each.name.lower()) for each in both}
+    return any(found == {(own, first), (called, second)} for own in main)
