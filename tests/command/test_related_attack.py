@@ -2,18 +2,24 @@
 
 Someone who may be in many cells moves each of them, and each has noise of its own: so one answer is
 many samples of what the noise hides, at a price for each. Nothing but the command's output is used.
+The tables lie in files, in an SQLite database, or on a PostgreSQL server beside a file.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 
+import postgres
 import whosin as wi
 from amounts import cases
 from whosin.exact import Array
@@ -29,7 +35,8 @@ prior = "0.05..0.5"
 [target]
 epsilon = {plan}
 [table]
-source = "people.csv"
+source = "{people}"
+name = "people"
 entity = "who"
 groups = {cells}
 [domains]
@@ -38,7 +45,7 @@ total = {{ lower = 0, upper = 60, step = 1 }}
 days = {{ lower = 0, upper = 30, step = 1 }}
 [[tables]]
 name = "visits"
-source = "visits.csv"
+source = "{visits}"
 [[features]]
 name = "total"
 kind = "sum"
@@ -56,7 +63,52 @@ by = ["slot"]
 """A person's feature, and a column of a table that is joined, in all rows of a person."""
 
 
-def write(folder: Path, present: bool) -> Path:
+Place = Callable[[Path, str, str, list[str]], str]
+"""Puts the rows of a table somewhere, given as lines; returns its source."""
+
+
+def in_files(folder: Path, name: str, header: str, rows: list[str]) -> str:
+    (folder / f"{name}.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return f"{name}.csv"
+
+
+def in_sqlite(folder: Path, name: str, header: str, rows: list[str]) -> str:
+    with contextlib.closing(sqlite3.connect(folder / "people.sqlite")) as database:
+        first, second = header.split(",")
+        database.execute(f"CREATE TABLE {name} ({first} TEXT, {second} INTEGER)")
+        database.executemany(
+            f"INSERT INTO {name} VALUES (?, ?)", [each.split(",") for each in rows]
+        )
+        database.commit()
+    return f"people.sqlite::{name}"
+
+
+@pytest.fixture(scope="module")
+def on_server() -> Iterator[Place]:
+    """The table itself on a server, in a schema for each database; visits in a file."""
+    postgres.require()
+    with postgres.server() as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PGPASSWORD", postgres.PASSWORD)
+        url = f"postgresql://whosin@/postgres?host={server.folder}"
+
+        def put(folder: Path, name: str, header: str, rows: list[str]) -> str:
+            if name == "visits":
+                return in_files(folder, name, header, rows)
+            schema = "s" + sha256(str(folder).encode()).hexdigest()[:16]
+            first, second = header.split(",")
+            with psycopg.connect(server.url, autocommit=True) as connection:
+                connection.execute(f"CREATE SCHEMA {schema}")
+                connection.execute(f"CREATE TABLE {schema}.{name} ({first} text, {second} int)")
+                with connection.cursor().copy(
+                    f"COPY {schema}.{name} FROM STDIN (FORMAT csv)"
+                ) as to:
+                    to.write("\n".join(rows))
+            return f"{url}::{schema}.{name}"
+
+        yield put
+
+
+def write(folder: Path, present: bool, put: Place) -> Path:
     """A database, in which one person has very many rows in every cell, or none in any table."""
     folder.mkdir(parents=True)
     people = [f"p{number},{slot}" for number in range(3) for slot in range(CELLS)]
@@ -64,11 +116,14 @@ def write(folder: Path, present: bool) -> Path:
     if present:
         people += [f"{PERSON},{slot}" for slot in range(CELLS)] * 8
         visits += [f"{PERSON},30"] * 8
-    for name, header, rows in (("people", "who,slot", people), ("visits", "who,days", visits)):
-        (folder / f"{name}.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
     path = folder / "scenario.toml"
-    plan, slots = len(ASKED) * CELLS * PRICE, list(range(CELLS))
-    path.write_text(SCENARIO.format(plan=plan, cells=CELLS, slots=slots), encoding="utf-8")
+    filled = {
+        "people": put(folder, "people", "who,slot", people),
+        "visits": put(folder, "visits", "who,days", visits),
+        "plan": len(ASKED) * CELLS * PRICE,
+        "slots": list(range(CELLS)),
+    }
+    path.write_text(SCENARIO.format(cells=CELLS, **filled), encoding="utf-8")
     return path
 
 
@@ -82,12 +137,14 @@ def samples(run: Callable[..., Any], path: Path) -> list[Array]:
     ]
 
 
-def leaked(run: Callable[..., Any], folder: Path, releases: int = 1) -> dict[str, float]:
+def leaked(
+    run: Callable[..., Any], folder: Path, releases: int = 1, put: Place = in_files
+) -> dict[str, float]:
     """For each answer, how far one of its numbers tells the two databases apart at least."""
     pair = []
     for present in (True, False):
         found = [
-            samples(run, write(folder / f"{present} {number}", present))
+            samples(run, write(folder / f"{present} {number}", present, put))
             for number in range(releases)
         ]
         pair.append([np.concatenate(each) for each in zip(*found, strict=True)])
@@ -97,11 +154,18 @@ def leaked(run: Callable[..., Any], folder: Path, releases: int = 1) -> dict[str
     }
 
 
+@pytest.mark.parametrize("place", ["files", "sqlite", "server"])
 @cases(1, 12)
 def test_one_person_in_all_tables_stays_below_the_price(
-    run: Callable[..., Any], tmp_path: Path, count: int
+    run: Callable[..., Any],
+    tmp_path: Path,
+    count: int,
+    place: str,
+    request: pytest.FixtureRequest,
 ) -> None:
-    for name, found in leaked(run, tmp_path, count).items():
+    puts: dict[str, Place] = {"files": in_files, "sqlite": in_sqlite}
+    put = puts[place] if place in puts else request.getfixturevalue("on_server")
+    for name, found in leaked(run, tmp_path, count, put).items():
         assert found <= PRICE, name
         assert count == 1 or found > PRICE / 2, name  # the attack sees what there is
 

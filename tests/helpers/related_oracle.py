@@ -146,8 +146,17 @@ def alike(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def database(rng: np.random.Generator, table: str | None, engine: Any = ENGINE) -> tuple[Any, ...]:
-    """A table with random features, beside what it was made of."""
+def database(
+    rng: np.random.Generator,
+    table: str | None,
+    engine: Any = ENGINE,
+    put: Callable[[pa.Table], Any] = lambda rows: rows,
+) -> tuple[Any, ...]:
+    """A table with random features, beside what it was made of.
+
+    Args:
+        put: puts the rows where the engine reads them.
+    """
     rows = visits(rng, 80, 12)
     features = [random_feature(rng, place, table) for place in range(8)]
     domains: dict[str, Any] = {
@@ -156,19 +165,19 @@ def database(rng: np.random.Generator, table: str | None, engine: Any = ENGINE) 
     wards = LookupTable("wards", WARDS, key="ward", to=table)
     if table is None:
         made = wi.Table(
-            rows, "who", domains, name="v", engine=engine, tables=[wards], features=features
+            put(rows), "who", domains, name="v", engine=engine, tables=[wards], features=features
         )
         return made, features, rows.to_pylist(), rows.to_pylist()
     people = pa.table({"who": [*range(12), 3, 20], "sex": ["f", "m"] * 7})
-    further = FurtherTable("visits", rows)
+    further = FurtherTable("visits", put(rows))
     made = wi.Table(
         people, "who", domains, name="p", engine=engine, tables=[further, wards], features=features
     )
     return made, features, rows.to_pylist(), people.to_pylist()
 
 
-def check(rng: np.random.Generator, table: str | None, engine: Any = ENGINE) -> None:
-    made, features, rows, main = database(rng, table, engine)
+def check(rng: np.random.Generator, table: str | None, engine: Any = ENGINE, **more: Any) -> None:
+    made, features, rows, main = database(rng, table, engine, **more)
     by_person = defaultdict(list)
     for row in rows:
         by_person[row["who"]].append(row)

@@ -45,6 +45,11 @@ def _instead(fault: Callable[..., object]) -> None:
     DuckDB.run = scan  # type: ignore[method-assign, assignment]
 
 
+def failing_system(number: int, words: str) -> None:
+    """The system fails before anything is done."""
+    raise OSError(number, words, words)
+
+
 def failing_scan(words: str) -> None:
     def fail(_: Callable[[], object]) -> object:
         raise RuntimeError(words)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,7 @@ from fractions import Fraction
 import pytest
 
 from isolation_tasks import add, crash, dumped, fail, hoard, litter, refuse, shout, spin, threads
+from open_files import many_files
 from whosin import errors, isolation
 from whosin.app.web.failures import Refused
 from whosin.app.web.fair_queue import FairQueue
@@ -71,6 +74,33 @@ def test_a_crash_is_one_sentence_and_leaves_nothing(run, tmp_path, monkeypatch, 
     assert list(tmp_path.iterdir()) == []
     run(shout, limits=LIMITS)
     assert "Ann" not in "".join(capfd.readouterr())
+
+
+def test_a_process_may_have_many_files_open(tmp_path):
+    """More than `select` takes: what waits, and what is started then, does without it."""
+    with many_files(), ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda at: isolation.run(add, at, 1, limits=LIMITS), range(2)))[1] == 2
+        made = Nursery(["fractions"])
+        try:
+            found = list(pool.map(lambda at: made.run(add, at, 1, limits=LIMITS), range(8)))
+        finally:
+            made.close()
+    assert found == list(range(1, 9))
+
+
+def test_no_file_left_to_open_is_one_sentence(nursery, monkeypatch):
+    """Neither for a new process, nor because the nursery has just ended."""
+    assert nursery.run(add, 1, 2, limits=LIMITS) == 3
+
+    def fail(*_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    for name in ("socketpair", "send_fds"):
+        with monkeypatch.context() as patch:
+            patch.setattr(socket, name, fail)
+            with pytest.raises(errors.Crashed, match="no process could be started"):
+                nursery.run(add, 1, 2, limits=LIMITS)
+    assert nursery.run(add, 1, 2, limits=LIMITS) == 3
 
 
 def test_a_process_works_in_our_folder(run, tmp_path, monkeypatch):

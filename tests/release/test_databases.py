@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sqlite3
 import threading
 import time
@@ -11,12 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import psycopg
+import pyarrow as pa
 import pytest
 
 import postgres
+import related_oracle
 import whosin as wi
+from amounts import cases
 from engine_rows import ALL, DOMAINS, QUERIES, ROWS, exact, fill_postgres, sqlite_file
 from whosin.errors import (
     BudgetRefused,
@@ -462,6 +467,34 @@ def _joined_answers(people: Any, visits: Any, wards: Any) -> list[dict[str, list
         order = sorted(range(len(found[keys[0]])), key=lambda at: [found[key][at] for key in keys])
         results.append({name: [values[at] for at in order] for name, values in found.items()})
     return results
+
+
+VISITS = (
+    "who int8, x float8, n int4, price numeric(12, 2), ward text, text varchar, yes bool, "
+    "at timestamptz, day date"
+)
+
+
+@pytest.mark.parametrize("table", [None, "visits"])
+@cases(3, 60)
+def test_features_of_a_server_are_those_of_the_definitions(
+    table: str | None, count: int, place: str, run: Any
+) -> None:
+    """Random rows on a server, with missing values, NaN, zones, decimals and doubled people."""
+    rng = np.random.default_rng(23)
+    numbers = itertools.count()
+
+    def put(rows: pa.Table) -> str:
+        name = f"visits_{table}_{count}_{next(numbers)}".lower()
+        run(f"CREATE TABLE {name} ({VISITS})")
+        with run("SELECT 1").connection.cursor().copy(f"COPY {name} FROM STDIN") as copy:
+            for row in rows.to_pylist():
+                copy.write_row(list(row.values()))
+        return f"{place}::{name}"
+
+    with DuckDB() as engine:
+        for _ in range(count):
+            related_oracle.check(rng, table, engine, put=put)
 
 
 def test_folders_of_table_formats_are_refused(tmp_path: Path, rows_file: str) -> None:

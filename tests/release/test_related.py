@@ -223,6 +223,15 @@ def test_what_cannot_be_is_refused_in_a_sentence(more: dict[str, Any], words: st
         wi.Table(ROWS, **(usual | more))
 
 
+def test_errors_about_sources_say_of_which_table(tmp_path: Path) -> None:
+    (tmp_path / "broken.parquet").write_bytes(b"nothing")
+    for source in ("s3://bucket/v.parquet", str(tmp_path / "broken.parquet"), "v.sheet"):
+        tables = [FurtherTable("a", ROWS), FurtherTable("v", source)]
+        with pytest.raises(InvalidInput) as caught:
+            wi.Table(ROWS, "who", name="t", engine=ENGINE, tables=tables)
+        assert caught.value.path.startswith("tables[1]")
+
+
 def test_a_budget_is_bound_to_all_tables_and_features(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 

@@ -21,6 +21,7 @@ import pytest
 from scipy import stats
 
 import csv_oracle
+import odd_names
 import postgres
 import related_oracle
 import where_oracle
@@ -517,3 +518,34 @@ def test_features_and_joins_are_those_of_the_definitions_on_spark_too(
         joined = engine.run(made.about(["x", "ward", "sex"]).data).to_pylist()
         answers.append(sorted(map(str, joined)))
     assert answers[0] == answers[1]
+
+
+def test_no_column_is_taken_for_one_of_ours(spark: Spark) -> None:
+    names = ["lot", "RANK", "owner", "Joined_0", "joined_0_", "column_1", "value", "self", "key_0"]
+    odd_names.check_names(spark, names, 2)
+    odd_names.check_word(spark, "Owner")
+
+
+def test_a_table_that_spark_reads_by_a_connector_of_its_own(
+    spark: Spark, embedded: DuckDB, tmp_path: Path
+) -> None:
+    """By JDBC, as a table of the catalogue; Derby, which comes with Spark, stands for a server."""
+    path = str(tmp_path / "rows.parquet")
+    columns = "person, ward, cost, level, day, id"
+    with duckdb.connect() as connection:
+        rows = f"SELECT {columns} FROM ({ROWS.format(rows=2_000)})"
+        connection.execute(f"COPY ({rows}) TO '{path}'")
+    java = spark.session.sparkContext._jvm.java.lang.System
+    java.setProperty("derby.stream.error.file", str(tmp_path / "derby.log"))
+    url = f"jdbc:derby:{tmp_path / 'derby'};create=true"
+    frame = spark.session.read.parquet(path)
+    frame.write.format("jdbc").option("url", url).option("dbtable", "visits").save()
+    options = f"OPTIONS (url '{url}', dbtable 'visits')"
+    spark.session.sql(f"CREATE TEMPORARY VIEW by_jdbc USING org.apache.spark.sql.jdbc {options}")
+    domains = {name: each for name, each in DOMAINS.items() if name in columns.split(", ")}
+    ours, theirs = (
+        Table(source, "person", domains, rows=2, groups=2, engine=engine)
+        for source, engine in ((path, embedded), ("::by_jdbc", spark))
+    )
+    for query in (Count(by="ward"), Sum(column="cost", by="level"), Count(by="day")):
+        assert exact(query, ours) == exact(query, theirs), query

@@ -7,6 +7,7 @@ import math
 import random
 import tomllib
 from datetime import date
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -334,6 +335,9 @@ USING = "JOIN patients USING (patient)"
     ("sql", "truth"),
     [
         (f"SELECT SUM(days) FROM visits {USING} WHERE ward = 'A' OR ward = 'B'", None),
+        (f"SELECT SUM(Days) FROM visits {USING}", None),
+        ("SELECT SUM(Visits.Days) FROM visits JOIN patients USING (Patient)", {"": 6}),
+        ("SELECT SUM(P.Days) FROM visits v JOIN patients p ON V.Patient = P.patient", {"": 400}),
         (f"SELECT SUM(visits.days) AS x FROM visits {USING}", {"": 1 + 2 + 3}),
         (f"SELECT SUM(visits.days) FROM visits {USING} WHERE age > 0 OR ward = 'A'", {"": 6}),
         (f"SELECT SUM(visits.days) FROM visits {USING} WHERE age > 60", {"": 3}),
@@ -383,6 +387,121 @@ def test_other_joins_are_refused(joined: str, words: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         queries_in(f"SELECT COUNT(*) FROM visits {joined}", clinic())
     assert words in str(caught.value)
+
+
+JOINS = {
+    "": lambda v, p: v,
+    "JOIN patients p USING (patient)": lambda v, p: v.merge(p, on="patient"),
+    "LEFT JOIN patients p ON p.patient = v.patient": (
+        lambda v, p: v.merge(p, on="patient", how="left")
+    ),
+    "LEFT OUTER JOIN patients AS p USING (PATIENT)": (
+        lambda v, p: v.merge(p, on="patient", how="left")
+    ),
+}
+OVER_JOINS = [
+    ("", lambda d: d["stay"] == d["stay"]),
+    ("p.fee >= 2.5", lambda d: d["fee"].astype(float) >= 2.5),
+    ("p.since < '2021-06-01 12:00:00' AND region = 'north'",
+     lambda d: (d["since"] < pd.Timestamp("2021-06-01 12:00")) & (d["ward"] == "A")),
+    ("sex = 'f' OR p.fee IS NULL", lambda d: (d["sex"] == "f") | d["fee"].isna()),
+    ("v.days > 3 AND NOT p.days = 2",
+     lambda d: (d["days_x"] > 3) & d["days_y"].notna() & (d["days_y"] != 2)),
+]  # fmt: skip
+OF_JOINS = {
+    "COUNT(*)": len,
+    "COUNT(DISTINCT patient)": lambda d: d["patient"].nunique(),
+    "SUM(v.days)": lambda d: d["days_x"].sum(),
+    "SUM(p.fee)": lambda d: d["fee"].astype(float).sum(),
+    "AVG(p.days)": lambda d: d["days_y"].mean(),
+    "COUNT(sex)": lambda d: d["sex"].count(),
+}
+
+
+@cases(2, 100)
+def test_every_join_agrees_with_pandas(count: int) -> None:
+    """Of random tables with missing and doubled people, decimals and moments of another zone."""
+    for seed in range(count):
+        rng, chance = np.random.default_rng(seed), random.Random(seed)
+        visits, patients = _two_frames(rng)
+        opened = _two_tables(visits, patients)
+        for aggregate, truth in OF_JOINS.items():
+            text, chosen = chance.choice(OVER_JOINS)
+            needs_patients = "p." in text + aggregate or "sex" in text + aggregate
+            join = chance.choice(list(JOINS)[1 if needs_patients else 0 :])
+            if "v.days" in text and not join:
+                continue
+            data = JOINS[join](visits[visits["patient"].notna()], patients)
+            if not join:
+                data = data.rename(columns={"days": "days_x"})
+            group = chance.choice([None, "ward", "region"])
+            sql = f"SELECT {f'{group}, ' if group else ''}{aggregate} AS found FROM visits v {join}"
+            sql += f" WHERE {text}" if text else ""
+            sql += f" GROUP BY {group}" if group else ""
+            (query,) = queries_in(sql, opened)
+            kept = data[chosen(data)]
+            expected = {"": truth(kept)}
+            if group:
+                keys = kept["ward"].map({"A": "north", "B": "south"} if group == "region" else str)
+                expected = {label: truth(part) for label, part in kept.groupby(keys)}
+            found = _answers(query, query.asked_of(opened))
+            for label, value in expected.items():
+                if value == value:
+                    assert found[label] == pytest.approx(float(value), abs=1e-3), (sql, label)
+
+
+def _two_frames(rng: np.random.Generator) -> tuple[pd.DataFrame, pd.DataFrame]:
+    def some(values: Any, kind: Any) -> pd.Series:
+        return pd.Series([None if rng.random() < 0.15 else each for each in values], dtype=kind)
+
+    visits = pd.DataFrame(
+        {
+            "patient": some(rng.integers(0, 20, 80).tolist(), "Int64"),
+            "ward": rng.choice(["A", "B"], 80),
+            "days": rng.integers(0, 9, 80),
+            "stay": range(80),
+        }
+    )
+    fees = [Decimal(int(each)) / 4 for each in rng.integers(0, 40, 25)]
+    patients = pd.DataFrame(
+        {
+            "patient": some(rng.integers(0, 25, 25).tolist(), "Int64"),
+            "sex": some(rng.choice(["f", "m"], 25).tolist(), object),
+            "fee": some(fees, object),
+            "since": pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 9000, 25), "h"),
+            "days": rng.integers(0, 9, 25),
+        }
+    )
+    return visits, patients[patients["patient"].notna()]
+
+
+def _two_tables(visits: pd.DataFrame, patients: pd.DataFrame) -> Table:
+    """The moments in another zone, and a row of nobody."""
+    fields = [("patient", pa.int64()), ("sex", pa.string()), ("fee", pa.decimal128(8, 2))]
+    fields += [("since", pa.timestamp("us", "Asia/Tokyo")), ("days", pa.int64())]
+    rows = patients.assign(since=patients["since"].dt.tz_localize("UTC"))
+    nobody = {"patient": None, "sex": "f", "fee": Decimal(1), "since": None, "days": 1}
+    people = pa.Table.from_pylist([*rows.to_dict("records"), nobody], pa.schema(fields))
+    wards = pa.table({"ward": ["A", "B"], "region": ["north", "south"]})
+    return Table(
+        pa.Table.from_pandas(visits, preserve_index=False),
+        "patient",
+        {
+            "ward": ["A", "B"],
+            "region": ["north", "south"],
+            "days": (0, 30),
+            "fee": (0, 20),
+            "patients.days": (0, 30),
+        },
+        rows=10_000,
+        groups=9,
+        name="visits",
+        engine=ENGINE,
+        tables=[
+            FurtherTable("patients", people, rows=1000),
+            LookupTable("wards", wards, "ward"),
+        ],
+    )
 
 
 def test_unknown_columns_are_named() -> None:

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import errno
+import re
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import httpx
+import psycopg
+import pyarrow.parquet as pq
 import pytest
 
 import postgres
-from web_faults import appears, waiting_scan, with_fault
+from amounts import cases
+from open_files import many_files
+from web_faults import appears, failing_system, waiting_scan, with_fault
 from web_server import ONE, SCENARIO, program, served
+from whosin.app.web import scenarios
+from whosin.app.web.models import ScenarioBody
 from whosin.app.web.server import running
-from whosin.ledger import Ledger, verify
+from whosin.app.web.visitors import Visitor
+from whosin.errors import WhosinError
+from whosin.ledger import Ledger, store, verify
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +43,10 @@ def database():
 def hospital(tmp_path, database, request):
     """A served folder whose dataset has a name of its own in the shared ledger."""
     # Rows of its own too: the same rows have one budget, whatever they are called.
-    patients = 300 + sum(map(ord, request.node.name)) % 200
+    name = re.sub("[^a-z_0-9]", "-", request.node.name)
+    patients = 300 + sum(map(ord, name)) % 200
     settings = replace(served(tmp_path, patients), ledger=database.url)
-    table = f"{request.node.name}.parquet"
+    table = f"{name}.parquet"
     (tmp_path / "hospital.parquet").rename(tmp_path / table)
     return settings, table
 
@@ -81,11 +94,13 @@ def test_the_whole_round(server, hospital, tmp_path, database):
     assert "has 0 left" in problem(refused, 409)
 
 
-def test_two_servers_race_for_the_last_budget(server, hospital):
-    """Two servers on one ledger, three clients each: one pays, the others are refused."""
+@pytest.mark.parametrize("files", [nullcontext, many_files])
+def test_two_servers_race_for_the_last_budget(server, hospital, files):
+    """Two servers on one ledger, three clients each: one pays, the others are refused; also where a
+    process has so many files open that some of the clients come beyond the first thousand."""
     settings, table = hospital
     start = threading.Barrier(6)
-    with running(settings) as url, program(url) as other:
+    with files(), running(settings) as url, program(url) as other:
 
         def go(number: int) -> httpx.Response:
             start.wait()
@@ -99,6 +114,116 @@ def test_two_servers_race_for_the_last_budget(server, hospital):
         name = table.removesuffix(".parquet")
         assert ledger.standing(name).debits == 1 and ledger.standing(name).remaining == 0
         assert verify(ledger, name).unanswered == ()
+
+
+def sent(patch: pytest.MonkeyPatch, hook: Callable[[], None]) -> None:
+    """Call a function before each thing that is asked of PostgreSQL."""
+    for kind, name in [(psycopg.Connection, each) for each in ("execute", "commit", "rollback")] + [
+        (psycopg.Cursor, "execute")
+    ]:
+        usual = getattr(kind, name)
+
+        def hooked(self, *given, usual=usual, **options):
+            hook()
+            return usual(self, *given, **options)
+
+        patch.setattr(kind, name, hooked)
+
+
+def outcome(settings, body, request):
+    """What comes of a release in this process: "answered", or the kind of a refusal."""
+    try:
+        scenarios.release(settings, ScenarioBody.model_validate(body), request, Visitor())
+    except WhosinError as error:  # every other kind would be an internal error of the server
+        return type(error).__name__
+    return "answered"
+
+
+class Copies:
+    """Datasets of a name and rows of their own, one after the other, as a test needs them."""
+
+    def __init__(self, settings, table):
+        self.settings, self.number = settings, 0
+        self.rows = pq.read_table(settings.folder / table)
+        self.name = table.removesuffix(".parquet")
+
+    def next(self):
+        self.number += 1
+        name = f"{self.name}-{self.number}.parquet"
+        pq.write_table(self.rows.slice(self.number), self.settings.folder / name)
+        return about(ONE, name)
+
+
+def statements(settings, body, monkeypatch):
+    """How many things a release asks of PostgreSQL."""
+    asked = []
+    with monkeypatch.context() as patch:
+        sent(patch, lambda: asked.append(1))
+        assert outcome(settings, body, "first") == "answered"
+    return len(asked)
+
+
+@cases(16, 200)
+def test_another_release_between_any_two_statements(hospital, monkeypatch, count):
+    """Whenever another process makes its release, one of the two is answered and the other one is
+    refused; or it finds the dataset locked and pays nothing."""
+    settings, table = hospital
+    copies = Copies(settings, table)
+    total = statements(settings, copies.next(), monkeypatch)
+    for place in sorted({total * at // min(count, total) for at in range(min(count, total))}):
+        body, seen, others = copies.next(), [], []
+
+        def hook(place=place, body=body, seen=seen, others=others):
+            seen.append(1)
+            if len(seen) == place + 1:
+                with monkeypatch.context() as within:
+                    usual = store.postgres_engine
+                    within.setattr(store, "postgres_engine", lambda url, _: usual(url, 0.05))
+                    others.append(outcome(settings, body, "other"))
+
+        with monkeypatch.context() as patch:
+            sent(patch, hook)
+            own = outcome(settings, body, "own")
+        assert (own, *others) in (
+            ("BudgetRefused", "answered"),
+            ("answered", "BudgetRefused"),
+            ("answered", "StoreFailed"),
+        ), place
+
+
+@cases(10, 200)
+def test_no_failure_of_the_server_is_an_internal_error(hospital, monkeypatch, count):
+    """Whatever PostgreSQL says at whichever statement."""
+    settings, table = hospital
+    copies = Copies(settings, table)
+    total = statements(settings, copies.next(), monkeypatch)
+    said = [
+        psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected,
+        psycopg.errors.UniqueViolation, psycopg.errors.QueryCanceled, psycopg.OperationalError,
+        psycopg.InterfaceError,
+    ]  # fmt: skip
+    for turn, place in enumerate(sorted({total * at // count for at in range(count)})):
+        for kind in said if count > 100 else said[turn % len(said) :][:1]:
+            body, seen = copies.next(), []
+
+            def hook(place=place, seen=seen, kind=kind):
+                seen.append(1)
+                if len(seen) == place + 1:
+                    raise kind("said by the server")
+
+            with monkeypatch.context() as patch:
+                sent(patch, hook)
+                assert outcome(settings, body, "own") in ("answered", "StoreFailed"), place
+            assert outcome(settings, body, "own") == "answered"  # the same request goes on
+
+
+def test_a_failing_system_is_no_internal_error(server, hospital, monkeypatch):
+    """It is named by its number alone: its words may hold the name of a file, or a row."""
+    _, table = hospital
+    with monkeypatch.context() as patch:
+        with_fault(patch, failing_system, errno.EMFILE, "/a/secret")
+        words = problem(server.post("/api/price", json=about(ONE, table)), 503)
+    assert "Too many open files" in words and "secret" not in words
 
 
 def test_the_database_stops_before_the_debit(server, hospital, database):

@@ -12,7 +12,6 @@ import ctypes
 import os
 import pickle
 import resource
-import select
 import signal
 import socket
 import struct
@@ -48,9 +47,10 @@ def nursery(descriptor: int, modules: list[str]) -> None:
     jobs: dict[int, int] = {}
     with socket.socket(fileno=descriptor) as control:
         while True:
-            ready = select.select([control], [], [], 1.0 if jobs else None)[0]
-            if ready and not _hear(control, jobs):
-                break
+            control.settimeout(1.0 if jobs else None)
+            with contextlib.suppress(TimeoutError):
+                if not _hear(control, jobs):
+                    break
             _reap(jobs)
     for pid in jobs.values():
         with contextlib.suppress(ProcessLookupError):

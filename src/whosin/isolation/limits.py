@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import socket
 import time
 from collections.abc import Callable
@@ -67,15 +66,17 @@ def wait(connection: socket.socket, pid: int, limits: Limits, stop: Callable[[],
     process = _Watched(pid)
     before = process.held()
     received = bytearray()
+    connection.settimeout(POLL)  # not select, which fails where a process has a thousand files open
     try:
         while not messages.complete(received):
             if time.monotonic() > end or process.computed() > (limits.processor or inf):
                 raise limits.too_long()
             if process.held() - before > limits.memory:
                 raise limits.too_large()
-            if not select.select([connection], [], [], POLL)[0]:
+            try:
+                part = connection.recv(1 << 20)
+            except TimeoutError:
                 continue
-            part = connection.recv(1 << 20)
             if not part:
                 raise Crashed("the process that worked on this ended without an answer")
             received += part
@@ -94,7 +95,7 @@ class _Watched:
 
     def __init__(self, pid: int) -> None:
         self._process: psutil.Process | None = None
-        with suppress(psutil.Error):
+        with suppress(psutil.Error, OSError):
             self._process = psutil.Process(pid)
 
     def computed(self) -> float:
@@ -106,6 +107,6 @@ class _Watched:
         return self._ask(lambda process: process.memory_info().rss)
 
     def _ask(self, question: Callable[[psutil.Process], float]) -> float:
-        with suppress(psutil.Error):
+        with suppress(psutil.Error, OSError):
             return question(self._process) if self._process is not None else 0
         return 0

@@ -59,7 +59,10 @@ class Nursery:
         """As `isolation.run`, at once."""
         with work_folder() as folder:
             call = messages.task(function, arguments, folder, limits.memory)
-            connection, number = self._begin()
+            try:
+                connection, number = self._begin()
+            except OSError:  # no file left to open, or the nursery has just ended
+                raise Crashed("no process could be started for this") from None
             try:
                 connection.settimeout(FIRST)
                 pid = PID.unpack(_exactly(connection, PID.size))[0]
@@ -85,8 +88,12 @@ class Nursery:
     def _begin(self) -> tuple[socket.socket, int]:
         ours, theirs = socket.socketpair()
         number = next(self._numbers)
-        with theirs, self._lock:
-            socket.send_fds(self._ready(), [JOB.pack(START, number)], [theirs.fileno()])
+        try:
+            with theirs, self._lock:
+                socket.send_fds(self._ready(), [JOB.pack(START, number)], [theirs.fileno()])
+        except OSError:
+            ours.close()
+            raise
         return ours, number
 
     def _stop(self, number: int) -> None:

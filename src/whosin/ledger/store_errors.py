@@ -31,6 +31,7 @@ POSTGRES = {
     "23": "its tables contradict each other; see `whosin ledger verify`",
     "25006": "the database cannot be written",
     "28": "the server refused the user or password",
+    "40": "another session was in the way; try again",
     "3D000": "the server has no such database",
     "42501": "permission denied",
     "42P01": "its tables are not those of a ledger",
@@ -39,6 +40,7 @@ POSTGRES = {
     "55P03": "it is locked by another session",
     "42": "its tables or functions are not those of a ledger",
     "WH": "its rules refuse this entry; see `whosin ledger verify`",
+    "57014": "the server stopped the statement",
     "57P": "the server shut the connection down",
 }
 """By SQLSTATE, or the beginning of one; see the PostgreSQL manual, appendix A."""

@@ -6,6 +6,7 @@ Contract: `{"error": {"field": …, "message": …}}` and a fitting status. Mess
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -57,6 +58,13 @@ def install(app: FastAPI) -> None:
         status = next((code for kind, code in STATUS if isinstance(error, kind)), 422)
         field = error.path.replace("[", ".").replace("]", "") or getattr(error, "field", None)
         return JSONResponse(body(field, error.message), status)  # shown beside the field
+
+    @app.exception_handler(OSError)
+    def _system(request: Request, error: OSError) -> JSONResponse:
+        log_unexpected(error)
+        # The system's own words for the number: an error's may name a file, or quote a row.
+        reason = f": {os.strerror(error.errno)}" if error.errno else ""
+        return JSONResponse(body(None, f"the server's system failed{reason}; try again"), 503)
 
     @app.exception_handler(Refused)
     def _refused(request: Request, error: Refused) -> JSONResponse:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from whosin.errors import InvalidInput
 from whosin.release.columns.domains import Domain, Values
+from whosin.release.columns.free_names import folded
 from whosin.release.columns.outside import DROP, check_closed, other_beside
 from whosin.release.columns.parents import Parents
 
@@ -82,17 +83,19 @@ def levels_of(domains: Mapping[str, Domain]) -> dict[str, tuple[str, Parents]]:
 
 
 def check_levels(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> None:
-    """No level has the name of a column or of a level of another column."""
+    """No level has the name of a column or of a level of another column, in whatever letters."""
     owners: dict[str, str] = {}
+    taken = set(map(folded, columns))
     for column, domain in domains.items():
         for each in domain.levels if isinstance(domain, Values) else ():
             field = f"domains.{column}.parents"
-            if each.name in columns:
+            name = folded(each.name)
+            if name in taken:
                 raise InvalidInput(field, "a level that no column is called like", repr(each.name))
-            if each.name in owners:
-                accepted = f"another level than {owners[each.name]} has"
+            if name in owners:
+                accepted = f"another level than {owners[name]} has"
                 raise InvalidInput(field, accepted, repr(each.name))
-            owners[each.name] = column
+            owners[name] = column
 
 
 def root_of(domains: Mapping[str, Domain], name: str) -> str:

@@ -21,6 +21,7 @@ from whosin.exact import rational
 from whosin.release.columns.dates import Dates
 from whosin.release.columns.derived import Cellular, Derived, Grouped
 from whosin.release.columns.domains import Domain, Range, Values
+from whosin.release.columns.free_names import beside
 from whosin.release.columns.levels import UpperLevel, levels_of
 from whosin.release.columns.outside import CLAMP
 from whosin.release.conditions.row_values import number
@@ -100,10 +101,8 @@ def with_levels(rows: Any, domains: Mapping[str, Domain], text: object) -> Any:
             domain = domains[column]
             assert isinstance(domain, Values)
             own = tuple(parents.labels[place] for place in parents.places)
-            known = _lookup(domain.values, _kind(rows[column].type()), own).view()
-            result = rows.left_join(known, rows[column] == known[VALUE])
-            kept = {each: result[each] for each in rows.columns}
-            rows = result.select(**kept, **{name: result[PLACE]})
+            known = _lookup(domain.values, _kind(rows[column].type()), own)
+            rows = beside(rows, known, [(column, VALUE)], {name: PLACE})
     return rows
 
 

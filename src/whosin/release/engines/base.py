@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
-from whosin.errors import InvalidInput, SourceChanged
+from whosin.errors import InvalidInput, SourceChanged, at
 from whosin.exact import Array
 
 Progress = Callable[[float], None]
@@ -89,8 +90,13 @@ class Engine(Protocol):
         from rows would make refusals depend on them."""
 
     def open_together(self, sources: Sequence[object]) -> list[Any]:
-        """Several sources, so that one expression may be about all of them."""
-        return [self.open(source) for source in sources]
+        """Several sources, the table's own first, so that one expression may be about all of
+        them. Errors say which of the further ones they are about."""
+        result = []
+        for place, source in enumerate(sources):
+            with further(place):
+                result.append(self.open(source))
+        return result
 
     def check(self, expression: Any) -> None:
         """Plan the whole expression and read no row; raise what running it would."""
@@ -135,6 +141,11 @@ class Engine(Protocol):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def further(place: int) -> AbstractContextManager[None]:
+    """Where errors about a source are: the table's own is the first."""
+    return at(f"tables[{place - 1}]") if place else nullcontext()
 
 
 def draft_name(name: str, digest: str) -> str:

@@ -24,7 +24,7 @@ from whosin.release.engines.databases import DatabaseTable
 from whosin.release.engines.databases.fetched import FetchedTables
 from whosin.release.engines.frames import holds_text
 from whosin.release.engines.lines import csv_query, identifier, literal
-from whosin.release.engines.schemas import one_schema
+from whosin.release.engines.schemas import one_schema, require_different
 
 DATABASE = "whosin_data"
 SETTINGS = {
@@ -108,6 +108,8 @@ class Confined:
             result: dict[str, list[Any]] = {}
             for file, *column in self.connection.cursor().execute(listed).fetchall():
                 result.setdefault(file, []).append(column)
+            for listed_columns in result.values():
+                require_different(_top_names(listed_columns))
             return one_schema({file: result[file] for file in sorted(result)})
 
         self._schemas.append(Schema(schema))
@@ -129,6 +131,7 @@ class Confined:
             result = {}
             for file in files:
                 with pa.ipc.open_file(file) as reader:
+                    require_different(reader.schema.names)
                     result[file] = [(each.name, each.type) for each in reader.schema]
             return one_schema(result)
 
@@ -231,6 +234,18 @@ class Confined:
     def close(self) -> None:
         with contextlib.suppress(Exception):
             self.backend.disconnect()
+
+
+def _top_names(columns: Sequence[Any]) -> list[str]:
+    """The names of a Parquet file's columns, of which columns inside others are left out; all are
+    listed as a tree, the root first, each with its name first and how many follow inside it last.
+    """
+    result, inside = [], 0
+    for name, *_, children in columns[1:]:
+        if inside == 0:
+            result.append(name)
+        inside += (children or 0) - (1 if inside else 0)
+    return result
 
 
 def _readable(pa: Any, kind: Any) -> Any:

@@ -28,6 +28,7 @@ from whosin.release.engines.base import (
     Redrawn,
     Written,
     files_of,
+    further,
     in_memory,
     kind_of,
     require_local,
@@ -95,7 +96,10 @@ class DuckDB(Engine):
         """Several sources in one database, which can reach their files and nothing else."""
         home = self._new()
         try:
-            opened = [self._open(home, source) for source in sources]
+            opened = []
+            for place, source in enumerate(sources):
+                with further(place):
+                    opened.append(self._open(home, source))
             home.confine([file for _, files in opened for file in files])
         except BaseException:
             self._opened.remove(home)

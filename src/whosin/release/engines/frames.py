@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from whosin.errors import InvalidInput
+from whosin.release.engines.schemas import require_different
 
 SPELLED = (str, bool, numbers.Number, decimal.Decimal, datetime.date, datetime.time)
 ACCEPTED = "a path, a pyarrow Table, or a pandas or Polars frame"
@@ -40,9 +41,7 @@ def arrow_table(source: Any) -> Any:
         if failed:
             accepted = "a frame whose columns have types that Arrow knows"
             raise InvalidInput("table", accepted, type(source).__name__)
-    names = [name.lower() for name in source.column_names]
-    if len(set(names)) != len(names):
-        raise InvalidInput("columns of the table", "names that differ", "one twice")
+    require_different(source.column_names)
     for index, field in enumerate(source.schema):
         if holds_text(field.type):
             source = source.set_column(index, field.name, _valid(pa, source.column(index)))

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from whosin.errors import InvalidInput
+
+
+def require_different(names: Iterable[str]) -> None:
+    """Engines take names that differ only in small and capital letters for one."""
+    listed = [name.upper().lower() for name in names]
+    if len(set(listed)) != len(listed):
+        accepted = "names that differ by more than capital letters"
+        raise InvalidInput("columns of the table", accepted, "two alike")
 
 
 def one_schema(schemas: Mapping[str, object]) -> object:
@@ -29,6 +37,7 @@ def parquet_schema(files: Sequence[str]) -> object:
     result = {}
     for file in files:
         with pq.ParquetFile(file) as opened:
+            require_different(opened.schema_arrow.names)
             columns = [opened.schema.column(place) for place in range(len(opened.schema.names))]
             result[file] = [
                 (each.path, each.physical_type, str(each.logical_type), each.max_repetition_level)

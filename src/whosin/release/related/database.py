@@ -14,6 +14,7 @@ from typing import Any
 
 from whosin.errors import InvalidInput, at
 from whosin.release.columns.domains import Domain, Range
+from whosin.release.columns.free_names import beside, called, folded, unused
 from whosin.release.conditions.casts import cast
 from whosin.release.conditions.predicate import columns_in, condition, unknown_column
 from whosin.release.conditions.row_values import owned
@@ -21,10 +22,8 @@ from whosin.release.engines.base import Engine
 from whosin.release.related.aggregates import AGGREGATES, FeatureInput, breaking, ordering, readable
 from whosin.release.related.features import Feature
 from whosin.release.related.further import Further, FurtherTable, LookupTable
-from whosin.release.related.lookups import KEY, Lookup, read_lookup
+from whosin.release.related.lookups import Lookup, read_lookup
 from whosin.release.scans.row_choice import whole_rows
-
-OWNER = "whosin_owner"
 
 
 @dataclass(eq=False)
@@ -62,11 +61,8 @@ class PrivateTable:
                 wanted.add(each.on)
         result = self.data
         for each in reversed(needed):
-            known = each.listed.view()
-            joined = result.left_join(known, result[each.on] == known[KEY])
-            kept = {name: joined[name] for name in result.columns}
-            more = {shown: known[name] for name, shown in each.names.items()}
-            result = joined.select(**kept, **more)
+            more = {shown: name for name, shown in each.names.items()}
+            result = beside(result, each.listed, [(each.on, each.key)], more)
         return result
 
 
@@ -102,6 +98,9 @@ class Database:
         self.features = {each.name: each for each in features}
         self._name_columns()
         self.kinds = self._kinds()
+        own = [name for each in (self.main, *self.tables.values()) for name in each.kinds]
+        asked = [name for each in features for name in _named(each)]
+        self._owner = unused("owner", [*self.kinds, *own, *self.features, *asked])
 
     def prepare(self, domains: Mapping[str, Domain]) -> None:
         """Check the features, whose domains are known now."""
@@ -144,7 +143,7 @@ class Database:
         own = [each for each in self._of(self.main) if each.name in wanted]
         constant = (wanted & self.main.kinds.keys()) - {entity}
         if own or constant:
-            base = self._aggregated(self.main, own, constant).rename({entity: OWNER})
+            base = self._aggregated(self.main, own, constant).rename({entity: self._owner})
         else:
             base = owned(self.main.data, entity).select(entity).distinct()
         for table in self.tables.values():
@@ -171,7 +170,7 @@ class Database:
             raise unknown_column("key" if declared.on is None else "on", on, table.data)
         lookup = read_lookup(engine, declared, opened, kinds[on])
         for name in lookup.rows.column_names:
-            if name not in (KEY, declared.key):
+            if name not in (lookup.key, declared.key):
                 lookup.names[name] = _free(name, declared.name, kinds)
         table.lookups.append(lookup)
         self.lookups[declared.name] = lookup
@@ -187,7 +186,7 @@ class Database:
                 table.names[name] = _free(name, table.declared.name, own.union(taken))
                 taken[table.names[name]] = None
         for place, name in enumerate(self.features):
-            if name.lower() in {each.lower() for each in taken}:
+            if folded(name) in map(folded, taken):
                 with at(f"features[{place}]"):
                     raise InvalidInput("name", "one that no column has", repr(name))
 
@@ -206,29 +205,31 @@ class Database:
             return base
         assert table.declared is not None
         rows = self._owned(table, table.rows(used))
-        named = rows.select(OWNER, **{shown: rows[name] for name, shown in used.items()})
-        chosen = whole_rows(named, OWNER, table.declared.rows).view()
+        shown = {shown: rows[name] for name, shown in used.items()}
+        named = rows.select(called({self._owner: rows[self._owner]} | shown))
+        chosen = whole_rows(named, self._owner, table.declared.rows)
         return self._beside(base, chosen, used.values())
 
     def _with_features(self, base: Any, wanted: set[str]) -> Any:
         for table in (self.main, *self.tables.values()):
             own = [each for each in self._of(table) if each.name in wanted]
             if own:
-                known = self._aggregated(table, own).view()
+                known = self._aggregated(table, own)
                 base = self._beside(base, known, [each.name for each in own])
                 empty = {
                     each.name: base[each.name].fill_null(AGGREGATES[each.kind].empty)
                     for each in own
                     if AGGREGATES[each.kind].empty is not None
                 }
-                base = base.mutate(**empty) if empty else base
+                base = base.mutate(called(empty)) if empty else base
         return base
 
     def _beside(self, base: Any, known: Any, names: Iterable[str]) -> Any:
         """Rows with columns of a table that is joined on the entity; nobody's row is lost."""
-        joined = base.left_join(known, base[self.main.entity] == known[OWNER])
-        kept = {name: joined[name] for name in base.columns}
-        return joined.select(**kept, **{name: known[name] for name in names})
+        assert self.main.entity is not None
+        return beside(
+            base, known, [(self.main.entity, self._owner)], {each: each for each in names}
+        )
 
     def _of(self, table: PrivateTable) -> list[Feature]:
         return [each for each in self.features.values() if self._table(each) is table]
@@ -246,7 +247,8 @@ class Database:
         """The rows that have an owner, with it, as the table itself spells it."""
         assert table.entity is not None and self.main.entity is not None
         kind = self.main.data[self.main.entity].type()
-        return owned(rows.mutate(**{OWNER: _same_entity(rows[table.entity], kind)}), OWNER)
+        whose = _same_entity(rows[table.entity], kind).name(self._owner)
+        return owned(rows.mutate(whose), self._owner)
 
     def _aggregated(
         self, table: PrivateTable, features: Sequence[Feature], constant: Iterable[str] = ()
@@ -256,7 +258,7 @@ class Database:
         rows = self._owned(table, table.rows(named.union(constant)))
         values = {each.name: self._value(each, rows) for each in features}
         values |= {name: rows[name].arbitrary() for name in constant}
-        return rows.group_by(OWNER).aggregate(**values)
+        return rows.group_by(self._owner).aggregate(called(values))
 
     def _value(self, feature: Feature, rows: Any) -> Any:
         """A feature over a group of rows."""
@@ -284,16 +286,16 @@ class Database:
             counts = order.notnull() & counts
             keys = (order, *(breaking(given["tie"]) if "tie" in given else ()))
         if counts is True:
-            counts = rows[OWNER].notnull()
+            counts = rows[self._owner].notnull()
         result = aggregate.compute(FeatureInput(value, counts, domain, keys))
         return result if aggregate.empty is None else result.fill_null(aggregate.empty)
 
     def _column(self, rows: Any, key: str, name: str) -> Any:
-        if name not in rows.columns or name == OWNER:
+        if name not in rows.columns or name == self._owner:
             if name in self.features:
                 accepted = "a column of the table: a feature of a feature is not computed"
                 raise InvalidInput(key, accepted, repr(name))
-            raise unknown_column(key, name, rows.drop(OWNER))
+            raise unknown_column(key, name, rows.drop(self._owner))
         return rows[name]
 
 
@@ -305,11 +307,11 @@ def _named(feature: Feature) -> set[str]:
 
 def _free(name: str, table: str, taken: Iterable[str]) -> str:
     """A column's name beside others: with its table's before it where it would be there twice."""
-    lower = {each.lower() for each in taken}
-    if name.lower() not in lower:
+    known = {folded(each) for each in taken}
+    if folded(name) not in known:
         return name
     result = f"{table}.{name}"
-    if result.lower() in lower:
+    if folded(result) in known:
         raise InvalidInput("name", "one that makes the names of columns differ", repr(table))
     return result
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from whosin.errors import InvalidInput
 from whosin.release.columns.domains import MOST_VALUES
+from whosin.release.columns.free_names import called, unused
 from whosin.release.conditions.casts import cast, usable
 from whosin.release.conditions.predicate import unknown_column
 from whosin.release.engines.base import Engine
 from whosin.release.related.further import LookupTable
 
 MOST_KEYS = 1_000_000
-KEY = "whosin_key"
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +28,13 @@ class Lookup:
     Attributes:
         declared: what was said about it.
         rows: its usable columns, and the key as the private column has it, in an Arrow table.
+        key: what that key is called there.
         names: what its columns are called beside the others, by their own names.
     """
 
     declared: LookupTable
     rows: Any
+    key: str
     names: dict[str, str]
 
     @property
@@ -49,7 +51,7 @@ class Lookup:
 
     def values(self, column: str) -> list[Any]:
         """The different values of a column, sorted: they may be a domain."""
-        known = [name for name in self.rows.column_names if name != KEY]
+        known = [name for name in self.rows.column_names if name != self.key]
         if column not in known:
             accepted = f"a column of {self.declared.name}: {', '.join(known)}"
             raise InvalidInput("values", accepted, repr(column))
@@ -68,10 +70,10 @@ def read_lookup(engine: Engine, declared: LookupTable, opened: Any, held: Any) -
     """
     if declared.key not in opened.columns:
         raise unknown_column("key", declared.key, opened)
-    key = _fitting(opened[declared.key], held)
+    key = unused("key", opened.columns)
     kept = {name: opened[name] for name, kind in opened.schema().items() if usable(kind)}
-    known = opened.select(**{KEY: key}, **kept)
-    known = known.filter(known[KEY].notnull())
+    known = opened.select(called({key: _fitting(opened[declared.key], held)} | kept))
+    known = known.filter(known[key].notnull())
     try:
         rows = engine.run(known.limit(MOST_KEYS + 1))
     except InvalidInput:
@@ -80,12 +82,12 @@ def read_lookup(engine: Engine, declared: LookupTable, opened: Any, held: Any) -
         raise InvalidInput("source", "a table that can be read", "another") from None
     if len(rows) > MOST_KEYS:
         raise InvalidInput("source", f"a public table of at most {MOST_KEYS:,} rows", "more")
-    counts = rows.column(KEY).value_counts()
+    counts = rows.column(key).value_counts()
     twice = next((each for each in counts.to_pylist() if each["counts"] > 1), None)
     if twice is not None:
         got = f"{twice['values']!r} {twice['counts']} times"
         raise InvalidInput("key", f"a column of {declared.name} with each value once", got)
-    return Lookup(declared, rows, {})
+    return Lookup(declared, rows, key, {})
 
 
 def _fitting(key: Any, held: Any) -> Any:

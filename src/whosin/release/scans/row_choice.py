@@ -2,7 +2,8 @@
 
 Contract: each group's rows are chosen by looking at that group alone, every set of the allowed size
 being as likely as any other. A random column, the lots, is made first and ordered by afterwards,
-since engines refuse, or repeat, random numbers inside a window.
+since engines refuse, or repeat, random numbers inside a window. The columns of `first` and `summed`
+have names of ours, none of which is a name that is added here; those of `whole_rows` any.
 
 One row of each group is chosen while rows are aggregated, by `arg_min(value, lot)`: one pass that
 holds one row a group. More are ranked by their lots. DuckDB holds all rows of a group in memory for
@@ -16,6 +17,8 @@ from collections.abc import Sequence
 from functools import cache
 from math import sqrt
 from typing import Any
+
+from whosin.release.columns.free_names import called
 
 LOT = "lot"
 RANK = "rank"
@@ -45,12 +48,18 @@ def first(base: Any, home: Sequence[str], most: int, *, crowded: bool = True) ->
 
 
 def whole_rows(base: Any, owner: str, most: int) -> Any:
-    """At most `most` rows of each owner, at random, as `first`; values may be missing."""
+    """At most `most` rows of each owner, at random, as `first`; values may be missing, and columns
+    may be called anything."""
+    ours = {name: f"column_{place}" for place, name in enumerate(base.columns)}
+    plain = base.select(called({ours[name]: base[name] for name in base.columns}))
     if most > 1 or not _on_duckdb(base):
-        return first(base, [owner], most)
-    lots = _with_lots(base)
-    kept = {name: _kept(lots[name], lots[LOT]) for name in base.columns if name != owner}
-    return lots.group_by(owner).aggregate(**kept)
+        chosen = first(plain, [ours[owner]], most)
+    else:
+        lots = _with_lots(plain)
+        kept = {ours[name]: lots[ours[name]] for name in base.columns if name != owner}
+        kept = {name: _kept(value, lots[LOT]) for name, value in kept.items()}
+        chosen = lots.group_by(ours[owner]).aggregate(**kept)
+    return chosen.select(called({name: chosen[ours[name]] for name in base.columns}))
 
 
 def summed(base: Any, home: Sequence[str], most: int, names: Sequence[str]) -> Any:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from whosin.release.conditions.row_values import describe
+from whosin.release.related.database import PrivateTable
 from whosin.release.related.further import REASON
 from whosin.release.sql.refusals import refused
 from whosin.release.table import Table
@@ -69,8 +70,7 @@ def _joined(join: Any, table: Table, main: frozenset[str]) -> JoinedTable:
         assert further.entity is not None
         if not _on(join, (table.entity, further.entity), main, called):
             raise refused(f"joined on {REASON}", describe(join))
-        shown = f'"{further.names[further.entity]}" IS NOT NULL'
-        return JoinedTable(called, further.names, shown if KINDS[side] else "")
+        return JoinedTable(called, further.names, _kept(further, KINDS[side]))
     lookup = public[name]
     if lookup.declared.to is not None or KINDS[side]:
         accepted = f"without {name}, whose columns are there by their names, or with a LEFT JOIN"
@@ -80,15 +80,28 @@ def _joined(join: Any, table: Table, main: frozenset[str]) -> JoinedTable:
     return JoinedTable(called, {**lookup.names, lookup.declared.key: lookup.on})
 
 
+def _kept(further: PrivateTable, there: bool) -> str:
+    """What holds for the rows that a join keeps: those with a row there, or all. Where a person may
+    have several rows there, each row is in a join as often, whether a column of it is named or not;
+    so one is named."""
+    assert further.entity is not None and further.declared is not None
+    shown = '"' + further.names[further.entity].replace('"', '""') + '"'
+    if there:
+        return f"{shown} IS NOT NULL"
+    return f"({shown} IS NOT NULL OR {shown} IS NULL)" if further.declared.rows > 1 else ""
+
+
 def _on(join: Any, wanted: tuple[str, str], main: frozenset[str], called: str) -> bool:
-    """Whether a join is on one column of each of two tables, and nothing else."""
+    """Whether a join is on one column of each of two tables, and nothing else. No two columns of a
+    table differ in capital letters alone, so these play no part."""
     from sqlglot import exp
 
+    first, second = (each.lower() for each in wanted)
     using, on = join.args.get("using"), join.args.get("on")
     if using:
-        return len(using) == 1 and wanted[0] == wanted[1] == using[0].name and on is None
+        return len(using) == 1 and first == second == using[0].name.lower() and on is None
     both: tuple[Any, ...] = on.unnest_operands() if isinstance(on, exp.EQ) else ()
     if not both or not all(isinstance(each, exp.Column) for each in both):
         return False
-    found = {(each.table.lower(), each.name) for each in both}
-    return any(found == {(own, wanted[0]), (called, wanted[1])} for own in main)
+    found = {(each.table.lower(), each.name.lower()) for each in both}
+    return any(found == {(own, first), (called, second)} for own in main)

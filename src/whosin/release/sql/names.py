@@ -60,10 +60,12 @@ class Names:
     def _require_one(self, node: Any) -> None:
         """A name that is in two of the tables needs its table before it; the entity is the same
         in all."""
-        own = self.table.own
-        if node.args.get("table") is not None or node.name == self.table.entity:
+        own, name = self.table.own, node.name.lower()
+        if node.args.get("table") is not None or name == self.table.entity.lower():
             return
-        if any(node.name in own and node.name in each.columns for each in self.joined):
+        if name in map(str.lower, own) and any(
+            name in map(str.lower, each.columns) for each in self.joined
+        ):
             raise refused("made of columns of one table, such as visits.age", describe(node))
 
     def require_table(self, name: str, schema: str = "") -> None:

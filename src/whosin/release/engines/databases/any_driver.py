@@ -18,13 +18,13 @@ from whosin.release.engines.base import split_name
 from whosin.release.engines.databases.address import Address
 from whosin.release.engines.databases.columns import (
     DatabaseColumn,
-    require_different,
     unusable,
 )
 from whosin.release.engines.databases.needed import RowCondition
 from whosin.release.engines.databases.systems import DatabaseTable
 from whosin.release.engines.frames import holds_text
 from whosin.release.engines.lines import identifier
+from whosin.release.engines.schemas import require_different
 
 VARIABLES = {"username": "WHOSIN_SOURCE_USER", "password": "WHOSIN_SOURCE_PASSWORD"}
 """Options that every ADBC driver has, and where they come from."""
@@ -61,7 +61,7 @@ class AnyDriver:
             accepted = "one that the driver knows"
             raise InvalidInput("table", accepted, repr(address.table)) from None
         columns = tuple(_column(each.name, each.type) for each in kinds)
-        require_different(columns)
+        require_different(column.name for column in columns)
         parts = (schema, name) if named else (name,)
         relation = ".".join(map(identifier, parts))
         return DatabaseTable(

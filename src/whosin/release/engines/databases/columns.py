@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from whosin.errors import InvalidInput
 from whosin.release.engines.lines import identifier
 
 UNUSABLE = "VARCHAR[]"
@@ -51,14 +50,6 @@ class DatabaseColumn:
 def unusable(name: str) -> DatabaseColumn:
     """A column of a type that nobody may ask about."""
     return DatabaseColumn(name, UNUSABLE)
-
-
-def require_different(columns: Sequence[DatabaseColumn]) -> None:
-    """DuckDB takes names that differ only in their letters' case for one."""
-    names = [column.name.lower() for column in columns]
-    if len(set(names)) != len(names):
-        accepted = "names that differ by more than capital letters"
-        raise InvalidInput("columns of the table", accepted, "two alike")
 
 
 def asking(columns: Sequence[DatabaseColumn], relation: str, conditions: Sequence[str]) -> str:

@@ -23,12 +23,12 @@ from whosin.errors import InvalidInput, UnknownName
 from whosin.release.engines.databases.address import Address
 from whosin.release.engines.databases.columns import (
     DatabaseColumn,
-    require_different,
     unusable,
 )
 from whosin.release.engines.databases.needed import PRESENT, RowCondition
 from whosin.release.engines.databases.systems import DatabaseTable
 from whosin.release.engines.lines import identifier, literal
+from whosin.release.engines.schemas import require_different
 
 PATIENCE = 10
 """Seconds to wait for a server, where neither the URL nor the environment says."""
@@ -146,7 +146,7 @@ class PostgreSQL:
             _run(connection, "SET LOCAL row_security = off")
         rows = _rows(connection, COLUMNS.format(table=number))
         columns = tuple(_column(*row) for row in rows)
-        require_different(columns)
+        require_different(column.name for column in columns)
         return DatabaseTable(
             address,
             columns,

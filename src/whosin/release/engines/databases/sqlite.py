@@ -21,10 +21,11 @@ from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release.engines.databases.address import Address
-from whosin.release.engines.databases.columns import DatabaseColumn, require_different
+from whosin.release.engines.databases.columns import DatabaseColumn
 from whosin.release.engines.databases.needed import PRESENT, RowCondition
 from whosin.release.engines.databases.systems import DatabaseTable
 from whosin.release.engines.lines import identifier, literal
+from whosin.release.engines.schemas import require_different
 
 PATIENCE = 10_000
 """Milliseconds to wait for a program that is writing."""
@@ -82,7 +83,7 @@ class SQLite:
         columns = tuple(_column(str(name), str(kind or "")) for name, kind, hidden in listed)
         if not columns:
             raise InvalidInput("table", "one with columns", address.table)
-        require_different(columns)
+        require_different(column.name for column in columns)
         place = Path(address.uri)
         return DatabaseTable(
             address,
