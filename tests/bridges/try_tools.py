@@ -125,8 +125,7 @@ import snsql
 from snsql.sql.odometer import OdometerHeterogeneous
 privacy = snsql.Privacy(epsilon=1.0, delta=1e-5)
 assert read(privacy, columns=1).epsilon == 1 and read(privacy, columns=3).epsilon == 3
-other = snsql.Privacy(epsilon=1.0, delta=1e-5, neighboring="substitute")
-assert read(other, columns=1).relation == "replace"
+assert not hasattr(privacy, "neighboring") and read(privacy, columns=1).relation == "add-remove"
 odometer = OdometerHeterogeneous(privacy)
 odometer.spend()
 odometer.spend()
