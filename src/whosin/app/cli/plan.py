@@ -111,10 +111,8 @@ def plan(
     if noise != "gaussian" and sample_rate is None and steps is None:
         raise InvalidInput("--noise", "given with --steps or --sample-rate", noise)
     if sample_rate is not None or steps is not None:
-        if save is not None:
-            raise InvalidInput("--save", "left out with --steps and --sample-rate", save.name)
         process = read_process(noise, sample_rate, steps)
-        _plan_process(wanted, process, family, float(failing), json=json)
+        _plan_process(wanted, process, family, float(failing), save, json=json)
         return
     if not family.hides_others or not failing:
         adversary = {word: value for word, value in adversary.items() if word != "people"}
@@ -168,10 +166,11 @@ def read_process(noise: str, sample_rate: str | None, steps: int | None) -> Proc
 
 
 def _plan_process(
-    target: Target, process: Process, family: Family, delta: float, *, json: bool
+    target: Target, process: Process, family: Family, delta: float, save: Draw, *, json: bool
 ) -> None:
     from whosin.calibration import calibrate_process
-    from whosin.report import text
+    from whosin.report import charts, text
+    from whosin.report.plan_charts import process_chart
 
     planned = calibrate_process(target, process, family, delta)
     data = {
@@ -184,6 +183,8 @@ def _plan_process(
         "theorems": list(planned.theorems),
     }
     print_result(json, data, text.print_process, planned, delta)
+    if save is not None:
+        charts.save(process_chart(planned), save)
 
 
 def _plan_chain(
