@@ -11,6 +11,7 @@ from typing import Any
 
 from whosin.calibration.chain_plans import ChainPlan
 from whosin.curves.curve import CornerCurve, TradeOff
+from whosin.exact import figures
 from whosin.extras import needs
 from whosin.references import THEOREMS
 from whosin.report.files import check_writable
@@ -188,7 +189,9 @@ def leakage_chart(points: Sequence[tuple[float, float]], plan: ChainPlan, rows: 
         .mark_point(size=140, filled=True, color=COLOURS[0], shape="diamond", opacity=1)
         .encode(x="scale:Q", y="leakage:Q")
     )
-    title = f"A series of {rows} rows: scale {plan.scale:.3g} for ε = {plan.epsilon:.3g}"
+    title = (
+        f"A series of {rows} rows: scale {figures(plan.scale, 3, 'up')} for ε = {plan.epsilon:.3g}"
+    )
     return altair.layer(lines, chosen).properties(title=title, width=460, height=360)
 
 
