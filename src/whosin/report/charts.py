@@ -28,6 +28,7 @@ FEW_CORNERS = 200
 """So many corners of a curve are drawn where they are; of more none can be seen."""
 WIDEST_TITLE = 64
 COLOURS = ["#1b6ca8", "#c44536", "#3a7d44", "#888888"]
+ALLOWED = "#7a4fa3"
 
 
 def check_path(path: Path) -> None:
@@ -98,7 +99,7 @@ def belief_chart(
     names = [name for _mark, name, _ in curves]  # the plan comes last and is drawn on top
     colours = COLOURS[: len(names)][::-1]
     if allowed:
-        names, colours = [*names, "what is allowed"], [*colours, COLOURS[2]]
+        names, colours = [*names, "what is allowed"], [*colours, ALLOWED]
     percent = altair.Axis(format="%")
     places = {
         "x": altair.X("prior:Q", title="belief before the release", axis=percent),
