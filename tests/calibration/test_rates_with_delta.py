@@ -10,8 +10,8 @@ import pytest
 import whosin as wi
 from amounts import cases
 from checking import fraction
-from whosin.calibration import read_plan
-from whosin.errors import InvalidInput
+from whosin.calibration import Process, calibrate_process, read_plan
+from whosin.errors import ImpossibleTarget, InvalidInput
 
 ZERO, ONE = Fraction(0), Fraction(1)
 MORE = 1 + Fraction(1, 10**9)
@@ -80,3 +80,15 @@ def test_a_word_that_needs_another_says_which(words, path, beside):
         read_plan({}, words)
     assert refused.value.path == path
     assert str(refused.value).startswith(f"{path} must be given with {beside}: ")
+
+
+@pytest.mark.parametrize("process", [Process(steps=5), Process("gaussian", 0.01, 100)])
+def test_a_process_always_tells_something(process):
+    """No noise leaves a risk of guessing as it is; the search for it did not end."""
+    for prior in ("0.3", "0.5", "0.9"):
+        guessing = min(Fraction(prior), 1 - Fraction(prior))
+        with pytest.raises(ImpossibleTarget, match="nearest possible") as refused:
+            calibrate_process(wi.BayesRisk(prior, guessing), process)
+        assert refused.value.nearest == guessing
+        near = calibrate_process(wi.BayesRisk(prior, guessing * Fraction(9, 10)), process)
+        assert near.bound <= near.goal

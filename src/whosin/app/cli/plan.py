@@ -13,7 +13,7 @@ from whosin.app.cli.options import Draw, Json
 from whosin.app.cli.output import print_result, warn
 from whosin.app.cli.vocabulary_options import with_words
 from whosin.documents import read_object
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, WhosinError
 
 if TYPE_CHECKING:
     from whosin.calibration import Process, Target
@@ -172,7 +172,12 @@ def _plan_process(
     from whosin.report import charts, text
     from whosin.report.plan_charts import process_chart
 
-    planned = calibrate_process(target, process, family, delta)
+    try:
+        planned = calibrate_process(target, process, family, delta)
+    except WhosinError as error:
+        word = "delta" if getattr(error, "field", "") == "delta" else target.words_taken[0]
+        error.path = error.path or f"target.{word}"
+        raise
     data = {
         "noise_multiplier": planned.multiplier,
         **asdict(process),
