@@ -52,6 +52,20 @@ def best_of(work: Callable[[], object], repeats: int, each: int = 1) -> float:
     return min(times)
 
 
+def processor_of(work: Callable[[], object], repeats: int) -> float:
+    """Processor seconds for one call, all threads together: the least of `repeats`.
+
+    They say the same on a busy machine, so that a ratio of two of them is one of the work.
+    """
+    work()
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
 def installed(name: str, packages: list[str]) -> Path | None:
     """The Python of an environment of its own under `.bench`; None if it cannot be made."""
     place = HOME / name

@@ -12,11 +12,13 @@ from decimal import Decimal
 from fractions import Fraction
 
 from whosin.errors import InvalidInput
-from whosin.exact import Number, Rounding, decimals, rational, typed
+from whosin.exact import Number, Rounding, decimals, figures, rational, typed
 from whosin.validation import of_numbers, real, within
 
 CLOSE = Fraction(1, 10**6)
 TENTH = Decimal("0.1")
+MOST_DIGITS = 12
+"""After the point, in per cent."""
 
 
 @of_numbers
@@ -198,8 +200,11 @@ def percent(belief: float | Fraction, rounded: Rounding = "nearest") -> str:
         return f"{text}%"
     near = 100 - float(value) if value > 50 else float(value)
     if near == 0:
-        return "almost 100%"
-    return f"{decimals(value, min(12, 2 - math.floor(math.log10(near))), rounded)}%"
+        return "almost 100%" if value > 50 else "almost 0%"
+    digits = 2 - math.floor(math.log10(near))
+    if digits > MOST_DIGITS and value < 50:
+        return f"{figures(value, 3, rounded)}%"
+    return f"{decimals(value, min(MOST_DIGITS, digits), rounded)}%"
 
 
 def chosen_percent(share: float | Fraction, rounded: Rounding) -> str:

@@ -18,6 +18,7 @@ from whosin.app.web.server import running
 from whosin.calibration import Process, accounting, calibrate_process, read_plan
 from whosin.calibration.failure import gaussian_delta, gaussian_profile
 from whosin.errors import BudgetRefused, InvalidInput
+from whosin.exact import figures
 from whosin.release import Session, Table
 from whosin.release.prices.pricing import Share
 from whosin.release.scenario import read_scenario
@@ -231,7 +232,7 @@ def test_the_card_says_what_is_promised_and_what_a_ledger_draws(tmp_path):
     )
     session = Session(people(), plan, tmp_path / "ledger.db", share=1)
     [offer] = session.dry_run(release.Count(), noise="gaussian")
-    assert f"σ = {float(offer.parts[0].scale):.4g} " in words
+    assert f"σ = {figures(float(offer.parts[0].scale), 4, 'up')} " in words
 
 
 def test_an_epsilon_is_rounded_down():

@@ -1,4 +1,4 @@
-"""Trade-off curves against all tests there are, in exact rationals, and plans against attacks."""
+"""Trade-off curves against all tests there are, in exact rationals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import random
 from fractions import Fraction
 from itertools import combinations
 
-import numpy as np
 import pytest
 
 import whosin as wi
@@ -301,41 +300,7 @@ def test_over_a_family_every_prior_stays_below():
     assert all(curve.tpr(fpr) == largest(tests, fpr) for fpr in RATES)
 
 
-# Plans, attacked by the best test.
-
-MANY = 200_000
-
-
-@pytest.mark.parametrize(
-    "target", [wi.Detection("0.1", "0.01"), wi.Detection("0.9", "0.5"), wi.BayesRisk("0.3", "0.2")]
-)
-def test_a_plan_holds_against_the_best_test_and_less_noise_does_not(target):
-    rng = np.random.default_rng(3)
-    pure = wi.calibrate(target, query="count")
-    gaussian = wi.calibrate(target, delta=1e-6, query="count")
-    for share, holds in ((1.0, True), (0.8, False)):
-        alpha = math.exp(-1 / (pure.noise.scale * share))
-        whole = rng.geometric(1 - alpha, (2, 2, MANY))
-        smooth = rng.normal(size=(2, MANY)) * gaussian.noise.scale * share
-        for noise in (whole[:, 0] - whole[:, 1], smooth):
-            assert _kept(target, noise[0] + 1, noise[1]) is holds
-
-
-def _kept(target, with_: np.ndarray, without: np.ndarray) -> bool:
-    """Whether the best test on one half of the draws keeps the target on all, but for chance."""
-    if isinstance(target, wi.BayesRisk):
-        prior, risk, _ = map(float, target.numbers)
-        cuts = np.unique(np.quantile(np.concatenate([with_, without]), np.linspace(0, 1, 400)))
-        risks = [prior * (with_ < c).mean() + (1 - prior) * (without >= c).mean() for c in cuts]
-        return bool(min(risks) >= risk - 4 * math.sqrt(risk / MANY))
-    tpr, fpr = map(float, target.rates)
-    order = np.sort(without)[::-1]
-    cut = order[int(fpr * MANY)]
-    above, at = (without > cut).mean(), (without == cut).mean()
-    coin = (fpr - above) / at if at else 0.0
-    hits = (with_ > cut).mean() + coin * (with_ == cut).mean()
-    slack = 4 * math.sqrt(fpr / MANY) * tpr / fpr + 4 * math.sqrt(tpr / MANY)
-    return bool(hits <= tpr + min(slack, (1 - tpr) / 3))
+# Plans; `test_attacked_plans` attacks them.
 
 
 def test_curves_of_plans_keep_their_targets():

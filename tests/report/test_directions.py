@@ -48,6 +48,9 @@ def test_nothing_is_rounded_to_a_certainty_that_it_is_not():
     assert percent(Fraction(1, 10**5), "down") == "0.00100%"
     assert percent(1 - Fraction(1, 10**20), "up") == "almost 100%"
     assert (percent(0), percent(1, "down")) == ("0%", "100%")
+    assert percent(Fraction(1, 3 * 10**40), "down") == "3.33e-39%"
+    assert percent(Fraction(1, 10**400), "up") == "almost 0%"
+    assert chosen_percent(Fraction(1, 10**300), "down") == "1e-298%"
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,7 @@ def calibrate_process(
 
 def _rate(target: RateTarget, process: Process, grids: tuple[float, ...]) -> ProcessPlan:
     """The least noise that keeps a rate of all tests: what they gain on guessing is searched."""
+    target.need_room()
     if process.is_plain:
         return _plain_rate(target, process)
     limit, guessing = round_down(target.limit), float(target.guessing)
@@ -271,6 +272,8 @@ def _least(
             slope,
             accuracy,
         )
+        if multiplier <= FLOOR:
+            return multiplier, value, grid
     return multiplier, value, grids[-1]
 
 
@@ -314,14 +317,14 @@ def _carry(
             best = at, value
         if value > goal:
             short = max(short, at)
-        elif math.log(goal) - math.log(max(value, 1e-300)) <= accuracy:
+        elif at <= FLOOR or math.log(goal) - math.log(max(value, 1e-300)) <= accuracy:
             return at, value, slope
         if best is not None and best[0] <= short * (1 + accuracy / 2):
             break
         points.append((math.log(at), math.log(max(value, 1e-300))))
         slope = _slope(points, slope)
         step = (aim - points[-1][1]) / slope
-        at = math.exp(points[-1][0] + min(max(step, -0.5), 0.5))
+        at = max(math.exp(points[-1][0] + min(max(step, -0.5), 0.5)), FLOOR)
         if best is not None and short and (not short < at < best[0] or len(points) > 6):
             at = math.sqrt(short * best[0])
     if best is None:

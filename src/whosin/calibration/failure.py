@@ -100,7 +100,7 @@ def gaussian_profile(
             without = log_cdf(-cut)
             above = np.logaddexp(rest + without, rate + log_cdf(1 / multiplier - cut))
             deltas = np.exp(above) * -np.expm1(np.minimum(epsilons + without - above, 0))
-        return np.where(epsilons > rest, deltas, -np.expm1(epsilons))
+            return np.where(epsilons > rest, deltas, -np.expm1(epsilons))
 
     return profile
 

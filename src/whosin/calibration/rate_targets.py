@@ -105,6 +105,13 @@ class RateTarget(Target):
             InvalidInput: none does at this δ.
         """
 
+    def need_room(self) -> None:
+        """Refuse a limit that is guessing itself, for noise under which any test gains something.
+
+        Raises:
+            ImpossibleTarget: the limit leaves nothing.
+        """
+
     @abstractmethod
     def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
         """Whether all tests below the lines between these corners keep the target."""
@@ -314,6 +321,16 @@ class BayesRisk(RateTarget):
             _leaves_room(delta, self.limit, f"1 − risk/{float(guessing):g}")
         _leaves_room(delta, 1 - 2 * risk, "1 − 2 risk")
         return (1 - delta) / risk - 1
+
+    def need_room(self) -> None:
+        _, risk, guessing = self.numbers
+        if risk == guessing:
+            raise ImpossibleTarget(
+                f"risk must be below {float(guessing):g}, the risk of guessing: whoever sees a "
+                f"process learns something (the nearest possible: any risk below "
+                f"{float(guessing):g})",
+                nearest=guessing,
+            )
 
     def reached_by(self, tests: Tests) -> Fraction:
         prior, _, guessing = self.numbers

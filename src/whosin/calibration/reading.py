@@ -30,6 +30,8 @@ def read_target(data: Said) -> Target:
     chosen = [kind for kind in kinds if kind.words_taken[0] in said]
     named = [*(kind.words_taken[0] for kind in chosen), *(["hipaa"] if "hipaa" in said else [])]
     with at("target"):
+        if not named:
+            _need_first_words(kinds, said)
         if len(named) != 1:
             listed = ", ".join([*(kind.words_taken[0] for kind in kinds), "hipaa"])
             got = " and ".join(named) or "none of them"
@@ -43,16 +45,29 @@ def read_target(data: Said) -> Target:
             return HIPAA
         for word in taken:
             if word not in said:
-                with at(word):
-                    meaning = vocabulary.TARGET[word].help.rstrip(".")
-                    meaning = f"{meaning[0].lower()}{meaning[1:]}"
-                    raise InvalidInput(word, f"given with {taken[0]}: {meaning}", "nothing")
+                raise _missing(word, taken[0])
         names = [each.name for each in fields(chosen[0])]  # type: ignore[arg-type]
         words = {name: chosen[0].spelled_as.get(name, name) for name in names}
         values = {
             name: value_of(vocabulary.TARGET[word], said[word]) for name, word in words.items()
         }
         return at_its_word(lambda: chosen[0](**values), {"": taken[0], **words})
+
+
+def _need_first_words(kinds: list[type[Target]], said: Said) -> None:
+    """A word that belongs to another, such as fpr to tpr, and was said alone."""
+    for kind in kinds:
+        for word in kind.words_taken[1:]:
+            if word in said:
+                raise _missing(kind.words_taken[0], word)
+
+
+def _missing(word: str, beside: str) -> InvalidInput:
+    meaning = vocabulary.TARGET[word].help.removeprefix("Or ").rstrip(".")
+    accepted = f"given with {beside}: {meaning[0].lower()}{meaning[1:]}"
+    error = InvalidInput(word, accepted, "nothing")
+    error.path = word
+    return error
 
 
 def read_adversary(data: Said, target: Target) -> Family:

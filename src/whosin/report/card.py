@@ -107,8 +107,9 @@ def _cost(plan: Plan) -> list[str]:
         else:
             lines.append(
                 f"For {plan.query.words()}: {NOISES[plan.noise.kind]} noise of scale "
-                f"{plan.noise.scale:.4g}; the expected error is {plan.noise.error:.4g}, and 95% of "
-                f"answers are within ±{figures(plan.noise.within, 4, 'up')}."
+                f"{figures(plan.noise.scale, 4, 'up')}; the expected error is "
+                f"{figures(plan.noise.error, 4, 'up')}, and 95% of answers are within "
+                f"±{figures(plan.noise.within, 4, 'up')}."
             )
             if plan.noise.kind == "gaussian":
                 lines.append(_through_a_ledger(plan))
@@ -164,7 +165,8 @@ def _through_a_ledger(plan: Plan) -> str:
     sigma = plan.query.euclidean(plan.relation) / math.sqrt(2 * rho)
     return (
         "That is for one release by itself. A release through a ledger, which adds up over time "
-        f"(zCDP), draws discrete Gaussian noise of σ = {sigma:.4g} when it spends all at once."
+        f"(zCDP), draws discrete Gaussian noise of σ = {figures(sigma, 4, 'up')} when it spends "
+        "all at once."
     )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from whosin.calibration.chain_plans import ChainPlan
-from whosin.curves.curve import TradeOff
+from whosin.curves.curve import CornerCurve, TradeOff
+from whosin.exact import figures
 from whosin.extras import needs
 from whosin.references import THEOREMS
 from whosin.report.files import check_writable
@@ -22,7 +24,11 @@ LISTED = {"direction": "vertical", "labelLimit": 460}
 """A legend with a line for each name."""
 RATES_DRAWN = tuple(min(1.0, 10 ** (-5 + step / 20)) for step in range(101))
 """The false positive rates of a chart on logarithmic axes."""
+FEW_CORNERS = 200
+"""So many corners of a curve are drawn where they are; of more none can be seen."""
+WIDEST_TITLE = 64
 COLOURS = ["#1b6ca8", "#c44536", "#3a7d44", "#888888"]
+ALLOWED = "#7a4fa3"
 
 
 def check_path(path: Path) -> None:
@@ -59,8 +65,29 @@ def coloured(field: str, names: Sequence[str], colours: Sequence[str], **legend:
     return altair.Color(f"{field}:N", title=None, scale=scale, legend=below)
 
 
-def belief_chart(curves: Sequence[Curve], band: tuple[float, float], title: str) -> Any:
-    """Posterior against prior; the beliefs that a plan assumes are shaded."""
+def rates_drawn(curve: TradeOff) -> list[float]:
+    """The false positive rates at which a curve is drawn, its corners among them."""
+    corners = curve.corners if isinstance(curve, CornerCurve) else []
+    own = {float(fpr) for fpr, _ in corners} if len(corners) <= FEW_CORNERS else set()
+    return sorted({*RATES_DRAWN, *(fpr for fpr in own if fpr > RATES_DRAWN[0])})
+
+
+def titled(title: str) -> list[str]:
+    """A title in lines that are not wider than a chart."""
+    return textwrap.wrap(title, WIDEST_TITLE)
+
+
+def belief_chart(
+    curves: Sequence[Curve],
+    band: tuple[float, float],
+    title: str,
+    allowed: Sequence[tuple[Fraction, Fraction]] = (),
+) -> Any:
+    """Posterior against prior; the beliefs that a plan assumes are shaded.
+
+    Args:
+        allowed: the points of a target that is a posterior by the prior.
+    """
     import altair
 
     points = 201
@@ -70,34 +97,42 @@ def belief_chart(curves: Sequence[Curve], band: tuple[float, float], title: str)
         for x in range(points)
     ]
     names = [name for _mark, name, _ in curves]  # the plan comes last and is drawn on top
+    colours = COLOURS[: len(names)][::-1]
+    if allowed:
+        names, colours = [*names, "what is allowed"], [*colours, ALLOWED]
     percent = altair.Axis(format="%")
-    lines = (
-        of_rows(rows)
-        .mark_line(strokeWidth=2.5)
-        .encode(
-            x=altair.X("prior:Q", title="belief before the release", axis=percent),
-            y=altair.Y("posterior:Q", title="largest belief after it", axis=percent),
-            color=coloured("who", names, COLOURS[: len(names)][::-1], **LISTED),
-        )
-    )
+    places = {
+        "x": altair.X("prior:Q", title="belief before the release", axis=percent),
+        "y": altair.Y("posterior:Q", title="largest belief after it", axis=percent),
+        "color": coloured("who", names, colours, **LISTED),
+    }
+    lines = [of_rows(rows).mark_line(strokeWidth=2.5).encode(**places)]
+    if allowed:
+        points_ = [
+            {"prior": float(prior), "posterior": float(most), "who": names[-1]}
+            for prior, most in allowed
+        ]
+        spots = altair.OverlayMarkDef(size=60)
+        lines.append(of_rows(points_).mark_line(strokeWidth=1.5, point=spots).encode(**places))
     shade = (
         of_rows([{"low": band[0], "high": band[1]}])
         .mark_rect(opacity=0.12, color=COLOURS[0])
         .encode(x="low:Q", x2="high:Q")
     )
-    return altair.layer(shade, lines).properties(title=title, width=460, height=360)
+    return altair.layer(shade, *lines).properties(title=titled(title), width=460, height=360)
 
 
 def rates_chart(
     curve: TradeOff, title: str, promise: tuple[Fraction, Fraction] | None = None
 ) -> Any:
     """What the best tests reach, on logarithmic axes as the literature on attacks draws it; a
-    promise (FPR, TPR) is a cross."""
+    target (FPR, TPR) is a cross."""
     import altair
 
     guessing, reached = "guessing", "the best test"
-    rows = [{"fpr": fpr, "tpr": fpr, "who": guessing} for fpr in RATES_DRAWN]
-    rows += [{"fpr": fpr, "tpr": float(curve.tpr(fpr)), "who": reached} for fpr in RATES_DRAWN]
+    drawn = rates_drawn(curve)
+    rows = [{"fpr": fpr, "tpr": fpr, "who": guessing} for fpr in drawn]
+    rows += [{"fpr": fpr, "tpr": float(curve.tpr(fpr)), "who": reached} for fpr in drawn]
     scale = altair.Scale(type="log", domain=[1e-5, 1])
     axis = altair.Axis(format="~%", values=[10.0**-k for k in range(5, -1, -1)])
     across = altair.X("fpr:Q", title="false positive rate", scale=scale, axis=axis)
@@ -110,13 +145,20 @@ def rates_chart(
     )
     layers = [lines]
     if promise is not None:
-        cross = of_rows([{"fpr": float(promise[0]), "tpr": float(promise[1])}])
+        asked = "the target"
+        cross = of_rows([{"fpr": float(promise[0]), "tpr": float(promise[1]), "what": asked}])
+        shape = altair.Shape(
+            "what:N",
+            title=None,
+            scale=altair.Scale(domain=[asked], range=["cross"]),
+            legend=altair.Legend(orient="bottom", symbolFillColor="black"),
+        )
         layers.append(
-            cross.mark_point(shape="cross", size=120, filled=True, color="black").encode(
-                x=across, y=up
+            cross.mark_point(size=120, filled=True, opacity=1, color="black").encode(
+                x=across, y=up, shape=shape
             )
         )
-    return altair.layer(*layers).properties(title=title, width=420, height=420)
+    return altair.layer(*layers).properties(title=titled(title), width=420, height=420)
 
 
 def leakage_chart(points: Sequence[tuple[float, float]], plan: ChainPlan, rows: int) -> Any:
@@ -148,7 +190,9 @@ def leakage_chart(points: Sequence[tuple[float, float]], plan: ChainPlan, rows: 
         .mark_point(size=140, filled=True, color=COLOURS[0], shape="diamond", opacity=1)
         .encode(x="scale:Q", y="leakage:Q")
     )
-    title = f"A series of {rows} rows: scale {plan.scale:.3g} for ε = {plan.epsilon:.3g}"
+    title = (
+        f"A series of {rows} rows: scale {figures(plan.scale, 3, 'up')} for ε = {plan.epsilon:.3g}"
+    )
     return altair.layer(lines, chosen).properties(title=title, width=460, height=360)
 
 

@@ -43,6 +43,12 @@ class Explanation:
     readings: tuple[Reading, ...]
     curve: TradeOff | None = None
 
+    @property
+    def numbers(self) -> str:
+        """ε, δ if there is one, and between whom."""
+        delta = f", δ = {self.delta:g}" if self.delta else ""
+        return f"ε = {self.epsilon:g}{delta} ({self.relation})"
+
     def posterior(self, reading: Reading, prior: Fraction) -> float:
         """The largest posterior of this adversary from this prior."""
         if reading.ratio == math.inf:

@@ -122,7 +122,7 @@ def people(marks: Marks) -> str:
     )
     first, then = marks.when
     words = (
-        f"Each mark is 10 people: {marks.before} dark ones {first}, {marks.after} in colour at "
+        f"Each mark is 10 people: {marks.before} dark {first}, {marks.after} in colour at "
         f"most {then}."
     )
     return (

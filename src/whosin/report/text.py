@@ -14,6 +14,7 @@ from rich.table import Table
 from whosin.beliefs import percent
 from whosin.calibration import Plan, ProcessPlan
 from whosin.calibration.chain_plans import ChainPlan
+from whosin.curves import of as curve_of
 from whosin.exact import Rounding, as_typed, decimals, figures
 from whosin.ledger import Entry, Standing
 from whosin.mechanisms import Channel
@@ -23,7 +24,7 @@ from whosin.refinement import Comparison
 from whosin.report import budget, card
 from whosin.report.explanation import Explanation
 from whosin.report.numbers import is_rounded, short, side
-from whosin.report.plot import belief_plot
+from whosin.report.plot import belief_plot, rates_plot
 from whosin.report.sufficiency import Sufficiency
 from whosin.report.terminal_tables import columns_table, facts_table, print_table
 from whosin.theorems.map import BARRIERS, EDGES
@@ -190,7 +191,10 @@ def print_plan(plan: Plan) -> None:
     console = Console(highlight=False)
     print_sections(card.card(plan))
     console.print()
-    print(belief_plot(card.curves(plan), card.band(plan), console.width))
+    if plan.target.averages:
+        print(rates_plot(curve_of(plan), card.promised_rates(plan.target), console.width))
+    else:
+        print(belief_plot(card.curves(plan), card.band(plan), console.width))
     print_reasons(console, plan.theorems)
 
 
@@ -245,7 +249,7 @@ def print_process(plan: ProcessPlan, delta: float) -> None:
         f"{process.steps} steps of {process.noise} noise, each seeing a person with probability "
         f"{process.sample_rate:g}"
     )
-    console.print(f"Noise multiplier: [bold]{plan.multiplier:.4f}[/bold]")
+    console.print(f"Noise multiplier: [bold]{decimals(plan.multiplier, 4, 'up')}[/bold]")
     what = plan.target.measured_as
     console.print(f"An adversary {plan.target.words()}", end="")
     fails = delta and not plan.target.averages
@@ -258,8 +262,7 @@ def print_process(plan: ProcessPlan, delta: float) -> None:
 def print_explanation(meaning: Explanation, verdict: Sufficiency | None = None) -> None:
     """An ε in beliefs, as a table and a chart; first, whether it is enough for a target."""
     console = Console(highlight=False)
-    delta = f", δ = {meaning.delta:g}" if meaning.delta else ""
-    numbers = f"ε = {meaning.epsilon:g}{delta} ({meaning.relation})"
+    numbers = meaning.numbers
     if verdict is not None:
         console.print(f"[bold]Is {numbers} enough?[/bold]")
         for line in verdict.words():
@@ -327,6 +330,6 @@ def print_chain_plan(plan: ChainPlan, query: str, rows: int, promise: str) -> No
         ("group privacy", plan.group_scale, f"at most {decimals(plan.epsilon, 4, 'up')}"),
     ]
     for name, scale, leaks in lines:
-        table.add_row(name, f"{scale:.4g}", leaks, f"±{scale * log(20):.4g}")
+        table.add_row(name, figures(scale, 4, "up"), leaks, f"±{scale * log(20):.4g}")
     console.print(table)
     print_reasons(console, ("T14",))

@@ -13,7 +13,7 @@ from whosin.app.cli.options import Draw, Json
 from whosin.app.cli.output import print_result, warn
 from whosin.app.cli.vocabulary_options import with_words
 from whosin.documents import read_object
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, WhosinError
 
 if TYPE_CHECKING:
     from whosin.calibration import Process, Target
@@ -111,10 +111,8 @@ def plan(
     if noise != "gaussian" and sample_rate is None and steps is None:
         raise InvalidInput("--noise", "given with --steps or --sample-rate", noise)
     if sample_rate is not None or steps is not None:
-        if save is not None:
-            raise InvalidInput("--save", "left out with --steps and --sample-rate", save.name)
         process = read_process(noise, sample_rate, steps)
-        _plan_process(wanted, process, family, float(failing), json=json)
+        _plan_process(wanted, process, family, float(failing), save, json=json)
         return
     if not family.hides_others or not failing:
         adversary = {word: value for word, value in adversary.items() if word != "people"}
@@ -168,12 +166,18 @@ def read_process(noise: str, sample_rate: str | None, steps: int | None) -> Proc
 
 
 def _plan_process(
-    target: Target, process: Process, family: Family, delta: float, *, json: bool
+    target: Target, process: Process, family: Family, delta: float, save: Draw, *, json: bool
 ) -> None:
     from whosin.calibration import calibrate_process
-    from whosin.report import text
+    from whosin.report import charts, text
+    from whosin.report.plan_charts import process_chart
 
-    planned = calibrate_process(target, process, family, delta)
+    try:
+        planned = calibrate_process(target, process, family, delta)
+    except WhosinError as error:
+        word = "delta" if getattr(error, "field", "") == "delta" else target.words_taken[0]
+        error.path = error.path or f"target.{word}"
+        raise
     data = {
         "noise_multiplier": planned.multiplier,
         **asdict(process),
@@ -184,6 +188,8 @@ def _plan_process(
         "theorems": list(planned.theorems),
     }
     print_result(json, data, text.print_process, planned, delta)
+    if save is not None:
+        charts.save(process_chart(planned), save)
 
 
 def _plan_chain(

@@ -17,7 +17,7 @@ from whosin.curves import of as curve_of
 from whosin.exact import decimals
 from whosin.references import THEOREMS
 from whosin.report import card
-from whosin.report.charts import RATES_DRAWN
+from whosin.report.charts import rates_drawn
 
 router = APIRouter(tags=["plan"], route_class=BoundedRoute)
 POINTS = 101
@@ -66,7 +66,7 @@ def make_plan(body: PlanBody) -> PlanView:
 def _rates(plan: Plan) -> RatesView:
     curve, promised = curve_of(plan), card.promised_rates(plan.target)
     return RatesView(
-        points=[(fpr, float(curve.tpr(fpr))) for fpr in RATES_DRAWN],
+        points=[(fpr, float(curve.tpr(fpr))) for fpr in rates_drawn(curve)],
         promise=None if promised is None else (float(promised[0]), float(promised[1])),
         first=plan.target.averages,
     )

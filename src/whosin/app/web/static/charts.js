@@ -88,7 +88,7 @@ export function ratesChart({ points, promise }) {
       s("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, "accused by mistake"),
       s("text", { transform: `translate(13 ${(height - bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, "recognised, at most"),
     ),
-    key([["the best test", "c0"], ["guessing", "c3"]]),
+    key([["the best test", "c0"], ["guessing", "c3"], ...(promise ? [["what is promised", "cross"]] : [])]),
   ];
 }
 

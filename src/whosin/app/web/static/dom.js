@@ -105,7 +105,7 @@ export function sections(parts) {
 // A hundred marks, ten people each: full ones before, half ones at most after.
 function people({ before, after, when: [first, then] }) {
   const kind = (place) => (place < before ? "full" : place < after ? "half" : "never");
-  const words = `Each mark is 10 people: ${before} dark ones ${first}, ${after} in colour at most ${then}.`;
+  const words = `Each mark is 10 people: ${before} dark ${first}, ${after} in colour at most ${then}.`;
   const marks = Array.from({ length: 100 }, (_, place) =>
     s("circle", { class: kind(place), cx: 8 + 15 * (place % 20), cy: 8 + 15 * Math.floor(place / 20), r: 5.5 }));
   return h("figure", { class: "people" },
