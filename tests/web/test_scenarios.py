@@ -87,7 +87,7 @@ def test_every_adversary_and_target(server, tmp_path) -> None:
         ({"uninformed": True}, {"posterior": "0.4"}, "target.posterior", "above"),
         ({"linked": 0}, {"gamma": 2}, "adversary.linked", "at least 1"),
         ({}, {"gain": "1.2"}, "target.gain", "between 0 and 1"),
-        ({}, {"rho": "0.1"}, "target.candidates", "How many"),
+        ({}, {"rho": "0.1"}, "target.candidates", "how many"),
         ({}, {"rho": "0.1", "candidates": 1}, "target.candidates", "at least 2"),
         ({}, {"rho": "0.1", "candidates": 5}, "target.rho", "above 1/m"),
         ({"linked": 2}, {"rho": "0.1", "candidates": 20}, "target.rho", "for rho"),

@@ -13,7 +13,7 @@ from whosin.calibration import Plan
 from whosin.calibration.plan import HEADROOM
 from whosin.calibration.target import Target
 from whosin.curves import of as curve_of
-from whosin.exact import Number, exp_up, figures, log_up, rational
+from whosin.exact import Number, decimals, exp_up, figures, log_up, rational
 from whosin.ledger.budget import Budget
 from whosin.ledger.units import EPSILON_UNITS
 from whosin.report.frequencies import Marks, of_thousand
@@ -87,16 +87,18 @@ def failing(plan: Plan) -> list[str]:
 def budget_words(plan: Plan) -> str:
     """What a plan allows in all, as differential privacy."""
     delta = f", δ = {plan.dp_delta:.3g}" if plan.dp_delta else ""
-    return f"ε = {plan.epsilon:.6g}{delta} ({plan.relation})"
+    return f"ε = {figures(plan.epsilon, 6, 'down')}{delta} ({plan.relation})"
 
 
 def _cost(plan: Plan) -> list[str]:
     if plan.family.hides_others and plan.delta:
         lines = ["What the adversary does not know about others counts as noise."]
     elif plan.delta:
-        lines = [f"An (ε = {plan.epsilon:.4g}, δ = {plan.dp_delta:.3g}) release ({plan.relation})."]
+        level = f"ε = {figures(plan.epsilon, 4, 'down')}, δ = {figures(plan.dp_delta, 3, 'down')}"
+        lines = [f"An ({level}) release ({plan.relation})."]
     else:
-        lines = [f"ε = {plan.epsilon:.4f} between neighbouring data ({plan.relation})."]
+        level = decimals(plan.epsilon, 4, "down")
+        lines = [f"ε = {level} between neighbouring data ({plan.relation})."]
     if is_dp(plan):
         lines.append("It bounds no belief by itself: for that ask for a posterior or a γ (T18).")
     else:
@@ -173,18 +175,19 @@ def _through_a_ledger(plan: Plan) -> str:
 def _baseline(plan: Plan) -> str:
     base = plan.baseline_epsilon
     if base is None:
-        gamma = math.log(plan.gamma)
+        gamma = decimals(math.log(plan.gamma), 4, "down")
         return (
             "No ε at all keeps this promise against every prior: bounding beliefs is what makes it "
-            f"possible. The same γ = {short(plan.gamma, 'up')} would need ε = {gamma:.4f}."
+            f"possible. The same γ = {short(plan.gamma, 'up')} would need ε = {gamma}."
         )
+    plain = f"ε = {decimals(base, 4, 'down')}"
     if plan.delta:
-        return f"Without bounds on beliefs or a failure probability: ε = {base:.4f}."
+        return f"Without bounds on beliefs or a failure probability: {plain}."
     ratio = plan.epsilon / base
     if abs(ratio - 1) < 1e-9:
-        return f"The same: ε = {base:.4f}."
+        return f"The same: {plain}."
     words = f"{ratio:.2f} times less noise" if ratio > 1 else f"{1 / ratio:.2f} times more noise"
-    return f"Plain DP needs ε = {base:.4f} for the same target; this plan has {words}."
+    return f"Plain DP needs {plain} for the same target; this plan has {words}."
 
 
 def _fallback(plan: Plan) -> list[str]:

@@ -191,7 +191,8 @@ def leakage_chart(points: Sequence[tuple[float, float]], plan: ChainPlan, rows: 
         .encode(x="scale:Q", y="leakage:Q")
     )
     title = (
-        f"A series of {rows} rows: scale {figures(plan.scale, 3, 'up')} for ε = {plan.epsilon:.3g}"
+        f"A series of {rows} rows: scale {figures(plan.scale, 3, 'up')} for ε = "
+        f"{figures(plan.epsilon, 3, 'down')}"
     )
     return altair.layer(lines, chosen).properties(title=title, width=460, height=360)
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from whosin.calibration import Plan
+from whosin.exact import decimals
 from whosin.release import Offer, Release
 from whosin.report import card, releases
 from whosin.report.budget import allowed, history_line
@@ -23,7 +24,8 @@ def print_demo(
     console.print("\n[bold]1 plan[/bold]  who may be looking, and how sure they may become")
     for line in (card.who(plan.family), f"Whoever that is {plan.target.words()}."):
         print_wrapped(line)
-    print_wrapped(f"That takes ε = {plan.epsilon:.4f} in all ({plan.relation} neighbours).")
+    level = decimals(plan.epsilon, 4, "down")
+    print_wrapped(f"That takes ε = {level} in all ({plan.relation} neighbours).")
     console.print("\n[bold]2 dry run[/bold]  cost and error before anything runs")
     console.print(releases.offer_table(plan, offers))
     console.print("\n[bold]3 release[/bold]  debited first, then answered with exact noise")

@@ -316,7 +316,7 @@ def print_chain_plan(plan: ChainPlan, query: str, rows: int, promise: str) -> No
     """Noise for a series beside what plain DP and group privacy would add."""
     console = Console(highlight=False)
     console.print(f"[bold]A {query} over {rows} rows that depend on each other[/bold]")
-    print_filled(f"Whoever is looking {promise}: ε = {plan.epsilon:.4f}.")
+    print_filled(f"Whoever is looking {promise}: ε = {decimals(plan.epsilon, 4, 'down')}.")
     numbers = ("Laplace scale", "what a row leaks", "95% of answers within")
     table = columns_table("noise", *numbers, right=numbers)
     most, rounded = "" if plan.exact else "at most ", side(plan.exact)

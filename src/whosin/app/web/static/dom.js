@@ -78,13 +78,18 @@ export function valueWords(value, scale, options = { maximumFractionDigits: 4 })
   return value.toLocaleString("en", { useGrouping: scale === "point" ? "min2" : "auto", ...options });
 }
 
-// The same after "at most": rounded up, but for what floats round themselves.
-export function atMost(value, digits = 4) {
+// The same rounded up (way = 1) or down (way = −1), but for what floats round themselves.
+function rounded(value, digits, way) {
   if (value === "inf" || !Number(value)) return number(value, digits);
   const near = Number(Number(value).toPrecision(digits));
   const unit = 10 ** (Math.floor(Math.log10(Math.abs(value))) - digits + 1);
-  return number(near < value * (1 - 2 ** -50) ? near + unit : near, digits);
+  const short = way * (value - near) > Math.abs(value) * 2 ** -50;
+  return number(short ? near + way * unit : near, digits);
 }
+
+// What stands after "at most", and what may be spent: neither promises more than is kept.
+export const atMost = (value, digits = 4) => rounded(value, digits, 1);
+export const allowed = (value, digits = 4) => rounded(value, digits, -1);
 
 export function debounce(action, wait = 250) {
   let timer = 0;

@@ -2,7 +2,7 @@
 
 import { columns, declaredColumns, domains, entityChosen, entityColumn, groupable, problemOfTable, relatedKeys, stillDeclared, summable, tableKeys, unfinished } from "./data.js";
 import { get, post } from "./api.js";
-import { $, atMost, clearErrors, h, number, showError } from "./dom.js";
+import { $, allowed, atMost, clearErrors, h, number, showError } from "./dom.js";
 import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
 import { gain, tablesOffered } from "./offers.js";
 import { changed } from "./release.js";
@@ -292,7 +292,7 @@ export function showPrice(found) {
   }
   const left = found.remaining === null
     ? `“${found.dataset}” is new to the ledger: this plan becomes its whole budget.`
-    : `The ledger has ε = ${number(found.remaining, 5)} left for “${found.dataset}”.`;
+    : `The ledger has ε = ${allowed(found.remaining, 5)} left for “${found.dataset}”.`;
   $("total").textContent = `In all ${found.total} of ε = ${number(found.epsilon, 5)}. ${left}${rest}`;
 }
 

@@ -4,7 +4,7 @@ import { download, get, latest, lost, post } from "./api.js";
 import { answers } from "./answers.js";
 import { beliefChart, ratesChart } from "./charts.js";
 import { columns, domains, entityChosen, loadDomains, loadRelated, loadTable, problemOfTable, relatedKeys, tableKeys, useTable } from "./data.js";
-import { $, atMost, clearErrors, debounce, h, number, onFile, reasons, sections, showError } from "./dom.js";
+import { $, allowed, atMost, clearErrors, debounce, h, number, onFile, reasons, sections, showError } from "./dom.js";
 import { allFinished, loadQueries, places, queries, renderQueries, showPrice } from "./questions.js";
 import { profileEditor } from "./profile.js";
 import { capital, inPageWords } from "./words.js";
@@ -123,7 +123,7 @@ function words() {
 
 function figures(view) {
   const { epsilon, baseline_epsilon: plain, noise, relation, gamma, delta } = view.plan;
-  const list = [["ε in all", number(epsilon), `between ${relation} neighbours`]];
+  const list = [["ε in all", allowed(epsilon), `between ${relation} neighbours`]];
   if (noise) {
     list.push(["error of a count", `± ${number(noise.error, 3)}`, `95% within ± ${atMost(noise.within, 3)}`]);
   }
