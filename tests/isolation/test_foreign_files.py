@@ -12,6 +12,7 @@ import pytest
 
 import whosin as wi
 from file_readers import FIRST
+from isolation_tasks import crash
 from web_server import program, served
 from whosin.app.web.server import running
 from whosin.errors import Crashed, InvalidInput, OutOfMemory
@@ -203,13 +204,6 @@ def test_damaged_vcf_files(tmp_path, capfd):
     assert (len(snps), counts.shape, sum(sizes), left_out) == (6, (6, 6), PEOPLE, 2)
     _mutants_of_vcf(tmp_path, 5)
     assert "".join(capfd.readouterr()) == ""
-
-
-def crash(*_: object) -> None:
-    import os
-    import signal
-
-    os.kill(os.getpid(), signal.SIGSEGV)
 
 
 def test_a_crash_of_a_reader_is_one_sentence(tmp_path, monkeypatch):

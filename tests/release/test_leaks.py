@@ -173,8 +173,7 @@ def test_no_row_changes_what_an_onlooker_sees(onlooker) -> None:
     truth = onlooker(stored(PLAIN))
     assert not truth["errors"] and not truth["output"]
     assert len(truth["answers"]) == 4 * len(QUERIES) + 1
-    for other in (stored(PLAIN + POISON), crowded(20_000)):
-        assert onlooker(other) == truth
+    assert onlooker(stored(PLAIN + POISON)) == truth
 
 
 @pytest.mark.soak
