@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from whosin.audit.cells import codes
 from whosin.audit.describing import At, Token, token_words
 from whosin.audit.orderings import Ordering, listed, log_ratios
 from whosin.audit.outputs import VECTORS, Outputs
-from whosin.audit.tokens import REPEATED
 from whosin.exact import Array
 
 TOKENS = 48
@@ -109,8 +109,9 @@ def telling_cells(with_: Outputs, without: Outputs) -> list[Token]:
     both = np.concatenate([each.values[:LOOKED] for each in (with_, without)]).astype(np.float64)
     counts: Counter[Token] = Counter()
     for column in range(both.shape[1]):
-        values, hits = np.unique(both[:, column], return_counts=True)
-        if 1 < len(values) <= REPEATED * len(both):
+        known = codes(both[:, column])
+        if known is not None:
+            values, hits = known
             kept = np.argsort(-hits, kind="stable")[1 : 1 + TOKENS].tolist()
             counts.update({At((column,), float(values[at])): int(hits[at]) for at in kept})
     return [token for token, _count in counts.most_common(TOKENS)]
