@@ -28,6 +28,9 @@ LOOKED = 50_000
 """Draws of each world in which pairs are counted."""
 DOUBT = 10
 """A pair that so many draws have is believed by half: there are many pairs."""
+NONE = np.uint16(2**16 - 1)
+BLOCK = 16_384
+"""Draws that are judged at a time, so that they stay near."""
 Literals = tuple[int, int]
 
 
@@ -86,12 +89,23 @@ class ByPair(Ordering):
         return cls(counted.kind, counted.width, sign, tokens, pairs, logs[best].tolist())
 
     def _score(self, outputs: Outputs) -> Array:
-        scores = np.zeros(len(outputs))
-        if self.pairs:
-            literals = _literals(outputs, self.tokens)
-            for (one, two), score in zip(self.pairs[::-1], self.scores[::-1], strict=True):
-                np.copyto(scores, score, where=literals[one] & literals[two])
-        return self.sign * scores
+        if not self.pairs:
+            return np.zeros(len(outputs))
+        literals = _literals(outputs, self.tokens)
+        starts = range(0, len(outputs), BLOCK)
+        ranks = [self._ranks(literals[:, start : start + BLOCK]) for start in starts]
+        return self.sign * np.append(self.scores, 0.0)[np.concatenate(ranks)]
+
+    def _ranks(self, literals: Array) -> Array:
+        """The most telling pair of each draw, by its number; one beyond the last for none."""
+        lacks = np.where(literals, NONE * 0, NONE)  # all bits where a draw lacks the literal
+        ranks = np.full(literals.shape[1], len(self.pairs), dtype=np.uint16)
+        here = np.empty_like(ranks)
+        for rank, (one, two) in enumerate(self.pairs):
+            np.bitwise_or(lacks[one], lacks[two], out=here)
+            np.bitwise_or(here, np.uint16(rank), out=here)
+            np.minimum(ranks, here, out=ranks)
+        return ranks
 
     def _words(self, pair: Literals) -> str:
         size = len(self.tokens)
