@@ -20,6 +20,7 @@ from whosin.audit.columns import OutputColumns
 from whosin.audit.linear import LinearProjection
 from whosin.audit.orderings import Ordering
 from whosin.audit.outputs import Outputs
+from whosin.audit.threads import one_thread
 from whosin.exact import Array
 
 MOST, TREES_MOST = 150_000, 400_000
@@ -128,8 +129,7 @@ def learn_linear(first: Tables, second: Tables) -> Learnt | None:
 
 def learn_additive(first: Tables, second: Tables) -> Learnt | None:
     """The additive one; nothing where every coordinate is constant."""
-    with one_thread():
-        three = Pieces.fit(*(half.labelled(MOST, PIECES) for half in (first, second)))
+    three = Pieces.fit(*(half.labelled(MOST, PIECES) for half in (first, second)))
     return None if three is None else Learnt("additive", three.last, three.decision_function)
 
 
@@ -157,10 +157,3 @@ def _trees(tables: Tables) -> Any:
 
 KINDS = (learn_linear, learn_additive, learn_trees)
 """The plainest first."""
-
-
-def one_thread() -> Any:
-    """Small trees gain little from more threads, and lose much on a machine that is busy."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1)

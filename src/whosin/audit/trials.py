@@ -20,6 +20,7 @@ from whosin.audit.columns import OutputColumns, is_among_the_best
 from whosin.audit.float_bits import ByBits, has_floats
 from whosin.audit.orderings import BINS, ByBin, ByFrequency, ByPart, ByValue, Ordering
 from whosin.audit.outputs import FORMS, NUMBERS, VECTORS, Outputs, alike, join
+from whosin.audit.threads import one_thread
 from whosin.audit.token_pairs import TOKENS, ByPair, PairCounts, telling_cells
 from whosin.audit.tokens import SKELETON, ByToken, TokenCounts
 from whosin.exact import Array
@@ -268,4 +269,5 @@ WAYS = [
 def trials_of(first: Pair, second: Pair) -> list[Trial]:
     """What is worth trying for outputs of this kind, the plainest first; at least one."""
     halves = Halves.of(first, second)
-    return [trial for way in WAYS for trial in way(halves)]
+    with one_thread():
+        return [trial for way in WAYS for trial in way(halves)]
