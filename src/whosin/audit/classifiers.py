@@ -106,7 +106,7 @@ class Learnt:
 
 
 @dataclass(frozen=True, eq=False)
-class Mean:
+class MeanScore:
     """The mean of what several models say."""
 
     models: tuple[Any, ...]
@@ -135,7 +135,7 @@ def learn_additive(first: Tables, second: Tables) -> Learnt | None:
 
 def learn_trees(first: Tables, second: Tables) -> Learnt | None:
     """The trees."""
-    both = Mean(tuple(_trees(half) for half in (first, second)))
+    both = MeanScore(tuple(_trees(half) for half in (first, second)))
     return Learnt("boosted trees'", both, both.each, totals=True)
 
 

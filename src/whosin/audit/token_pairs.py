@@ -94,7 +94,8 @@ class ByPair(Ordering):
         literals = _literals(outputs, self.tokens)
         starts = range(0, len(outputs), BLOCK)
         ranks = [self._ranks(literals[:, start : start + BLOCK]) for start in starts]
-        return self.sign * np.append(self.scores, 0.0)[np.concatenate(ranks)]
+        scores = np.append(self.scores, 0.0)[np.concatenate(ranks)]
+        return np.asarray(self.sign * scores)
 
     def _ranks(self, literals: Array) -> Array:
         """The most telling pair of each draw, by its number; one beyond the last for none."""

@@ -59,7 +59,7 @@ class Trial:
         """The different scores of both worlds, the least first."""
         levels = np.concatenate(self.sorted_scores)
         levels.sort(kind="stable")  # which merges what is sorted already
-        return levels[np.append(True, levels[1:] != levels[:-1])]
+        return np.asarray(levels[np.append(True, levels[1:] != levels[:-1])])
 
 
 @dataclass(frozen=True)
