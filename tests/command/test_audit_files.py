@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -256,3 +258,16 @@ def test_rows_from_a_file_without_pandas_name_the_extra(run, tmp_path, monkeypat
 def test_paths_are_no_samples_in_python(tmp_path):
     with pytest.raises(InvalidInput, match="train"):
         wi.audit.synthetic_table("train.csv", "holdout.csv", "made.csv")
+
+
+def test_a_claim_does_not_pass_because_nobody_reads_the_answer(tmp_path):
+    rng = np.random.default_rng(1)
+    for name, shift in (("a", 9), ("b", 0)):
+        np.savetxt(tmp_path / f"{name}.csv", rng.laplace(shift, 1, 500).round(3))
+    words = ["audit", "--drawn-with", "a.csv", "--drawn-without", "b.csv", "--at-most", "1"]
+    script = f"import sys; from whosin.app.cli.main import main; sys.exit(main({words}))"
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+    assert process.returncode == 141

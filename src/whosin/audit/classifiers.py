@@ -4,33 +4,25 @@ Contract: a classifier's estimate of ln Pr[with | output] / Pr[without | output]
 the likelihood ratio does. Three are learnt: a linear one with one number a coordinate, for many
 coordinates that each tell very little; an additive one (a logistic regression on values that come
 again and on pieces of each coordinate, exact in form for independent noise); and boosted trees, for
-what does not add up, on the totals of each row as well.
+what does not add up, on the totals of each row as well. Each is learnt on both halves of the
+samples apart, so that each half can judge the other one's; the final one is made of both.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from whosin.audit.additive import Pieces
 from whosin.audit.columns import OutputColumns
+from whosin.audit.linear import LinearProjection
 from whosin.audit.orderings import Ordering
 from whosin.audit.outputs import Outputs
+from whosin.audit.threads import one_thread
 from whosin.exact import Array
 
-LEVELS = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
-"""Quantiles between which the additive score is linear; it is constant outside."""
-ATOMS, AGAIN, LOOKED = 8, 0.005, 50_000
-"""Values of a coordinate that are told apart, the share of the draws that each has at least, and
-how many draws of each world are looked at for them, and for the ends of pieces."""
-RIDGE = 1e-9
-NEWTON, SETTLED, PENALTY = 6, 0.05, 1.0
-"""Steps of a logistic regression at most, when it stops before, and half the weight of its squares
-beside the log-likelihood."""
-BLOCK = 16_384
-"""Rows that are worked on at a time."""
 MOST, TREES_MOST = 150_000, 400_000
 """Samples of each world that a classifier is trained on; trees are quick, and learn more from
 more."""
@@ -51,13 +43,8 @@ class ByClassifier(Ordering):
 
     def _score(self, outputs: Outputs) -> Array:
         read = self.columns.whole if self.totals else self.columns.matrix
-        return self.of_table(read(outputs))
-
-    def of_table(self, table: Array) -> Array:
-        """A number per row, with or without totals."""
-        with _one_thread():
-            rows = table if self.totals else table[:, : self.columns.count]
-            return np.asarray(self.model.decision_function(rows), dtype=float)
+        with one_thread():
+            return np.asarray(self.model.decision_function(read(outputs)), dtype=float)
 
     def about(self, threshold: float, above: bool) -> str:
         return f"{self.name} score of the output {'≥' if above else '≤'} {threshold:.6g}"
@@ -84,10 +71,6 @@ class Tables:
         early, late = (one[:here], two[:there]), (one[here:], two[there:])
         return replace(self, worlds=early), replace(self, worlds=late)
 
-    def ordering(self, name: str, model: Any, *, totals: bool = False) -> ByClassifier:
-        """What was learnt of such outputs."""
-        return ByClassifier(name, self.kind, self.width, self.columns, model, totals)
-
     def labelled(self, most: int, pieces: int = 1, *, totals: bool = False) -> tuple[Array, Array]:
         """Rows of both worlds, fewer where they are long, and which world each is of."""
         count = self.columns.count
@@ -97,141 +80,66 @@ class Tables:
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
-    """A logistic regression on the values of each coordinate that come again, and on how far it is
-    into each of its pieces where it has another value."""
+class Learnt:
+    """What was learnt on the first half, on the second one, and on both.
 
-    knots: list[Array]
-    atoms: list[Array]
-    weights: Array
-
-    @classmethod
-    def fit(cls, table: Array, labels: Array) -> Pieces | None:
-        """Learn; nothing where every coordinate is constant."""
-        atoms = [_atoms(column) for column in table.T]
-        knots = [_knots(column, own) for column, own in zip(table.T, atoms, strict=True)]
-        features = cls(knots, atoms, np.zeros(0))._features(table)
-        if features.shape[1] == 1:
-            return None
-        with _one_thread():
-            return cls(knots, atoms, _logistic(features, labels))
-
-    def _features(self, table: Array) -> Array:
-        """A row per draw; the last column is 1. A third of a gigabyte at most."""
-        count = 1 + sum(len(own) for own in self.atoms)
-        count += sum(max(0, len(own) - 1) for own in self.knots)
-        features = np.ones((len(table), count), dtype=np.float32, order="F")
-        at = 0
-        for column, knots, atoms in zip(table.T, self.knots, self.atoms, strict=True):
-            inside = np.ones(len(table), dtype=bool)
-            for atom in atoms:
-                here = column == atom
-                inside &= ~here
-                features[:, at] = here
-                at += 1
-            for low, high in pairwise(knots):
-                features[:, at] = np.clip((column - low) / (high - low), 0, 1) * inside
-                at += 1
-        return features
-
-    def decision_function(self, table: Array) -> Array:
-        """The log odds of "with"."""
-        scores = [
-            self._features(table[start : start + BLOCK]) @ self.weights.astype(np.float32)
-            for start in range(0, len(table), BLOCK)
-        ]
-        return np.concatenate(scores)
-
-
-def _logistic(features: Array, labels: Array) -> Array:
-    """The weights of a logistic regression, by a few of Newton's steps.
-
-    More steps than these change the order of outputs little; they end where the log odds settle.
+    Attributes:
+        final: the model of both halves.
+        scores: three numbers per row, by each of the three.
     """
-    weights = np.zeros(features.shape[1])
-    for _ in range(NEWTON):
-        slope, bend = -PENALTY * weights, PENALTY * np.eye(len(weights))
-        for start in range(0, len(features), BLOCK):
-            part = np.ascontiguousarray(features[start : start + BLOCK])
-            odds = np.clip(part @ weights.astype(np.float32), -30, 30)
-            chance = 1 / (1 + np.exp(-odds))
-            slope += part.T @ (labels[start : start + BLOCK] - chance).astype(np.float32)
-            bend += (part * (chance * (1 - chance))[:, None]).T @ part
-        step = np.linalg.solve(bend, slope)
-        weights = weights + step
-        if np.abs(step).max() < SETTLED:
-            break
-    return weights
 
+    name: str
+    final: Any
+    scores: Any
+    totals: bool = False
 
-def _atoms(column: Array) -> Array:
-    """The values that come again often; one may be left out where there are no others."""
-    column = column[:: max(1, len(column) // (2 * LOOKED))]
-    values, counts = np.unique(column, return_counts=True)
-    often = np.argsort(-counts, kind="stable")[:ATOMS]
-    often = often[counts[often] >= max(2, AGAIN * len(column))]
-    return np.sort(values[often if len(often) < len(values) else often[1:]])
+    def ordering(self, tables: Tables) -> ByClassifier:
+        """The final one."""
+        columns = tables.columns
+        return ByClassifier(self.name, tables.kind, tables.width, columns, self.final, self.totals)
 
-
-def _knots(column: Array, atoms: Array) -> Array:
-    """Where pieces of the other values begin and end."""
-    some = column[:: max(1, len(column) // (2 * LOOKED))]
-    rest = some[~np.isin(some, atoms)] if len(atoms) else some
-    return np.unique(np.quantile(rest, LEVELS)) if len(rest) else np.zeros(0)
+    def judged(self, table: Array, cut: int, columns: int) -> tuple[Array, Array]:
+        """For each row of a world the score by what the other half of it taught, and by all."""
+        with one_thread():
+            scores = self.scores(table if self.totals else table[:, :columns])
+        return np.concatenate([scores[:cut, 1], scores[cut:, 0]]), scores[:, 2]
 
 
 @dataclass(frozen=True, eq=False)
-class LinearProjection:
-    """A linear discriminant on each coordinate, cut off at its quartiles.
+class MeanScore:
+    """The mean of what several models say."""
 
-    The weights are drawn towards their mean, as far as their spread is what chance makes of it
-    (James and Stein 1961): twenty answers that each shift by a twentieth are seen as one.
-    """
+    models: tuple[Any, ...]
 
-    low: Array
-    high: Array
-    weights: Array
-
-    @classmethod
-    def fit(cls, table: Array, labels: Array) -> LinearProjection:
-        """Learn, in closed form."""
-        some = np.concatenate([table[labels == world][:LOOKED] for world in (0, 1)])
-        low, high = np.quantile(some, (0.25, 0.75), axis=0)
-        start = cls(low, high, np.zeros(table.shape[1]))
-        features = start._features(table)
-        one, two = features[labels == 1], features[labels == 0]
-        shift = one.mean(axis=0) - two.mean(axis=0)
-        spread = np.atleast_2d(np.cov(features.T)) + RIDGE * np.eye(len(shift))
-        weights = np.linalg.solve(spread, shift)
-        doubt = np.diag(np.linalg.inv(spread)) * (1 / len(one) + 1 / len(two))
-        moves = high > low
-        mean = weights[moves].mean() if moves.any() else 0.0
-        extra = max(0.0, float(weights[moves].var() - doubt[moves].mean())) if moves.any() else 0.0
-        drawn = mean + extra / (extra + doubt) * (weights - mean)
-        return cls(low, high, np.where(moves, drawn, 0.0))
-
-    def _features(self, table: Array) -> Array:
-        width = np.where(self.high > self.low, self.high - self.low, 1.0)
-        return np.asarray(np.clip((table - self.low) / width, 0, 1))
+    def each(self, table: Array) -> Array:
+        """A column per model, and the mean as the last one."""
+        scores = [model.decision_function(table) for model in self.models]
+        return np.column_stack([*scores, sum(scores) / len(scores)])
 
     def decision_function(self, table: Array) -> Array:
-        """The log odds of "with", but for a constant."""
-        return np.asarray(self._features(table) @ self.weights)
+        """The mean alone."""
+        return np.asarray(self.each(table)[:, -1])
 
 
-def learn_linear(tables: Tables) -> ByClassifier | None:
+def learn_linear(first: Tables, second: Tables) -> Learnt | None:
     """The linear one."""
-    return tables.ordering("linear", LinearProjection.fit(*tables.labelled(MOST)))
+    three = LinearProjection.fit(*(half.labelled(MOST) for half in (first, second)))
+    return Learnt("linear", three.last, three.decision_function)
 
 
-def learn_additive(tables: Tables) -> ByClassifier | None:
+def learn_additive(first: Tables, second: Tables) -> Learnt | None:
     """The additive one; nothing where every coordinate is constant."""
-    model = Pieces.fit(*tables.labelled(MOST, PIECES))
-    return None if model is None else tables.ordering("additive", model)
+    three = Pieces.fit(*(half.labelled(MOST, PIECES) for half in (first, second)))
+    return None if three is None else Learnt("additive", three.last, three.decision_function)
 
 
-def learn_trees(tables: Tables) -> ByClassifier | None:
+def learn_trees(first: Tables, second: Tables) -> Learnt | None:
     """The trees."""
+    both = MeanScore(tuple(_trees(half) for half in (first, second)))
+    return Learnt("boosted trees'", both, both.each, totals=True)
+
+
+def _trees(tables: Tables) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     rows, labels = tables.labelled(TREES_MOST, PIECES, totals=True)
@@ -243,17 +151,9 @@ def learn_trees(tables: Tables) -> ByClassifier | None:
         early_stopping=False,
         random_state=0,
     )
-    with _one_thread():
-        trees.fit(rows, labels)
-    return tables.ordering("boosted trees'", trees, totals=True)
+    with one_thread():
+        return trees.fit(rows, labels)
 
 
 KINDS = (learn_linear, learn_additive, learn_trees)
 """The plainest first."""
-
-
-def _one_thread() -> Any:
-    """Small trees gain little from more threads, and lose much on a machine that is busy."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1)

@@ -126,7 +126,7 @@ class Nested:
         from scipy.special import ndtri
 
         scores, others = _sorted(trial, favours)
-        levels = _levels(scores, others)
+        levels = _levels(trial, favours)
         # The more events there are to choose from, the more the best of them flatters itself.
         many = MANY if not trial.smooth else SOME
         # A classifier with few scores was one of many that could have been learnt.
@@ -190,9 +190,9 @@ def _sorted(trial: Trial, favours: str) -> tuple[Array, Array]:
     return (first, other) if favours == WITH else (-other[::-1], -first[::-1])
 
 
-def _levels(scores: Array, others: Array) -> Array:
+def _levels(trial: Trial, favours: str) -> Array:
     """The levels that are tried."""
-    levels = np.unique(np.concatenate([scores, others]))
+    levels = trial.levels if favours == WITH else -trial.levels[::-1]
     if len(levels) > 4000:
         # Every level in the tail, where single draws matter, then evenly spaced ones.
         levels = np.concatenate([levels[:-2000:-1], levels[-2000 :: -(len(levels) // 2000)]])

@@ -87,8 +87,8 @@ class ByBits(Ordering):
     tables: list[MarkTable] = field(repr=False)
 
     @classmethod
-    def learn(cls, with_: Outputs, without: Outputs, sign: int) -> ByBits:
-        """Count the marks at every place in both worlds."""
+    def learn(cls, with_: Outputs, without: Outputs, sign: int = 1) -> ByBits:
+        """Count the marks at every place in both worlds; the sign changes nothing in them."""
         most = max(2000, LOOKED // max(1, with_.width))
         worlds = with_.part(0, most), without.part(0, most)
         sizes = [len(each) for each in worlds]

@@ -44,6 +44,8 @@ def remarks(parts: Sequence[Outputs]) -> Iterator[str]:
 
 def is_blind(parts: Sequence[Outputs]) -> bool:
     """Whether no event could have been counted twice."""
+    if len({(part.kind, part.width) for part in parts}) == 1 and parts[0].kind != FORMS:
+        return False
     both = join(parts[0::2]), join(parts[1::2])
     both = tuple(alike(both))  # type: ignore[assignment]
     draws = len(both[0]) + len(both[1])

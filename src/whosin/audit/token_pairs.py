@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from whosin.audit.cells import codes
 from whosin.audit.describing import At, Token, token_words
 from whosin.audit.orderings import Ordering, listed, log_ratios
 from whosin.audit.outputs import VECTORS, Outputs
-from whosin.audit.tokens import REPEATED
 from whosin.exact import Array
 
 TOKENS = 48
@@ -28,6 +28,9 @@ LOOKED = 50_000
 """Draws of each world in which pairs are counted."""
 DOUBT = 10
 """A pair that so many draws have is believed by half: there are many pairs."""
+NONE = np.uint16(2**16 - 1)
+BLOCK = 16_384
+"""Draws that are judged at a time, so that they stay near."""
 Literals = tuple[int, int]
 
 
@@ -86,12 +89,24 @@ class ByPair(Ordering):
         return cls(counted.kind, counted.width, sign, tokens, pairs, logs[best].tolist())
 
     def _score(self, outputs: Outputs) -> Array:
-        scores = np.zeros(len(outputs))
-        if self.pairs:
-            literals = _literals(outputs, self.tokens)
-            for (one, two), score in zip(self.pairs[::-1], self.scores[::-1], strict=True):
-                np.copyto(scores, score, where=literals[one] & literals[two])
-        return self.sign * scores
+        if not self.pairs:
+            return np.zeros(len(outputs))
+        literals = _literals(outputs, self.tokens)
+        starts = range(0, len(outputs), BLOCK)
+        ranks = [self._ranks(literals[:, start : start + BLOCK]) for start in starts]
+        scores = np.append(self.scores, 0.0)[np.concatenate(ranks)]
+        return np.asarray(self.sign * scores)
+
+    def _ranks(self, literals: Array) -> Array:
+        """The most telling pair of each draw, by its number; one beyond the last for none."""
+        lacks = np.where(literals, NONE * 0, NONE)  # all bits where a draw lacks the literal
+        ranks = np.full(literals.shape[1], len(self.pairs), dtype=np.uint16)
+        here = np.empty_like(ranks)
+        for rank, (one, two) in enumerate(self.pairs):
+            np.bitwise_or(lacks[one], lacks[two], out=here)
+            np.bitwise_or(here, np.uint16(rank), out=here)
+            np.minimum(ranks, here, out=ranks)
+        return ranks
 
     def _words(self, pair: Literals) -> str:
         size = len(self.tokens)
@@ -109,8 +124,9 @@ def telling_cells(with_: Outputs, without: Outputs) -> list[Token]:
     both = np.concatenate([each.values[:LOOKED] for each in (with_, without)]).astype(np.float64)
     counts: Counter[Token] = Counter()
     for column in range(both.shape[1]):
-        values, hits = np.unique(both[:, column], return_counts=True)
-        if 1 < len(values) <= REPEATED * len(both):
+        known = codes(both[:, column])
+        if known is not None:
+            values, hits = known
             kept = np.argsort(-hits, kind="stable")[1 : 1 + TOKENS].tolist()
             counts.update({At((column,), float(values[at])): int(hits[at]) for at in kept})
     return [token for token, _count in counts.most_common(TOKENS)]

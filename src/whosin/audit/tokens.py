@@ -15,13 +15,11 @@ import numpy as np
 
 from whosin.audit.describing import At, Built, Has, Shape, Token, token_words
 from whosin.audit.orderings import Ordering, listed, log_ratios
-from whosin.audit.outputs import FORMS, VECTORS, Outputs
+from whosin.audit.outputs import FORMS, Outputs
 from whosin.exact import Array
 
 COMMON = 0.05
 """A token in a smaller share of the outputs says nothing by its absence."""
-REPEATED = 0.05
-"""A column whose values number at most this share of the draws is one of codes."""
 KEPT = 5000
 """Tokens that are kept."""
 
@@ -138,51 +136,3 @@ class ByToken(Ordering):
 def _best(tokens: list[Token], scores: Array) -> dict[Token, float]:
     order = np.argsort(-scores, kind="stable")[:KEPT]
     return {tokens[place]: float(scores[place]) for place in order.tolist() if scores[place] > 0}
-
-
-@dataclass(frozen=True, eq=False)
-class ByCell(Ordering):
-    """Vectors by the most telling value in a column whose values come again."""
-
-    sign: int
-    width: int
-    columns: dict[int, tuple[Array, Array]] = field(repr=False)
-    kind: str = VECTORS
-
-    @classmethod
-    def learn(cls, with_: Outputs, without: Outputs, sign: int) -> ByCell:
-        """Count the values of each column of codes in both worlds."""
-        columns = {}
-        for column in range(with_.width):
-            worlds = [each.values[:, column].astype(np.float64) for each in (with_, without)]
-            both = np.concatenate(worlds)
-            values = np.unique(both)
-            if 1 < len(values) <= REPEATED * len(both):
-                counts = [
-                    np.bincount(np.searchsorted(values, part), minlength=len(values))
-                    for part in worlds
-                ]
-                logs = sign * log_ratios(counts[0], counts[1], len(with_), len(without))
-                columns[column] = values, np.maximum(logs, 0.0)
-        return cls(sign, with_.width, columns)
-
-    def _score(self, outputs: Outputs) -> Array:
-        best = np.zeros(len(outputs))
-        for column, (values, scores) in self.columns.items():
-            cells = outputs.values[:, column].astype(np.float64)
-            places = np.minimum(np.searchsorted(values, cells), len(values) - 1)
-            best = np.maximum(best, np.where(values[places] == cells, scores[places], 0.0))
-        return self.sign * best
-
-    def about(self, threshold: float, above: bool) -> str:
-        least = abs(threshold)
-        if not threshold or above != (self.sign == WITH):
-            return f"output without a telling value (score {'≥' if above else '≤'} {threshold:.6g})"
-        parts = [
-            (float(score), token_words(At((column,), float(value))))
-            for column, (values, scores) in self.columns.items()
-            for value, score in zip(values, scores, strict=True)
-            if score >= least
-        ]
-        parts.sort(key=lambda part: -part[0])
-        return f"output {listed((words for _, words in parts), len(parts))}"

@@ -10,17 +10,19 @@ alone, and single places and the bits of floats at many places are judged by the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from whosin.audit.cells import ByCell, CellCounts
 from whosin.audit.columns import OutputColumns, is_among_the_best
 from whosin.audit.float_bits import ByBits, has_floats
 from whosin.audit.orderings import BINS, ByBin, ByFrequency, ByPart, ByValue, Ordering
 from whosin.audit.outputs import FORMS, NUMBERS, VECTORS, Outputs, alike, join
+from whosin.audit.threads import one_thread
 from whosin.audit.token_pairs import TOKENS, ByPair, PairCounts, telling_cells
-from whosin.audit.tokens import SKELETON, ByCell, ByToken, TokenCounts
+from whosin.audit.tokens import SKELETON, ByToken, TokenCounts
 from whosin.exact import Array
 
 FEW = 64
@@ -51,6 +53,13 @@ class Trial:
     def sorted_scores(self) -> tuple[Array, Array]:
         """With and without."""
         return np.sort(self.with_scores), np.sort(self.without_scores)
+
+    @cached_property
+    def levels(self) -> Array:
+        """The different scores of both worlds, the least first."""
+        levels = np.concatenate(self.sorted_scores)
+        levels.sort(kind="stable")  # which merges what is sorted already
+        return np.asarray(levels[np.append(True, levels[1:] != levels[:-1])])
 
 
 @dataclass(frozen=True)
@@ -83,6 +92,12 @@ class Halves:
         """How many different outputs there are."""
         return distinct_outputs(self.both)
 
+    @property
+    def comes_again(self) -> bool:
+        """Whether whole outputs are worth counting."""
+        draws = len(self.both[0]) + len(self.both[1])
+        return self.distinct <= draws / 2 or self.kind == FORMS
+
     @cached_property
     def columns(self) -> OutputColumns:
         """The parts of outputs that differ most in the first half."""
@@ -97,6 +112,11 @@ class Halves:
     def token_counts(self) -> list[TokenCounts]:
         """Of each half, and of both together."""
         return [TokenCounts.of(*pair) for pair in self.pairs]
+
+    @cached_property
+    def cell_counts(self) -> list[CellCounts]:
+        """Of vectors: of each half, and of both together."""
+        return [CellCounts.of(*pair) for pair in self.pairs]
 
     def crossed(self, learn: Learn) -> Trial:
         """Each half judged by what the other half learnt."""
@@ -135,8 +155,7 @@ def by_value(halves: Halves) -> Iterator[Trial]:
 
 def by_frequency(halves: Halves) -> Iterator[Trial]:
     """Whole outputs that come again."""
-    draws = len(halves.both[0]) + len(halves.both[1])
-    if halves.distinct <= draws / 2 or halves.kind == FORMS:
+    if halves.comes_again:
         yield halves.crossed(ByFrequency.learn)
 
 
@@ -147,9 +166,7 @@ def by_bin(halves: Halves) -> Iterator[Trial]:
 
 
 def _has_parts(halves: Halves) -> bool:
-    return halves.kind != NUMBERS and (
-        halves.distinct > FEW or next(by_frequency(halves), None) is None
-    )
+    return halves.kind != NUMBERS and (halves.distinct > FEW or not halves.comes_again)
 
 
 def by_tokens(halves: Halves) -> Iterator[Trial]:
@@ -159,7 +176,7 @@ def by_tokens(halves: Halves) -> Iterator[Trial]:
             if halves.kind == FORMS:
                 yield halves.exchanged(*(ByToken.learn(each, sign) for each in halves.token_counts))
             else:
-                yield halves.crossed(partial(ByCell.learn, sign=sign))
+                yield halves.exchanged(*(ByCell.learn(each, sign) for each in halves.cell_counts))
 
 
 def by_skeleton(halves: Halves) -> Iterator[Trial]:
@@ -210,27 +227,30 @@ def by_classifier(halves: Halves) -> Iterator[Trial]:
 
         cut = len(halves.first[0]), len(halves.first[1])
         tables = Tables.of(*halves.both, halves.columns)
-        first, second = tables.split(cut)
+        halved = tables.split(cut)
         for learn in KINDS:
-            one, two, final = learn(first), learn(second), learn(tables)
-            if one is None or two is None or final is None:
+            learnt = learn(*halved)
+            if learnt is None:
                 continue
-            scores = [
-                np.concatenate([one.of_table(late), two.of_table(early)])
-                for early, late in zip(first.worlds, second.worlds, strict=True)
-            ]
-            matched = np.concatenate([final.of_table(each) for each in tables.worlds])
-            yield Trial(final, scores[0], scores[1], matched, smooth=True)
+            (one, all_one), (two, all_two) = (
+                learnt.judged(table, here, halves.columns.count)
+                for table, here in zip(tables.worlds, cut, strict=True)
+            )
+            matched = np.concatenate([all_one, all_two])
+            yield Trial(learnt.ordering(tables), one, two, matched, smooth=True)
 
 
 def by_bits(halves: Halves) -> Iterator[Trial]:
     """The bits of floats."""
     if halves.distinct > FEW and has_floats(halves.both[0]):
-        for sign in SIGNS:
-            if halves.kind == NUMBERS:
-                yield halves.crossed(partial(ByBits.learn, sign=sign))
-            else:  # judged by as many draws as other parts are
-                yield halves.judged(ByBits.learn(*halves.first, sign=sign))
+        if halves.kind == NUMBERS:
+            learnt = [ByBits.learn(*pair) for pair in halves.pairs]
+            for sign in SIGNS:
+                yield halves.exchanged(*(replace(each, sign=sign) for each in learnt))
+        else:  # judged by as many draws as other parts are
+            once = ByBits.learn(*halves.first)
+            for sign in SIGNS:
+                yield halves.judged(replace(once, sign=sign))
 
 
 WAYS = [
@@ -249,4 +269,5 @@ WAYS = [
 def trials_of(first: Pair, second: Pair) -> list[Trial]:
     """What is worth trying for outputs of this kind, the plainest first; at least one."""
     halves = Halves.of(first, second)
-    return [trial for way in WAYS for trial in way(halves)]
+    with one_thread():
+        return [trial for way in WAYS for trial in way(halves)]

@@ -85,6 +85,11 @@ def _options(version: bool = typer.Option(False, "--version", help="Print the ve
         raise typer.Exit
 
 
+READER_GONE = 141
+"""The exit code where the output could not be written, as shells know it (128 + SIGPIPE): never 0,
+for a claim may have been refuted."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     options: dict[str, str] = {}
@@ -111,14 +116,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # Whoever read our output has gone: stay quiet, also when Python flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return READER_GONE
     except MemoryError:
         return _fail("out of memory", 3)
     except OSError as error:
         return _fail(str(error), 3)
-    except SystemExit:
-        # Rich leaves this way when whoever read our output has gone.
-        return 0
+    except SystemExit as error:
+        # Rich leaves this way, with 1, when whoever read our output has gone.
+        return READER_GONE if error.code else 0
     except Exception as error:
         # Typer keeps the base class of its usage errors private; they know how to show themselves.
         if not hasattr(error, "show") or not hasattr(error, "exit_code"):

@@ -1,0 +1,52 @@
+"""Short cuts of the search find what the long way finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from whosin.audit import additive, cells, linear
+from whosin.audit.outputs import VECTORS, Outputs
+from whosin.audit.token_pairs import ByPair, PairCounts, _literals, telling_cells
+
+
+@pytest.mark.parametrize("size", [300, 20_000, 200_000])
+@pytest.mark.parametrize("share", [0.0001, 0.01, 0.049, 0.2, 10])
+def test_a_glance_never_loses_a_column_of_codes(size, share):
+    rng = np.random.default_rng(1)
+    column = rng.integers(0, max(2, int(share * size)), size).astype(float)
+    values, counts = np.unique(column, return_counts=True)
+    found = cells.codes(column)
+    if len(values) <= cells.REPEATED * size:
+        assert found is not None
+        assert (found[0] == values).all()
+        assert (found[1] == counts).all()
+    else:
+        assert found is None
+
+
+def test_each_draw_has_its_most_telling_pair():
+    rng = np.random.default_rng(2)
+    worlds = [Outputs(VECTORS, rng.integers(0, 3, (20_000, 4)).astype(float)) for _ in "ab"]
+    ordering = ByPair.learn(PairCounts.of(*worlds, telling_cells(*worlds)), 1)
+    literals, scores = _literals(worlds[0], ordering.tokens), np.zeros(20_000)
+    for (one, two), score in zip(ordering.pairs[::-1], ordering.scores[::-1], strict=True):
+        scores[literals[one] & literals[two]] = score
+    assert ordering.pairs
+    assert (ordering.score(worlds[0]) == scores).all()
+
+
+@pytest.mark.parametrize("fit", [linear.LinearProjection.fit, additive.Pieces.fit])
+def test_what_both_halves_teach_is_near_the_truth_and_nearer_than_one(fit):
+    """Normal coordinates that are shifted: the log odds are a sum of all of them."""
+    rng = np.random.default_rng(3)
+    shift, halves = np.array([0.3, 0.1, 0.0]), []
+    for _ in "ab":
+        labels = np.repeat([1, 0], 40_000)
+        halves.append((rng.normal(size=(80_000, 3)) + np.outer(labels, shift), labels))
+    three, fresh = fit(*halves), rng.normal(size=(5_000, 3))
+    scores, truth = three.decision_function(fresh), fresh @ shift
+    near = [np.corrcoef(column, truth)[0, 1] for column in scores.T]
+    assert near[2] > 0.9  # the linear one is cut off at quartiles
+    assert near[2] > min(near)
+    assert np.allclose(three.last.decision_function(fresh), scores[:, 2], atol=1e-5)
