@@ -210,7 +210,7 @@ def audit(
             SYNTHETIC: "the synthetic table",
             DRAWN: "the sampled mechanism",
         }
-        name = subject.name if subject else named.get(form, "the scores")
+        name = subject.name if subject else named.get(form, "the model")
         report.print_audit(
             bounds,
             str(name),
