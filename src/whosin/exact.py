@@ -294,8 +294,10 @@ def decimals(value: Number, digits: int, rounded: Rounding = "nearest") -> str:
     """A number with this many digits after the point, rounded in a named direction.
 
     A rational is rounded as it is. A float stands for the numbers within four roundings of it, so
-    that one which came out just above 0.6 is 0.6.
+    that one which came out just above 0.6 is 0.6; an infinite one is written as inf.
     """
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     scaled = Fraction(value) * 10**digits
     whole = round(scaled)
     off = scaled - whole
@@ -309,7 +311,7 @@ def decimals(value: Number, digits: int, rounded: Rounding = "nearest") -> str:
 def figures(value: Number, digits: int = 6, rounded: Rounding = "nearest") -> str:
     """A finite number with this many significant digits, rounded in a named direction."""
     text = f"{float(value):.{digits}g}"
-    if rounded == "nearest" or not value:
+    if rounded == "nearest" or not value or text.endswith("inf"):
         return text
     after = digits - 1 - int(f"{float(value):e}".partition("e")[2])
     if after >= 0:

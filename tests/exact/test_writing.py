@@ -49,6 +49,12 @@ def test_a_float_stands_for_what_is_within_its_rounding():
     assert exact.decimals(Fraction(6, 10) + TINY, 1, "up") == "0.7"
 
 
+def test_an_infinite_number_is_written_as_one():
+    for way in ("up", "down", "nearest"):
+        assert exact.decimals(math.inf, 4, way) == exact.figures(math.inf, 4, way) == "inf"
+        assert exact.decimals(-math.inf, 4, way) == "-inf"
+
+
 def test_figures_keep_their_number_of_digits():
     chance = random.Random(3)
     for _ in range(300):
