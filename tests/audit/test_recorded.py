@@ -12,6 +12,8 @@ import attacked
 import whosin as wi
 from amounts import cases
 from attacked import alarms, most_alarms
+from whosin.audit.dependence import check_independent
+from whosin.audit.outputs import read
 from whosin.audit.rounds import plan
 from whosin.errors import InvalidInput
 
@@ -88,6 +90,38 @@ def test_honest_samples_pass_and_show_nothing(kind, count):
         return wi.audit.two_samples(HONEST[kind](rng, 400), HONEST[kind](rng, 400)).epsilon
 
     assert alarms(audit, 0.0, count) <= most_alarms(count)
+
+
+AWKWARD = {
+    **HONEST,
+    "rare events": lambda rng, n: rng.random(n) < 0.03,
+    "thirds": lambda rng, n: rng.geometric(0.3, n) / 3,
+    "wide steps": lambda rng, n: 7.3 + np.rint(rng.laplace(0, 30, n)) * math.pi,
+    "two columns": lambda rng, n: np.column_stack(
+        [rng.geometric(0.5, n) * 0.1, rng.random(n) < 0.02]
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", AWKWARD)
+@cases(100, 20_000)
+def test_honest_samples_are_not_refused(kind, count):
+    """A refusal has a chance of about one in a million: rare outputs and floats on a grid, too."""
+    for run in range(count):
+        rng = np.random.default_rng([run, count])
+        pair = (read(AWKWARD[kind](rng, 400), 400) for _ in range(2))
+        check_independent(*pair)
+
+
+@pytest.mark.parametrize("step", [0.1, 1 / 3, math.pi])
+def test_a_bootstrap_is_refused_beside_an_atom(step):
+    """Half of the draws are one value, and the rest comes from few unrounded ones."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        rest = rng.choice(rng.normal(size=400) * step, 400)
+        drawn = np.where(rng.random(400) < 0.5, step, rest)
+        with pytest.raises(InvalidInput, match="bootstrap"):
+            wi.audit.two_samples(drawn, rng.normal(size=400))
 
 
 def test_a_sample_with_few_unrounded_values_can_be_declared():

@@ -18,12 +18,15 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array
 
 LAGS = (1, 2, 3, 5, 10, 20, 50, 100)
-FAR = 6.0
-"""Standard errors of a rank correlation that chance does not reach."""
+FAR = 18.0
+"""Chance reaches a rank correlation with a probability of about e^-18."""
 LONGEST = 400
 """Outputs in a block that is looked for; nearly constant samples would need longer ones."""
-DIGITS = 15
-"""A float with as many digits was not rounded: chance does not draw it twice."""
+DIGITS, LAST_BITS = 12, 8
+"""A float that differs from its first 12 digits in more than its last bits was not rounded: chance
+does not draw it twice, unless all are on a grid."""
+FINE, COARSE = 1e-10, 1e-4
+"""Of the range of numbers: what arithmetic with floats may blur, and the least step of a grid."""
 REPEATED, OFTEN = 0.02, 20
 """A share of unrounded floats that come again, each at most this often, is that of a bootstrap."""
 COLUMNS = 16
@@ -106,19 +109,38 @@ def _check_bootstrap(outputs: Outputs, name: str) -> None:
     if outputs.kind == FORMS or outputs.values.dtype.kind != "f":
         return
     keys, index, counts = np.unique(outputs.keys(), return_index=True, return_counts=True)
-    values = outputs.values[index].reshape(len(keys), -1)
-    again = np.flatnonzero((counts > 1) & (counts <= OFTEN))[:2000]
-    if not len(again) or counts[(counts > 1) & (counts <= OFTEN)].sum() < REPEATED * len(outputs):
+    again = (counts > 1) & (counts <= OFTEN)
+    share = counts[again].sum() / len(outputs)
+    if share < REPEATED:
         return
-    precise = np.mean([any(_digits(value) >= DIGITS for value in values[at]) for at in again])
-    if precise > 0.5:
-        share = counts[(counts > 1) & (counts <= OFTEN)].sum() / len(outputs)
+    values = outputs.values[index].reshape(len(keys), -1)[again][:2000]
+    if any(_unrounded(column) and not _on_a_grid(column) for column in values.T):
         got = f"{share:.0%} unrounded numbers that come again (a bootstrap?)"
         raise _refused(name, f"{got}; say repeats=True where the mechanism has few outputs")
 
 
-def _digits(value: float) -> int:
-    return len(repr(float(value)).split("e")[0].replace(".", "").replace("-", "").lstrip("0"))
+def _unrounded(values: Array) -> bool:
+    """Whether most have all the digits of a float. What arithmetic does to the last bits of a
+    rounded number (0.1 × 3) adds none."""
+    rounded = np.array([float(f"{value:.{DIGITS}g}") for value in values.tolist()])
+    with np.errstate(invalid="ignore"):
+        return bool(
+            np.mean(np.abs(values - rounded) > LAST_BITS * np.spacing(np.abs(values))) > 0.5
+        )
+
+
+def _on_a_grid(values: Array) -> bool:
+    """Whether all are whole multiples of one step apart: Euclid's algorithm on their distances."""
+    distances = np.unique(values[np.isfinite(values)])
+    distances = distances - distances[:1]
+    if len(distances) < 3:
+        return True  # two numbers are on some grid
+    fine, step = float(distances[-1]) * FINE, 0.0
+    for distance in distances[1:].tolist():
+        while step > fine:
+            distance, step = step, abs(math.remainder(distance, step))
+        step = distance
+    return step > float(distances[-1]) * COARSE
 
 
 def _series(outputs: Outputs) -> list[Array]:
@@ -137,8 +159,17 @@ def _series(outputs: Outputs) -> list[Array]:
 
 
 def _far(one: Array, two: Array) -> bool:
-    spread = float(np.std(one) * np.std(two))
-    if spread == 0 or len(one) < 30:
+    """Whether the ranks go together more than chance makes them.
+
+    By Bernstein's inequality for the sum of the products: a few rare outputs that meet are soon
+    many standard errors away.
+    """
+    if min(len(one), len(two)) < 30:
         return False
-    correlation = float(np.mean((one - one.mean()) * (two - two.mean()))) / spread
-    return abs(correlation) * math.sqrt(len(one)) > FAR
+    one, two = one - one.mean(), two - two.mean()
+    spread = math.sqrt(len(one)) * float(np.std(one) * np.std(two))
+    if spread == 0:
+        return False
+    errors = abs(float(one @ two)) / spread
+    largest = float(np.abs(one).max() * np.abs(two).max()) / spread
+    return errors**2 / 2 > FAR * (1 + largest * errors / 3)
