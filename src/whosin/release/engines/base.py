@@ -14,6 +14,8 @@ from whosin.exact import Array
 
 Progress = Callable[[float], None]
 """Told how much of a scan is done, from 0 to 1."""
+RowCounter = Callable[[Iterable[Any]], Array]
+"""Makes counts of the RecordBatches of some rows; those of several parts are added up."""
 
 KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 ARROW = {".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
@@ -109,12 +111,7 @@ class Engine(Protocol):
         """How many cells `tally` can count at once; 0 where only the engine itself can count."""
         return 0
 
-    def tally(
-        self,
-        expression: Any,
-        count: Callable[[Iterable[Any]], Array],
-        progress: Progress | None = None,
-    ) -> Array:
+    def tally(self, expression: Any, count: RowCounter, progress: Progress | None = None) -> Array:
         """The sum of what a function makes of parts of the rows, given as RecordBatches where the
         rows are: in this process or in a worker. It must hold none of them. An engine that can do
         no better hands over all rows, and says 0 in `most_tallied`, so that none are asked for."""

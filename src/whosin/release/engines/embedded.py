@@ -26,6 +26,7 @@ from whosin.release.engines.base import (
     Engine,
     Progress,
     Redrawn,
+    RowCounter,
     Written,
     files_of,
     further,
@@ -143,12 +144,7 @@ class DuckDB(Engine):
         """
         return self._run(expression, progress, self._answer)
 
-    def tally(
-        self,
-        expression: Any,
-        count: Callable[[Iterable[Any]], Array],
-        progress: Progress | None = None,
-    ) -> Array:
+    def tally(self, expression: Any, count: RowCounter, progress: Progress | None = None) -> Array:
         """Like `run`, and no more than a few batches are held at a time."""
 
         def counted(home: Confined, expression: Any) -> Array:

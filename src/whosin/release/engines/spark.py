@@ -25,6 +25,7 @@ from whosin.release.engines.base import (
     Engine,
     Progress,
     Redrawn,
+    RowCounter,
     Schema,
     Written,
     files_of,
@@ -156,12 +157,7 @@ class Spark(Engine):
         have Arrow and NumPy. It is tried before anything is spent."""
         return MOST_TALLIED if self._folder is not None or able(self.session) else 0
 
-    def tally(
-        self,
-        expression: Any,
-        count: Callable[[Iterable[Any]], Array],
-        progress: Progress | None = None,
-    ) -> Array:
+    def tally(self, expression: Any, count: RowCounter, progress: Progress | None = None) -> Array:
         """Each worker counts its rows, and Spark adds up what they found."""
         from pyspark.sql import functions
 

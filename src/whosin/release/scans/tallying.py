@@ -7,7 +7,7 @@ NumPy where it runs, and not this package.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from whosin.exact import Array
 from whosin.marginals.workload import Attributes
+from whosin.release.engines.base import RowCounter
 
 BITS = 63
 """What a packed number holds."""
@@ -50,7 +51,7 @@ class PackedRows:
         return cls(sizes, blocks, tuple(bits))
 
 
-def tallying(layout: PackedRows) -> Callable[[Iterable[Any]], Array]:
+def tallying(layout: PackedRows) -> RowCounter:
     """What counts batches of packed rows: the cells of all blocks, one block after the other."""
     sizes, blocks, bits = layout.sizes, layout.blocks, layout.bits
     counts = [prod(sizes[each] for each in block) for block in blocks]
