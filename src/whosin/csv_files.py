@@ -23,6 +23,7 @@ from whosin.errors import InvalidInput
 SEPARATORS = ("\t", ";", ",")
 MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "?", "-", "."))
 """How tables of numbers write that a number is missing, in small letters."""
+Records = tuple[list[int], list[tuple[str, ...]], str]
 _LOOK = 20
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?)", re.IGNORECASE)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?")
@@ -83,12 +84,18 @@ def read_csv(path: Path, most: int = MOST_BYTES, columns: Sequence[str] = ()) ->
     return CsvTable(path.name, separator, header, tuple(rows[1:]), tuple(lines[1:]))
 
 
-def read_records(
-    path: Path, most: int = MOST_BYTES
-) -> tuple[list[int], list[tuple[str, ...]], str]:
+def read_records(path: Path, most: int = MOST_BYTES) -> Records:
+    """As `parse_records`, from a file."""
+    return parse_records(read_text(path, path.name, most), path.name)
+
+
+def parse_records(text: str, name: str) -> Records:
     """The rows of a CSV file, the first one too, the line on which each begins, and what separates
-    cells. Empty lines are left out."""
-    text = read_text(path, path.name, most)
+    cells. Empty lines are left out.
+
+    Args:
+        name: of the file, for messages.
+    """
     mark = separator_of(text)
     lines: list[int] = []
     rows: list[tuple[str, ...]] = []
@@ -103,7 +110,7 @@ def read_records(
     except csv.Error:
         accepted = f"CSV: quotes around whole cells, of at most {csv.field_size_limit():,} letters"
         got = f"something else from line {last + 1} on"
-        raise InvalidInput(path.name, accepted, got) from None
+        raise InvalidInput(name, accepted, got) from None
     return lines, rows, mark
 
 
@@ -114,8 +121,11 @@ def separator_of(text: str) -> str:
     for mark in SEPARATORS:
         if mark not in first:
             continue
-        rows = islice((row for row in _reader(text, mark, strict=False) if row), _LOOK)
-        lengths = {len(row) for row in rows}
+        rows = (row for row in _reader(text, mark, strict=False) if row)
+        try:
+            lengths = {len(row) for row in islice(rows, _LOOK)}
+        except csv.Error:  # a cell that is too long: whoever reads the rows says so
+            continue
         if len(lengths) == 1 and lengths != {1}:
             return mark
     return max(reversed(SEPARATORS), key=first.count)

@@ -461,6 +461,9 @@ def test_a_cell_key_that_does_not_sum_to_1_names_its_file(run, files):
         (TABLE.replace("B,7,<5,9", "B,7,9"), FRAME, "line 3 must be 4 cells as the header"),
         (TABLE.replace("B,", "A,"), FRAME, "labels of rows must be given once each; got 'A'"),
         ("", FRAME, "a header and a row for each label; got nothing"),
+        (TABLE.splitlines()[0], FRAME, "a header and a row for each label; got 1 line"),
+        (TABLE.replace("\n", "\n\n", 1).replace("12,15", "x1,15"), FRAME, "line 3 column old"),
+        (TABLE + '"D,1', FRAME, "must be CSV: quotes around whole cells"),
         (TABLE, FRAME.replace("60", "6"), "published[0][1] must be"),
     ],
 )
@@ -474,6 +477,8 @@ def test_numbers_are_read_as_offices_write_them(tmp_path):
     (tmp_path / "t.csv").write_text('x;a;b;Total\nr;1 234;*;"1\'300"\n', encoding="utf-8")
     table = read_table(tmp_path / "t.csv", "published")
     assert table.cells == ((1234, None, 1300),) and table.columns == ("a", "b")
+    (tmp_path / "t.csv").write_text('\ufeffx,"old,\n er",b\n\n"r",7,8\n', encoding="utf-8")
+    assert read_table(tmp_path / "t.csv", "published").columns == ("old,\n er", "b")
     assert read_rule("suppress=5:hidden") == wi.rules.Suppress(5, "hidden")
     assert read_rule("random-round=3") == wi.rules.RandomRound(3)
     both = read_rule("suppress=8,round=5")

@@ -6,10 +6,10 @@ or one of `MARKS`, or "<5", which also names the threshold.
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass
 
+from whosin.csv_files import parse_records
 from whosin.documents import read_text
 from whosin.errors import InvalidInput, at
 from whosin.mechanisms.count_rules import (
@@ -60,31 +60,30 @@ def parse_table(text: str, field: str, totals: bool = True) -> TableFile:
     Args:
         totals: whether it may have totals and suppressed cells; a population has neither.
     """
-    lines = [line for line in text.splitlines() if line.strip()]
-    if not lines:
-        raise InvalidInput(field, "a header and a row for each label", "nothing")
-    mark = max(",;\t", key=lines[0].count)
-    try:
-        header, *body = csv.reader(lines, delimiter=mark, strict=True)
-    except csv.Error:
-        raise InvalidInput(field, "a CSV file", "something else") from None
-    if not body or len(header) < 2:
-        raise InvalidInput(field, "a header and a row for each label", f"{len(lines)} lines")
-    for number, row in enumerate(body, start=2):
+    lines, rows, _separator = parse_records(text, field)
+    if len(rows) < 2 or len(rows[0]) < 2:
+        raise InvalidInput(field, "a header and a row for each label", _size(len(rows)))
+    header, body = rows[0], dict(zip(lines[1:], rows[1:], strict=True))
+    for line, row in body.items():
         if len(row) != len(header):
-            raise InvalidInput(f"line {number}", f"{len(header)} cells as the header", len(row))
-    return _table([name.strip() for name in header[1:]], body, totals)
+            raise InvalidInput(f"line {line}", f"{len(header)} cells as the header", len(row))
+    return _table(list(header[1:]), body, totals)
 
 
-def _table(names: list[str], body: list[list[str]], totals: bool) -> TableFile:
-    labels = [row[0].strip() for row in body]
+def _size(rows: int) -> str:
+    return "nothing" if not rows else f"{rows} line{'s' if rows > 1 else ''}"
+
+
+def _table(names: list[str], body: dict[int, tuple[str, ...]], totals: bool) -> TableFile:
+    """Of rows by the line they begin on."""
+    labels = [row[0] for row in body.values()]
     below: set[int] = set()
     cells = tuple(
         tuple(
-            _cell(text.strip(), f"line {number} column {name}", below, totals)
+            _cell(text, f"line {line} column {name}", below, totals)
             for name, text in zip(names, row[1:], strict=True)
         )
-        for number, row in enumerate(body, start=2)
+        for line, row in body.items()
     )
     has = [totals and each[-1].lower() in TOTALS for each in (labels, names)]
     rows = labels[:-1] if has[0] else labels

@@ -11,11 +11,11 @@ Two kinds of columns are in use:
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
+from whosin.csv_files import parse_records
 from whosin.documents import read_text
 from whosin.errors import InvalidInput, at
 from whosin.exact import probability, rational
@@ -31,29 +31,29 @@ Table = dict[int, dict[int, Fraction]]
 def read_p_table(path: Path) -> tuple[Table, int]:
     """{count: {change: probability}} from a file, and how many of its last rows repeat."""
     with at(path.name):
-        lines = read_text(path, "p-table", MOST).splitlines()[: MOST_LINES + 1]
-        lines = [line for line in lines if line.strip()]
-        if len(lines) < 2 or len(lines) > MOST_LINES:
-            raise InvalidInput("p-table", f"a header and 1 to {MOST_LINES:,} rows", len(lines))
-        mark = max(",;\t", key=lines[0].count)
-        header, *rows = csv.reader(lines, delimiter=mark)
-        columns = {name.strip().strip('"').lower(): place for place, name in enumerate(header)}
+        lines, rows, _separator = parse_records(read_text(path, "p-table", MOST), "p-table")
+        if not 1 < len(rows) <= MOST_LINES + 1:
+            raise InvalidInput("p-table", f"a header and 1 to {MOST_LINES:,} rows", len(rows))
+        columns = {name.lower(): index for index, name in enumerate(rows[0])}
+        body = list(zip(lines[1:], rows[1:], strict=True))
         for names, read in KINDS.items():
             if all(name in columns for name in names):
-                table = _summed(read(_cells(rows, [columns[name] for name in names])))
+                table = _summed(read(_cells(body, [columns[name] for name in names])))
                 repeats = names[0] == "pcv" and max(table) == LAST_OF_KEYS
                 return table, REPEATED if repeats else 1
         accepted = "i, j, p or i, v, p or pcv, ckey, pvalue"
         raise InvalidInput("columns of the p-table", accepted, ", ".join(list(columns)[:8]))
 
 
-def _cells(rows: list[list[str]], places: list[int]) -> list[tuple[int, list[str]]]:
+def _cells(
+    rows: list[tuple[int, tuple[str, ...]]], indices: list[int]
+) -> list[tuple[int, list[str]]]:
     """(line, the cells of the columns) for each row."""
     result = []
-    for line, row in enumerate(rows, start=2):
-        if len(row) <= max(places):
+    for line, row in rows:
+        if len(row) <= max(indices):
             raise InvalidInput(f"line {line} of the p-table", "a cell for each column", len(row))
-        result.append((line, [row[place].strip() for place in places]))
+        result.append((line, [row[index] for index in indices]))
     return result
 
 
