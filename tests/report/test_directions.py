@@ -11,9 +11,13 @@ import pytest
 
 import whosin as wi
 from whosin.beliefs import chosen_percent, percent
+from whosin.calibration.chain_plans import ChainPlan
 from whosin.errors import InvalidInput
 from whosin.exact import as_typed, decimals, figures
-from whosin.report import audiences, card
+from whosin.gwas.experiment import Experiment, Outcome
+from whosin.ledger.charge import Cost
+from whosin.release.answer import Answer
+from whosin.report import audiences, card, charts, gwas, gwas_charts
 from whosin.report.explanation import explanation
 from whosin.report.frequencies import of_thousand
 from whosin.report.numbers import short
@@ -222,3 +226,21 @@ def test_claims_that_are_refuted_are_not_said_to_be_larger(run, tmp_path, monkey
         (said,) = numbers_after("The claim ε ≤", out)
         assert words in out
         assert said <= Fraction(claim) if words == "refuted" else said >= Fraction(claim)
+
+
+def test_the_margin_of_a_learned_table_is_rounded_up():
+    quality = {"tables": 3, "columns": 2, "distance": 0.0714, "within": 0.0121}
+    details = {"quality": quality, "measured": []}
+    answer = Answer("rows", {}, ("ward",), (("a",),), "none", Cost(0, 0), details)
+    assert "7.1% of the rows" in answer.statement and "give or take 1.3%" in answer.statement
+
+
+def test_the_epsilon_of_a_plan_is_rounded_down_in_titles_and_tables(capsys):
+    pytest.importorskip("altair")
+    plan = ChainPlan(0.1059, 10.0, 0.1, 9.0, 0.2, 50.0, True)
+    title = charts.leakage_chart([(1.0, 1.0), (2.0, 0.5)], plan, 5).to_dict()["title"]
+    assert title.endswith("for ε = 0.105")
+    (relation, privacy), *_others = gwas_charts.SETTINGS
+    outcome = Outcome(1000, 1.5, 3, "distance", relation, privacy, 0.4057, 0.5, 0.01)
+    gwas.print_experiment([outcome], Experiment(people=(1000,), gammas=("1.5",), tops=(3,)))
+    assert "0.405" in (text := capsys.readouterr().out) and "0.406" not in text

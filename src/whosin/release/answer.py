@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from whosin.errors import UnknownName
-from whosin.exact import round_up
+from whosin.exact import decimals, round_up
 from whosin.ledger import Standing, units
 from whosin.ledger.charge import Cost
 from whosin.notebook_display import Displayed
@@ -28,8 +28,8 @@ SEVERAL = (
 
 LEARNED = (
     "The rows are nobody's: they were drawn from a model of noisy tables. On average over its "
-    "{tables} tables of up to {columns} columns, {distance:.1%} of the rows would have to move for "
-    "a table to be the true one, give or take {within:.1%} with 95% probability."
+    "{tables} tables of up to {columns} columns, {distance} of the rows would have to move for "
+    "a table to be the true one, give or take {within} with 95% probability."
 )
 """What an answer with a learned table says about it."""
 MOST_NAMED = 12
@@ -137,7 +137,10 @@ class Answer(Displayed):
         if "all_low" in self.columns:
             return f"{said} {SEVERAL}"
         if self.details and "quality" in self.details:
-            return f"{said} {LEARNED.format(**self.details['quality'])}{_chosen(self.details)}"
+            quality = dict(self.details["quality"])
+            quality["distance"] = f"{quality['distance']:.1%}"
+            quality["within"] = f"{decimals(100 * quality['within'], 1, 'up')}%"
+            return f"{said} {LEARNED.format(**quality)}{_chosen(self.details)}"
         return said
 
     def to_dict(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from rich.table import Table
 from whosin import beliefs
 from whosin.beliefs import percent
 from whosin.calibration import Plan
-from whosin.exact import figures
+from whosin.exact import decimals, figures
 from whosin.gwas import Study, allelic_chi2, p_values
 from whosin.gwas.attack import Point
 from whosin.gwas.experiment import Experiment, Outcome
@@ -132,7 +132,7 @@ def print_attack(points: Sequence[Point], plan: Plan, relation: str, rate: float
     lines = [
         [
             f"{point.snps:,}",
-            "exact" if point.source == "exact" else f"ε = {plan.epsilon:.3f}",
+            "exact" if point.source == "exact" else f"ε = {decimals(plan.epsilon, 3, 'down')}",
             TESTS[point.statistic],
             percent(point.power),
             " to ".join(map(percent, point.power_interval)),
@@ -220,7 +220,7 @@ def print_experiment(outcomes: Sequence[Outcome], experiment: Experiment) -> Non
             == (gamma, top, relation, privacy)
         ]
         setting = SETTINGS[relation, privacy]
-        lines.append([f"{gamma:g}", str(top), setting, f"{epsilon:.3f}", *shares])
+        lines.append([f"{gamma:g}", str(top), setting, decimals(epsilon, 3, "down"), *shares])
     heads = ["γ", "M", "protects", "ε", *(f"{size:,}" for size in sizes)]
     console.print(_table(heads, lines))
 
