@@ -267,8 +267,11 @@ def test_unknown_commands_and_options(run):
     refused(run("cite", "T99"), "T99")
 
 
-def test_the_installed_script_answers():
-    command = [sys.executable, "-c", "from whosin.app.cli.main import run; run()", "--version"]
+@pytest.mark.parametrize(
+    "way", [("-c", "from whosin.app.cli.main import run; run()"), ("-m", "whosin")]
+)
+def test_the_installed_script_and_the_module_answer(way):
+    command = [sys.executable, *way, "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stdout.startswith("whosin ")
 

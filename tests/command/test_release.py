@@ -54,6 +54,8 @@ def test_the_whole_round(run, hospital):
     report, answers = folder / "out.html", folder / "out.json"
     code, out, err = run("release", hospital, "--report", report, "--save", answers)
     assert (code, err) == (0, "")
+    statement = out[out.index("  A person is one patient;") :].partition("\n\n")[0].splitlines()
+    assert len(statement) > 1 and all(line.startswith("  ") for line in statement)
     out = " ".join(out.split())
     assert "patients" in out and "from 50.0% to at most 60.0%" in out
     page = report.read_text(encoding="utf-8")
@@ -214,6 +216,15 @@ def test_files_that_are_no_scenario(run, tmp_path, text, word):
     path.write_text(text, encoding="utf-8")
     code, out, err = run("release", path)
     assert (code, out) == (2, "") and word in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "people.Parquet"])
+def test_a_table_is_no_scenario(run, tmp_path, name):
+    (tmp_path / name).write_bytes(b"\x1f\x8b" + bytes(2_000_000))
+    for words in (("release",), ("table", "check")):
+        code, out, err = run(*words, tmp_path / name)
+        assert (code, out) == (2, "")
+        assert "scenario must be a .toml file" in err and "a table itself" in err
 
 
 def test_other_wrong_calls(run, small, hospital):

@@ -19,6 +19,7 @@ from whosin.errors import InvalidInput, UnknownName, WhosinError, at, at_keys
 from whosin.extras import needs
 from whosin.release.answer import Release
 from whosin.release.engines import ENGINES, DuckDB, Engine
+from whosin.release.engines.base import ENDINGS
 from whosin.release.engines.databases.address import ANY
 from whosin.release.prices.batch_price import price
 from whosin.release.prices.pricing import Offer
@@ -125,6 +126,9 @@ def load_scenario(path: str | Path, *, asked: bool = True) -> Scenario:
     """
     needs("release")
     file = Path(path)
+    if Path(file.name.removesuffix(".gz")).suffix.lower() in ENDINGS.keys() - {".txt"}:
+        accepted = "a .toml file that names a table, an adversary, a target and questions"
+        raise InvalidInput("scenario", accepted, f"{file.name}, a table itself")
     data = read_toml(file, file.name)
     return read_scenario(data, file.parent, title=file.stem, asked=asked)
 

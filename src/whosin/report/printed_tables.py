@@ -10,6 +10,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.markup import escape
 from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 
 from whosin.release import Answer
@@ -29,7 +30,7 @@ def print_tables(console: Console, answer: Answer, request: str) -> None:
     """The tables while they are short, and a line for each of the others."""
     shown = views(answer)
     if words := agreement(answer):
-        console.print(f"  {escape(words)}")
+        console.print(Padding(escape(words), (0, 0, 0, 2), expand=False))
     short = sum(len(each.cells) for each in shown) <= MOST_CELLS
     left = MOST_CELLS if short else SOME_CELLS
     listed: list[TableView] = []

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from whosin.calibration import Plan
@@ -164,7 +165,7 @@ def print_release(title: str, plan: Plan, release: Release) -> None:
         else:
             print_table(console, answer_table(answer))
         for said in filter(None, (answer.noisy_note, answer.statement)):
-            console.print(f"  [dim]{escape(said)}[/dim]")
+            console.print(Padding(f"[dim]{escape(said)}[/dim]", (0, 0, 0, 2), expand=False))
     console.print()
     print_sections(standing_card(release.standing))
 
