@@ -48,8 +48,8 @@ class CsvTable:
 
     def column(self, name: str) -> list[float | str | None]:
         """A column: numbers, with None where one is missing; or words, where any cell is one."""
-        place = self.header.index(name)
-        cells = [row[place] for row in self.rows]
+        position = self.header.index(name)
+        cells = [row[position] for row in self.rows]
         values = [number(cell, self.separator) for cell in cells]
         missing = [cell.lower() in MISSING for cell in cells]
         told = all(a is not None or b for a, b in zip(values, missing, strict=True))

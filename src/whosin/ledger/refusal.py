@@ -69,7 +69,7 @@ def session(standing: Standing, plan: Plan, budget: Budget, share: object = None
         raise BudgetRefused(
             f"{_words(share)} needs δ = {needed}, and dataset {standing.dataset!r} has {have} left"
         )
-    needed, have = apart(budget.epsilon, _shown(standing, budget.epsilon))
+    needed, have = apart(budget.epsilon, _left_for_people(standing, budget.epsilon))
     raise BudgetRefused(
         f"{_words(share)} needs ε = {needed}, and dataset {standing.dataset!r} has {have} left of "
         f"{budget_words(total)}{_smaller(standing, plan)}"
@@ -180,7 +180,7 @@ def apart(needed: int, left: int, scale: int = units.EPSILON_UNITS) -> tuple[str
     return first, second
 
 
-def _shown(standing: Standing, needed: int) -> int:
+def _left_for_people(standing: Standing, needed: int) -> int:
     """What is left, as people are told: dust is nothing, except next to a price like it."""
     return standing.spendable_units or (standing.left if needed <= 2 * standing.left else 0)
 
@@ -197,7 +197,7 @@ def _exceeded(standing: Standing, charges: Sequence[Charge], spent: Cost) -> str
         )
     asked = sum((charge.cost(budget.relation) for charge in charges), Cost(0, 0))
     if asked.epsilon < units.INFINITE:
-        needed, have = apart(asked.epsilon, _shown(standing, asked.epsilon))
+        needed, have = apart(asked.epsilon, _left_for_people(standing, asked.epsilon))
         return (
             f"this needs ε = {needed}, and dataset {name!r} has {have} left of "
             f"{budget_words(budget)}; nothing was spent"

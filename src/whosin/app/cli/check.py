@@ -80,16 +80,16 @@ def table(
         raise InvalidInput("--before", "given with --population-before", "one without the other")
     chosen = None if rule is None else read_rule(rule)
     further = read_procedure(secondary_by, "--secondary-by") if secondary_by else secondary
-    shown = read_table(published, "published")
+    current = read_table(published, "published")
     frame = read_table(population, "population", totals=False)
-    now = publication(shown, frame, chosen, totals, further)
+    now = publication(current, frame, chosen, totals, further)
     then = None
     if before is not None and population_before is not None:
         earlier = read_table(before, "before")
-        compare_labels(shown, earlier, "--before")
+        compare_labels(current, earlier, "--before")
         frame = read_table(population_before, "population", totals=False)
         then = publication(earlier, frame, chosen, totals, further)
     findings = check_published(now, prior, then)
-    labels = shown.rows, shown.columns
+    labels = current.rows, current.columns
     data = findings_data(findings, labels, secret)
     print_result(json, data, print_findings, findings, labels, secret)

@@ -119,9 +119,9 @@ class Access:
 
     def _holder(self, known: dict[str, str], token: str, address: str) -> str | None:
         """Whose token it is; wrong ones count, and beyond a number of them new ones wait."""
-        kept, place, now = digest(token), _network(address), time.monotonic()
+        kept, network, now = digest(token), _network(address), time.monotonic()
         with self._lock:
-            count, last = self._failures.get(place, (0, -FORGET))
+            count, last = self._failures.get(network, (0, -FORGET))
             count = count if now - last < FORGET else 0
             wait = last + min(LONGEST_WAIT, 2.0 ** (count - FREE)) - now if count >= FREE else 0.0
             if wait > 0 and kept not in self._proven:
@@ -132,11 +132,11 @@ class Access:
                 self._proven[kept] = None
                 _bound(self._proven, MOST_PROVEN)
                 return user
-            self._failures.pop(place, None)
-            self._failures[place] = (count + 1, now)
+            self._failures.pop(network, None)
+            self._failures[network] = (count + 1, now)
             _bound(self._failures, MOST_ADDRESSES)
         if count + 1 >= FREE:
-            print(f"whosin: {count + 1} failed logins from {place}", file=sys.stderr)
+            print(f"whosin: {count + 1} failed logins from {network}", file=sys.stderr)
         return None
 
 

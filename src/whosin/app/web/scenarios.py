@@ -72,10 +72,10 @@ def on_table(body: LookBody) -> ScenarioBody:
 
 def full_data(settings: Settings, body: ScenarioBody) -> dict[str, Any]:
     """The keys of a scenario file, with the server's ledger, for a person to keep."""
-    return data(body) | {"ledger": {"url": ledger_place(settings)}}
+    return data(body) | {"ledger": {"url": ledger_url(settings)}}
 
 
-def ledger_place(settings: Settings) -> str:
+def ledger_url(settings: Settings) -> str:
     """Where the server's ledger is, as seen from the served folder, without a password."""
     where = settings.ledger
     if "://" not in where:
@@ -255,7 +255,7 @@ def release(
 def _paid(ledger: Ledger, dataset: str, request: str, count: int) -> list[int]:
     """The queries of a request that were debited before."""
     debited = ledger.requests(dataset, f"{request}/")
-    return [place for place in range(count) if f"{request}/{place}" in debited]
+    return [index for index in range(count) if f"{request}/{index}" in debited]
 
 
 def stored(
@@ -268,6 +268,6 @@ def stored(
     if standing_of(settings, dataset) is not None:
         with visitor.ledger(settings, create=False) as ledger:
             answered = ledger.requests(dataset, f"{request}/", answered=True)
-    if not all(f"{request}/{place}" in answered for place in range(len(body.queries))):
+    if not all(f"{request}/{index}" in answered for index in range(len(body.queries))):
         raise Refused(404, "no release of this id has been answered", "request")
     return release(settings, body, request, visitor)
