@@ -49,8 +49,8 @@ class RowSet(ABC):
     def all_odds(self) -> dict[tuple[int, int], Fraction | float]:
         """The odds of each two different values of which the first is possible."""
         pairs = ((a, b) for a in range(self.values) for b in range(self.values) if a != b)
-        found = ((pair, self.odds(*pair)) for pair in pairs)
-        return {pair: odds for pair, odds in found if odds is not None}
+        answers = ((pair, self.odds(*pair)) for pair in pairs)
+        return {pair: odds for pair, odds in answers if odds is not None}
 
 
 class PriorSet(RecordPrior):
