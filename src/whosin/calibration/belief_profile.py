@@ -191,10 +191,10 @@ class Piece:
         r = Fraction(ratio)
         square = self.slope * (r - 1)
         linear = self.constant * (r - 1) + self.slope - r
-        places = [self.low, self.high]
+        beliefs = [self.low, self.high]
         if square > 0:
-            places.append(min(max(-linear / (2 * square), self.low), self.high))
-        return all((square * p + linear) * p + self.constant >= 0 for p in places)
+            beliefs.append(min(max(-linear / (2 * square), self.low), self.high))
+        return all((square * p + linear) * p + self.constant >= 0 for p in beliefs)
 
 
 def _read(profile: object) -> Iterator[Point]:

@@ -84,7 +84,7 @@ class RateTarget(Target):
         return Fraction(0)
 
     @property
-    def places(self) -> tuple[float, float]:
+    def search_range(self) -> tuple[float, float]:
         """The ε among which the best bound on the rate is."""
         return 0.0, 0.0
 
@@ -138,7 +138,7 @@ class RateTarget(Target):
 
         The rate is convex in e^ε, so that looking closer around the best of many finds the least.
         """
-        low, high = self.places
+        low, high = self.search_range
         for _ in range(3):
             epsilons = np.linspace(low, high, LOOKED_AT if high > low else 1)
             rates = self.rate(epsilons, np.asarray(profile(epsilons), dtype=float))
@@ -218,7 +218,7 @@ class Detection(RateTarget):
         return self.rates[1]
 
     @property
-    def places(self) -> tuple[float, float]:
+    def search_range(self) -> tuple[float, float]:
         # Elsewhere e^ε α alone, or 1 − e^ε (1 − α), is above the limit.
         tpr, fpr = map(float, self.rates)
         return math.log((1 - tpr) / (1 - fpr)), math.log(tpr / fpr)
@@ -295,7 +295,7 @@ class BayesRisk(RateTarget):
         return 1 - risk / guessing
 
     @property
-    def places(self) -> tuple[float, float]:
+    def search_range(self) -> tuple[float, float]:
         prior = self.numbers[0]
         # δ falls, so that an ε from below is on the safe side.
         at = log_down((1 - prior) / prior) if prior != HALF else 0.0

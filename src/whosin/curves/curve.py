@@ -229,14 +229,14 @@ def hull(points: Sequence[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fr
     one = Fraction(1)
     # Rows of floats sum to 1 only nearly.
     inside = {(min(x, one), min(y, one)) for x, y in points}
-    found: list[tuple[Fraction, Fraction]] = []
+    upper: list[tuple[Fraction, Fraction]] = []
     for x, y in sorted(inside | {(Fraction(0), Fraction(0)), (one, one)}):
-        if found and found[-1][0] == x and len(found) > 1:
-            found.pop()
-        while len(found) > 1 and _turns_left(found[-2], found[-1], (x, y)):
-            found.pop()
-        found.append((x, y))
-    return found
+        if upper and upper[-1][0] == x and len(upper) > 1:
+            upper.pop()
+        while len(upper) > 1 and _turns_left(upper[-2], upper[-1], (x, y)):
+            upper.pop()
+        upper.append((x, y))
+    return upper
 
 
 def _turns_left(
@@ -260,8 +260,8 @@ def below_lines(
             ends.pop()
         ends.append(line)
     crossings = (_crossing(one, two) for one, two in pairwise(ends))
-    places = [Fraction(0), *(each for each in crossings if 0 < each < 1), Fraction(1)]
-    corners = [(at, max(min(a * at + b for a, b in ends), at)) for at in places]
+    rates = [Fraction(0), *(each for each in crossings if 0 < each < 1), Fraction(1)]
+    corners = [(at, max(min(a * at + b for a, b in ends), at)) for at in rates]
     return CornerCurve(corners, exact=False, relation=relation)
 
 
