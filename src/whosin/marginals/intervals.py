@@ -73,8 +73,8 @@ def radii(
     """
     numbers = sum(each.cells(workload.sizes) for each in measurements)
     count = copies or next((k for k in COPIES if k * numbers <= MOST_DRAWN), COPIES[-1])
-    shown = max(prod(workload.asked(number)) for number in range(len(workload.sets)))
-    block = max(1, min(count, MOST_HELD // max(numbers, shown, 1)))
+    most_cells = max(prod(workload.asked(number)) for number in range(len(workload.sets)))
+    block = max(1, min(count, MOST_HELD // max(numbers, most_cells, 1)))
     errors = {
         number: np.sqrt(each)
         for number, each in sum_variances(workload, measurements, variances).items()

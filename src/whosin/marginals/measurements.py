@@ -64,7 +64,7 @@ class Measurement:
         return rows**2 * one
 
     def informs(self, workload: Workload) -> list[tuple[int, float]]:
-        """(place of A, what 1/v_B adds to π_A) for each residual that it tells something about."""
+        """(index of A, what 1/v_B adds to π_A) for each residual that it tells something about."""
         sizes, inside = workload.sizes, set(self.attributes)
         if len(self.attributes) <= MOST_LISTED:
             parts = [part for part in subsets(self.attributes) if part in workload.index_of]

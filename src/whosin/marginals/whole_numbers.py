@@ -94,6 +94,6 @@ def _rounded(cells: Array, total: int) -> Array:
     order = np.argsort(result - cells, kind="stable")
     if rest > 0:
         result[order[:rest]] += 1
-    for place in order[::-1][: max(-rest, 0)]:  # only where sums of floats are off by a unit
-        result[place] -= result[place] > 0
+    for index in order[::-1][: max(-rest, 0)]:  # only where sums of floats are off by a unit
+        result[index] -= result[index] > 0
     return result

@@ -37,7 +37,7 @@ def read_p_table(path: Path) -> tuple[Table, int]:
             raise InvalidInput("p-table", f"a header and 1 to {MOST_LINES:,} rows", len(lines))
         mark = max(",;\t", key=lines[0].count)
         header, *rows = csv.reader(lines, delimiter=mark)
-        columns = {name.strip().strip('"').lower(): place for place, name in enumerate(header)}
+        columns = {name.strip().strip('"').lower(): at for at, name in enumerate(header)}
         for names, read in KINDS.items():
             if all(name in columns for name in names):
                 table = _summed(read(_cells(rows, [columns[name] for name in names])))
@@ -47,13 +47,13 @@ def read_p_table(path: Path) -> tuple[Table, int]:
         raise InvalidInput("columns of the p-table", accepted, ", ".join(list(columns)[:8]))
 
 
-def _cells(rows: list[list[str]], places: list[int]) -> list[tuple[int, list[str]]]:
+def _cells(rows: list[list[str]], columns: list[int]) -> list[tuple[int, list[str]]]:
     """(line, the cells of the columns) for each row."""
     result = []
     for line, row in enumerate(rows, start=2):
-        if len(row) <= max(places):
+        if len(row) <= max(columns):
             raise InvalidInput(f"line {line} of the p-table", "a cell for each column", len(row))
-        result.append((line, [row[place].strip() for place in places]))
+        result.append((line, [row[column].strip() for column in columns]))
     return result
 
 

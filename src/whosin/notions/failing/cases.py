@@ -209,18 +209,18 @@ def outcomes(table: CountTable, first: int, weights: Array) -> tuple[int, Array]
     """(first, probabilities): of the outputs from the first on, a row for each row of weights, when
     the count is `first` plus a number with these weights."""
     start, stop = table.starts[first], table.starts[first + weights.shape[1]]
-    places = table.places[start:stop]
-    order = np.argsort(places, kind="stable")
+    columns = table.columns[start:stop]
+    order = np.argsort(columns, kind="stable")
     entries = (table.rationals if weights.dtype == object else table.floats)[start:stop][order]
     shares = weights[:, table.counts[start:stop][order] - first] * entries
-    places = places[order]
-    begins = np.flatnonzero(np.diff(places, prepend=-1))
-    low, high = int(places[0]), int(places[-1]) + 1
-    sums = shares if len(begins) == len(places) else np.add.reduceat(shares, begins, axis=1)
+    columns = columns[order]
+    begins = np.flatnonzero(np.diff(columns, prepend=-1))
+    low, high = int(columns[0]), int(columns[-1]) + 1
+    sums = shares if len(begins) == len(columns) else np.add.reduceat(shares, begins, axis=1)
     if len(begins) == high - low:
         return low, sums
     result = _zeros((len(weights), high - low), weights)
-    result[:, places[begins] - low] = sums
+    result[:, columns[begins] - low] = sums
     return low, result
 
 
