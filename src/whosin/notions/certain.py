@@ -48,8 +48,8 @@ class Certain:
 
     def worlds(self, known: Mapping[int, int]) -> list[int]:
         """The possible worlds in which these rows have these values."""
-        place = tuple(known.get(row, slice(None)) for row in range(self.space.rows))
-        return [int(w) for w in np.ravel(self._worlds[place]) if self.mass[w] != 0]
+        selection = tuple(known.get(row, slice(None)) for row in range(self.space.rows))
+        return [int(w) for w in np.ravel(self._worlds[selection]) if self.mass[w] != 0]
 
     def entry(self, world: int, output: int) -> Any:
         """Pr[y | world], up to a factor common to all worlds."""
@@ -88,7 +88,7 @@ class Nearest:
         self.cases: list[tuple[Any, tuple[int, ...], Callable[[tuple[int, ...]], Any]]] = []
 
     def add(self, values: Array, name: Callable[[tuple[int, ...]], Any]) -> None:
-        """Keep what is near the best so far; `name` turns a place into a case."""
+        """Keep what is near the best so far; `name` turns a position into a case."""
         most = values.max()
         if self.best is not None and not most >= self.best * (1 - NEAR):
             return
@@ -96,12 +96,14 @@ class Nearest:
             self.best = most
             self.cases = [case for case in self.cases if case[0] >= most * (1 - NEAR)]
         if np.isinf(most):
-            places = [np.unravel_index(int(values.argmax()), values.shape)]
+            positions = [np.unravel_index(int(values.argmax()), values.shape)]
         else:
-            places = list(np.argwhere(values >= self.best * (1 - NEAR))[: MOST - len(self.cases)])
-        for result in places:
-            place = tuple(map(int, result))
-            self.cases.append((values[place], place, name))
+            positions = list(
+                np.argwhere(values >= self.best * (1 - NEAR))[: MOST - len(self.cases)]
+            )
+        for result in positions:
+            position = tuple(map(int, result))
+            self.cases.append((values[position], position, name))
 
     def certified(
         self,
@@ -119,8 +121,8 @@ class Nearest:
         near = self.cases[:1] if np.isinf(self.best) else self.cases
         best: tuple[Fraction | float, Any] | None = None
         work, all_kept = 0, len(near) < MOST
-        for _, place, name in near:
-            case = name(place)
+        for _, position, name in near:
+            case = name(position)
             work += cost(case)
             if best is not None and work > budget:
                 all_kept = False
@@ -134,10 +136,10 @@ class Nearest:
 
 
 def case_along(
-    space: Records, row: int, outputs: int, place: tuple[int, ...]
+    space: Records, row: int, outputs: int, position: tuple[int, ...]
 ) -> tuple[int, tuple[int, ...], int]:
-    """(row, the worlds that differ in it only, output) of a place in the table along a row."""
-    before, (after, output) = place[0], divmod(place[1], outputs)
+    """(row, the worlds that differ in it only, output) of a position in the table along a row."""
+    before, (after, output) = position[0], divmod(position[1], outputs)
     stride = space.stride(row)
     first = before * space.values * stride + after
     return row, tuple(first + value * stride for value in range(space.values)), output

@@ -154,8 +154,8 @@ def _known(
     if row is not None:
         return bool(marginals[row - distance, value] > 0)
     if side.value is None:
-        place = rows - 1 - side.distance - distance
-        return bool(place >= 0 and marginals[place, value] > 0)
+        row = rows - 1 - side.distance - distance
+        return bool(row >= 0 and marginals[row, value] > 0)
     return first[value] <= rows - 1 - side.distance - distance
 
 

@@ -88,8 +88,8 @@ class Densities:
         moved = array
         for axis, steps in enumerate(self.query.weights[value]):
             if steps:
-                place = array.ndim - len(self.shape) + axis
-                moved = _shift(moved, int(steps), place, float(self.query.decay[axis]))
+                along = array.ndim - len(self.shape) + axis
+                moved = _shift(moved, int(steps), along, float(self.query.decay[axis]))
         return moved
 
 

@@ -109,12 +109,12 @@ class CrowdCases(Cases):
     def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
         crowds = self._crowds
         if few is not None and len(crowds) > few:
-            crowds = [crowds[place] for place in _some(len(crowds), few)]
+            crowds = [crowds[index] for index in _some(len(crowds), few)]
         for block in _blocks(crowds, 1 if exact else BLOCK):
             first, weights = (0, block[0].rationals[None, :]) if exact else _weights(block)
             known = block[0].inside
             if few is not None and few <= FEW and len(known) > few:
-                known = [known[place] for place in _some(len(known), few)]  # type: ignore[assignment]
+                known = [known[index] for index in _some(len(known), few)]  # type: ignore[assignment]
             for inside in distinct_shifts(self.table, known, first, weights.shape[1]):
                 yield self._pair(block, inside, first + inside, weights)
 

@@ -69,12 +69,12 @@ class GainMatrix(GainFunction):
         values = floats @ near
         used = floats[floats > 0]
         wide = used.size and used.max() * NARROW <= used.min() and used.max() < 1 / NARROW
-        places = list(range(len(floats)))
+        indices = list(range(len(floats)))
         if wide:
-            places = np.flatnonzero(values >= values.max() * (1 - slack(len(near)))).tolist()
-        found = [_value(exact[place], weight) for place in places]
-        chosen = first_best(found)
-        return found[chosen], self.guesses[places[chosen]]
+            indices = np.flatnonzero(values >= values.max() * (1 - slack(len(near)))).tolist()
+        gains = [_value(exact[index], weight) for index in indices]
+        chosen = first_best(gains)
+        return gains[chosen], self.guesses[indices[chosen]]
 
 
 def gains_of(gain: GainMatrix) -> tuple[Array, Array]:
