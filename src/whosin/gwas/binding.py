@@ -14,14 +14,14 @@ from whosin.gwas.study import Study
 from whosin.ledger.binding import Binding
 
 ENTITY = "person"
-SHOWN = 16
+DIGEST_LETTERS = 16
 """Digits of a digest that people see."""
 
 
 def binding_of(study: Study) -> Binding:
     """What a budget for a study is bound to."""
     public = study.snps.columns()
-    listed = f"{len(study.snps)} of digest {_digest(zip(*public, strict=True))[:SHOWN]}"
+    listed = f"{len(study.snps)} of digest {_digest(zip(*public, strict=True))[:DIGEST_LETTERS]}"
     fixed = {"cases": str(study.cases), "controls": str(study.controls), "SNPs": listed}
     counted = _digest(zip(*public, *study.counts.T.tolist(), strict=True))
     return Binding(

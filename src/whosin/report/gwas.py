@@ -37,7 +37,7 @@ SCORES = {
 }
 WORDS = {"SNP", "A1", "frequencies", "test", "protects"}
 """Columns of words; the others are numbers."""
-SHOWN = ("CHR", "SNP", "BP", "A1", "F_A", "F_U", "CHISQ", "P", "OR", "L95", "U95")
+PRINTED_COLUMNS = ("CHR", "SNP", "BP", "A1", "F_A", "F_U", "CHISQ", "P", "OR", "L95", "U95")
 
 
 def offer_card(offer: StudyOffer) -> list[Section]:
@@ -100,7 +100,7 @@ def print_release(release: StudyRelease) -> None:
     print_sections(offer_card(release.offer))
     console.print()
     rows = release_rows(release)
-    names = [name for name in SHOWN if name in rows[0]]
+    names = [name for name in PRINTED_COLUMNS if name in rows[0]]
     console.print(_table(names, [[short_cell(row[name]) for name in names] for row in rows]))
 
 

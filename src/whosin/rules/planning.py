@@ -154,7 +154,7 @@ def plan(
     ratio = rational(target.ratio(*family.beliefs))
     search = _Search(family, ratio, failing)
     parameter, rule, count = _smallest(kind, search, people, zeros)
-    shown, among = (rule, count) if rule is not None else (Exact(), people or count)
+    applied, among = (rule, count) if rule is not None else (Exact(), people or count)
     return RulePlan(
         kind=kind,
         parameter=parameter,
@@ -163,11 +163,11 @@ def plan(
         delta=float(failing),
         people=people,
         ratio=round_down(ratio),
-        failure=search.bracket(shown, among),
+        failure=search.bracket(applied, among),
         without=None if people is None else search.bracket(Exact(), people),
-        costs=_costs(shown, among, family) if parameter is not None else (),
+        costs=_costs(applied, among, family) if parameter is not None else (),
         beside=_beside(target, family, failing, among),
-        remains=_remains(shown, among, family, ratio),
+        remains=_remains(applied, among, family, ratio),
     )
 
 
@@ -294,8 +294,8 @@ def _cost(rule: Rule, people: int, belief: float) -> RuleCost:
             else:
                 assert isinstance(output, int)
                 error += share * abs(output - count)
-    shown = 1 - hidden
-    return RuleCost(belief, error / shown if shown > 1e-12 else math.nan, min(hidden, 1.0))
+    published = 1 - hidden
+    return RuleCost(belief, error / published if published > 1e-12 else math.nan, min(hidden, 1.0))
 
 
 def _beside(target: Target, family: Family, delta: Fraction, people: int) -> tuple[Beside, ...]:
