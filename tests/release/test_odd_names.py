@@ -15,7 +15,7 @@ from release_oracle import ENGINE
 from whosin.errors import InvalidInput
 from whosin.release import Feature, LookupTable, Values
 
-OLD = ("lot", "rank", "whosin_owner", "whosin_rows", "whosin_key", "whosin_value", "whosin_place")
+OLD = ("lot", "rank", "whosin_owner", "whosin_rows", "whosin_key", "whosin_value", "whosin_number")
 """What columns of ours were called where rows have columns of any name."""
 
 

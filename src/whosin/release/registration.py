@@ -75,8 +75,8 @@ def _further(table: Table, declared: Further) -> dict[str, Any]:
     data = {"public": declared.public, "schema": _schema(dict(opened.schema()))}
     if isinstance(declared, FurtherTable):
         return data | {"entity": declared.entity or table.entity, "rows": declared.rows}
-    found = {"key": declared.key, "on": declared.on or declared.key, "to": declared.to}
-    return data | {key: value for key, value in found.items() if value is not None}
+    join = {"key": declared.key, "on": declared.on or declared.key, "to": declared.to}
+    return data | {key: value for key, value in join.items() if value is not None}
 
 
 def _schema(kinds: Mapping[str, Any]) -> dict[str, str]:

@@ -27,7 +27,7 @@ from whosin.release import QUERIES, Offer, Release, Session, Table
 from whosin.release.columns.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.registration import binding_of
-from whosin.release.scans.fingerprint import fingerprint_of_place
+from whosin.release.scans.fingerprint import fingerprint_of_source
 from whosin.release.scenario import Scenario, read_scenario
 from whosin.release.session import unnamed
 from whosin.release.table import dataset_name
@@ -127,7 +127,7 @@ def _check_tables(settings: Settings, body: ScenarioBody, visitor: Visitor) -> N
             source = folder.find_table(settings.folder, each.source)
             if seen is None:
                 continue
-            prints = fingerprint_of_place(source)
+            prints = fingerprint_of_source(source)
             if bound is None or not bound.has_table(each.name, bool(each.public), prints):
                 raise InvalidInput("source", "a table that the budget is bound to", each.source)
 

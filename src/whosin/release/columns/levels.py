@@ -54,10 +54,10 @@ class UpperLevel:
 
     @property
     def beyond(self) -> int:
-        """The place of what is outside; -1 where it does not count."""
+        """The number of the cell of what is outside; -1 where it does not count."""
         if self.domain.outside is None:
             return len(self.parents.labels)
-        return -1 if self.drops else self.parents.places[self.domain.beyond]
+        return -1 if self.drops else self.parents.numbers[self.domain.beyond]
 
     @property
     def values(self) -> tuple[str, ...]:

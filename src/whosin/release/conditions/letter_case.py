@@ -19,8 +19,8 @@ ODD = "[^ -~]"
 def _pairs() -> tuple[str, str]:
     """Small letters and their capitals, in the same order."""
     result = []
-    for place in (place for each in RANGES for place in each):
-        small = chr(place)
+    for code in (code for each in RANGES for code in each):
+        small = chr(code)
         capital = small.upper()
         alone = len(capital) == 1 and capital != small and capital.lower() == small
         if alone and any(ord(capital) in each for each in RANGES):

@@ -97,8 +97,8 @@ class DuckDB(Engine):
         home = self._new()
         try:
             opened = []
-            for place, source in enumerate(sources):
-                with further(place):
+            for index, source in enumerate(sources):
+                with further(index):
                     opened.append(self._open(home, source))
             home.confine([file for _, files in opened for file in files])
         except BaseException:
@@ -256,10 +256,10 @@ def _settings(memory: str | None, threads: int | None) -> list[tuple[str, str, s
 
 
 def _existing(path: str | Path) -> Path:
-    place = Path(path).resolve()
-    if not place.exists():
+    resolved = Path(path).resolve()
+    if not resolved.exists():
         raise FileNotFoundError(2, "no such file or directory", str(path))
-    return place
+    return resolved
 
 
 def _tell(home: Confined, progress: Progress | None) -> None:
@@ -277,8 +277,8 @@ def _let_go(opened: list[Confined], unused: list[Confined], folder: SpillFolder)
 
 
 def _spelled_out(counts: Array) -> Iterator[Array]:
-    """Each cell's place as often as it has rows, in batches."""
+    """Each cell's number as often as it has rows, in batches."""
     ends = np.cumsum(counts)
     for start in range(0, int(ends[-1]), BATCH):
-        places = np.arange(start, min(start + BATCH, ends[-1]))
-        yield np.searchsorted(ends, places, side="right")
+        rows = np.arange(start, min(start + BATCH, ends[-1]))
+        yield np.searchsorted(ends, rows, side="right")

@@ -158,8 +158,8 @@ class Adaptive:
             open_to = self.small_enough(list(known), 1 - Fraction(left, self.units))
             expected = model.tables(open_to)
             scores = [self.score(counts[each], expected[each], each, units) for each in open_to]
-            place = noisy_max(np.array(scores, np.int64), self.scale(units), gumbel=self._gaussian)
-            attributes = open_to[place]
+            winner = noisy_max(np.array(scores, np.int64), self.scale(units), gumbel=self._gaussian)
+            attributes = open_to[winner]
             noisy, values = measured(self.noise(attributes, units), counts)
             result.append((noisy, values))
             known[attributes] = with_new(known.get(attributes), values, noisy.variance)

@@ -25,7 +25,7 @@ def spanning_tree(
 
     Args:
         scores: of every pair.
-        choose: the place of (nearly) the largest of some scores.
+        choose: the index of (nearly) the largest of some scores.
     """
     group = list(range(columns))
     chosen: list[Pair] = []

@@ -125,5 +125,5 @@ def _cells(values: Array, reach: Radii, wholes: Array) -> list[list[Any]]:
     """The numbers of each cell, as `HEADINGS` names them."""
     cell, table = np.ravel(reach.cell), np.ravel(reach.table)
     columns = [values + side for side in (0.0, -cell, cell, -table, table)]
-    shown = [np.round(each, DIGITS).tolist() for each in columns]
-    return [list(each) for each in zip(*shown, wholes.tolist(), strict=True)]
+    rounded = [np.round(each, DIGITS).tolist() for each in columns]
+    return [list(each) for each in zip(*rounded, wholes.tolist(), strict=True)]

@@ -139,8 +139,8 @@ def _levelled(parts: Array) -> Array:
     if span < 1e-9:
         return np.full(len(parts), 1.0)
     steps = min(LEVELS - 1, max(1, math.ceil(span / FINEST)))
-    places = np.rint((logs - logs.min()) / span * steps)
-    return np.asarray(np.exp(places * (span / steps)))
+    levels = np.rint((logs - logs.min()) / span * steps)
+    return np.asarray(np.exp(levels * (span / steps)))
 
 
 def _variances(

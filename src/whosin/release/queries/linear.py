@@ -93,8 +93,8 @@ class Linear(Query):
             [*label, plain(value), plain(least), plain(most)]
             for label, value, least, most in zip(cells.labels(), values, low, high, strict=True)
         ]
-        shown = ("value", "low", "high")
-        return {"columns": [*cells.headings(*shown), *shown], "rows": rows}
+        names = ("value", "low", "high")
+        return {"columns": [*cells.headings(*names), *names], "rows": rows}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -207,13 +207,13 @@ class Together(Query):
         )
         answers = []
         for member, attributes in zip(self.members, axes, strict=True):
-            place = workload.sets.index(tuple(sorted(attributes)))
+            index = workload.sets.index(tuple(sorted(attributes)))
             own = np.transpose(
-                tables[place], [sorted(attributes).index(each) for each in attributes]
+                tables[index], [sorted(attributes).index(each) for each in attributes]
             )
             answers.append(
-                _rows(member.cells(table), own.ravel(), reaches[place])
-                | {"details": {"standard_error": errors[place]}}
+                _rows(member.cells(table), own.ravel(), reaches[index])
+                | {"details": {"standard_error": errors[index]}}
             )
         measured = [
             {**each.to_dict(cells.columns), "values": result.tolist()}
@@ -259,10 +259,10 @@ def questions(paid: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _rows(cells: Cells, values: Array, reach: Radii) -> dict[str, Any]:
     """The answer of one member, in the form that it has by itself."""
-    shown = [np.round(values + side, DIGITS) for side in (0, -reach.cell, reach.cell)]
+    sides = [np.round(values + side, DIGITS) for side in (0, -reach.cell, reach.cell)]
     rows = [
         [*label, *map(plain, numbers)]
-        for label, *numbers in zip(cells.labels(), *shown, strict=True)
+        for label, *numbers in zip(cells.labels(), *sides, strict=True)
     ]
     names = ("value", "low", "high")
     return {"columns": [*cells.headings(*names), *names], "rows": rows}

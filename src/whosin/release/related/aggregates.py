@@ -99,7 +99,7 @@ def _last(asked: FeatureInput) -> Any:
 def _in_order(asked: FeatureInput) -> Any:
     """What orders a row, and its value at last: among rows that tie it decides, and where it ties
     too, it is the same."""
-    keys = {f"key_{place}": key for place, key in enumerate(asked.keys)}
+    keys = {f"key_{index}": key for index, key in enumerate(asked.keys)}
     return ibis_module().struct({**keys, "value": asked.value})
 
 

@@ -46,12 +46,12 @@ def fingerprint(table: Table, *, rows: bool = False) -> dict[str, str]:
 
 
 def _of_source(table: Table, source: object, rows: bool) -> dict[str, str]:
-    place = str(source) if isinstance(source, str | Path) else None
-    address = read_address(place)
+    path = str(source) if isinstance(source, str | Path) else None
+    address = read_address(path)
     if address is not None and address.remote:
         return _of_server(address, table, source, rows)
-    files = _files(place)
-    result = {} if place is None else fingerprint_of_place(place)
+    files = _files(path)
+    result = {} if path is None else fingerprint_of_source(path)
     if files:
         rows = rows and sum(os.stat(file).st_size for file in files) <= MOST_BYTES
     if rows or not files:
@@ -64,38 +64,38 @@ def _of_source(table: Table, source: object, rows: bool) -> dict[str, str]:
 def _of_server(address: Address, table: Table, source: object, rows: bool) -> dict[str, str]:
     """Which table of which server it is, however its address is spelled. It is alive, so that its
     rows may differ the next day; they are looked at where a budget is opened for them."""
-    found = described(address)
-    result = {"place": _digest(found.identity)}
-    if found.number is not None:
-        result["table"] = _digest(found.number)
-    if rows and found.size is not None and found.size <= MOST_BYTES:
+    facts = described(address)
+    result = {"place": _digest(facts.identity)}
+    if facts.number is not None:
+        result["table"] = _digest(facts.number)
+    if rows and facts.size is not None and facts.size <= MOST_BYTES:
         counted = _rows(table, source)
         if counted is not None:
             result["rows"] = counted
     return result
 
 
-def fingerprint_of_place(place: str) -> dict[str, str]:
+def fingerprint_of_source(source: str) -> dict[str, str]:
     """What can be said of a source without opening it as a table: the bytes of its files, or where
     it lies."""
-    files = _files(place)
-    return {"bytes": _bytes(files)} if files else {"place": _digest(_resolved(place))}
+    files = _files(source)
+    return {"bytes": _bytes(files)} if files else {"place": _digest(_resolved(source))}
 
 
-def _files(place: str | None) -> list[str]:
+def _files(source: str | None) -> list[str]:
     """The local files of a source; none for what lies in a database, in memory or elsewhere."""
-    if place is None or "::" in place or "://" in place:
+    if source is None or "::" in source or "://" in source:
         return []
     try:
-        return files_of(place, kind_of(place))
+        return files_of(source, kind_of(source))
     except (OSError, ValueError):
         return []
 
 
-def _resolved(place: str) -> str:
-    file, mark, name = place.partition("::")
+def _resolved(source: str) -> str:
+    file, mark, name = source.partition("::")
     if not file or "://" in file:
-        return place
+        return source
     return f"{Path(file).resolve()}{mark}{name}"
 
 

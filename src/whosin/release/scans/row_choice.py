@@ -50,7 +50,7 @@ def first(base: Any, home: Sequence[str], most: int, *, crowded: bool = True) ->
 def whole_rows(base: Any, owner: str, most: int) -> Any:
     """At most `most` rows of each owner, at random, as `first`; values may be missing, and columns
     may be called anything."""
-    ours = {name: f"column_{place}" for place, name in enumerate(base.columns)}
+    ours = {name: f"column_{index}" for index, name in enumerate(base.columns)}
     plain = base.select(called({ours[name]: base[name] for name in base.columns}))
     if most > 1 or not _on_duckdb(base):
         chosen = first(plain, [ours[owner]], most)

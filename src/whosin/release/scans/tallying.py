@@ -1,6 +1,6 @@
 """Counting packed rows, in this process or by an engine's workers.
 
-Contract: a row is a few whole numbers that hold the places of its values, some bits each, and adds
+Contract: a row is a few whole numbers that hold the numbers of its values, some bits each, and adds
 1 to one cell of each block. What `tallying` returns holds numbers alone, and pickled by value needs
 NumPy where it runs, and not this package.
 """
@@ -32,7 +32,7 @@ class PackedRows:
     Attributes:
         sizes: how many values each attribute has.
         blocks: the attributes of each block.
-        bits: for each attribute the packed number that holds its place, and from which bit on.
+        bits: for each attribute the packed number that holds its number, and from which bit on.
     """
 
     sizes: tuple[int, ...]
@@ -73,13 +73,13 @@ def tallying(layout: PackedRows) -> Callable[[Iterable[Any]], Array]:
     def tally(batches: Iterable[Any]) -> Array:
         result = np.zeros(sum(counts), np.int64)
         for packed in together(batches):
-            places = {each: (packed[bits[each][0]] >> bits[each][1]) & masks[each] for each in used}
+            codes = {each: (packed[bits[each][0]] >> bits[each][1]) & masks[each] for each in used}
             start = 0
             for block, count in zip(blocks, counts, strict=True):
                 code = np.zeros(len(packed[0]), np.int64)
                 for each in block:
                     code *= sizes[each]
-                    code += places[each]
+                    code += codes[each]
                 cells = result[start : start + count]
                 if count > dense * len(code):
                     np.add.at(cells, code, 1)
@@ -92,5 +92,5 @@ def tallying(layout: PackedRows) -> Callable[[Iterable[Any]], Array]:
 
 
 def _width(size: int) -> int:
-    """How many bits a place among this many takes."""
+    """How many bits a number below this one takes."""
     return max(1, (size - 1).bit_length())
