@@ -120,7 +120,7 @@ def _check_letters(value: object, what: str) -> None:
     try:
         json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidInput(what, "JSON of whole letters", "half of one") from None
+        raise InvalidInput(what, "JSON in valid Unicode", "half of a letter") from None
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:

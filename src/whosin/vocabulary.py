@@ -40,14 +40,14 @@ TARGET = _words(
     Word("gain", "number", "Or the most it may grow, as a sum."),
     Word("advantage", "number", "Or how far an attack's hit rate may exceed its false alarms."),
     Word("tpr", "number", "Or the share of members that any test may recognise, at that fpr."),
-    Word("fpr", "number", "The share of others that such a test may accuse."),
-    Word("risk", "number", "Or how often whoever decides in or out is wrong, at least."),
-    Word("risk-prior", "number", "How sure that one was before."),
-    Word("profile", "profile", "Or the most by prior: 0.1:0.3,0.5:0.6, linear between."),
+    Word("fpr", "number", "The share of other people that this test may accuse."),
+    Word("risk", "number", "Or how often someone who must say in or out is wrong, at least."),
+    Word("risk-prior", "number", "How sure that person was before."),
+    Word("profile", "profile", "Or the most for each prior: 0.1:0.3,0.5:0.6, linear between them."),
     Word("rho", "number", "Or the most for one of the candidates."),
     Word("candidates", "whole", "How many candidates there are.", "-m"),
     Word("epsilon", "number", "Or plain ε."),
-    Word("hipaa", "flag", "Or 1.5%, read out of HIPAA's safe harbour."),
+    Word("hipaa", "flag", "Or 1.5%, which follows from HIPAA's safe harbour."),
     Word("delta", "number", "The promise may fail with this probability."),
 )
 """How sure they may become: exactly one target, and δ if the promise may fail."""
@@ -75,8 +75,12 @@ TABLE = _words(
     Word("groups", "whole", "How many cells of a group-by an entity may be in."),
     Word("name", "text", "The dataset's name in the ledger; the file's by default."),
     Word("engine", "text", "duckdb (by default) or spark."),
-    Word("memory", "text", "What DuckDB may hold, such as 4GB; beyond it, it spills."),
-    Word("spill", "text", "The folder to spill to."),
+    Word(
+        "memory",
+        "text",
+        "How much memory DuckDB may use, such as 4GB; beyond that it writes to disk.",
+    ),
+    Word("spill", "text", "The folder that it writes to then."),
     Word("master", "text", "Where Spark runs."),
     Word("views", "flag", "Whether views of a database may be read."),
 )
@@ -87,21 +91,21 @@ FURTHER = _words(
     Word("source", "text", "The file, folder or database::table."),
     Word("entity", "text", "The column there that says whose row it is; called as in [table]."),
     Word("rows", "whole", "How many rows of an entity are joined, at most; 1 by default."),
-    Word("public", "flag", "Whether it is a public table, of which rows are looked up."),
-    Word("key", "text", "For a public table: its column that is looked up, each value once."),
+    Word("public", "flag", "Whether it is a public table, whose rows are looked up."),
+    Word("key", "text", "For a public table: its key column, which has each value once."),
     Word("on", "text", "The column that holds the key; called as the key by default."),
-    Word("to", "text", "The further table whose rows look up; [table] by default."),
+    Word("to", "text", "The further table that looks rows up here; [table] by default."),
 )
 """Further tables: of the same people, or public."""
 
 FEATURE = _words(
     Word("name", "text", "The column's name."),
     Word("kind", "text", "any, count, distinct, sum, max, min, mean, first or last."),
-    Word("column", "text", "The column it is of; none for rows themselves."),
+    Word("column", "text", "The column that it is computed from; none to count rows."),
     Word("table", "text", "The further table whose rows it sums up; [table] by default."),
     Word("where", "text", "A condition on rows: others do not count."),
     Word("order", "text", "For first and last: the column that orders a person's rows."),
-    Word("tie", "text", "A column that orders rows that the order does not tell apart."),
+    Word("tie", "text", "A second column to order by, where the first one ties."),
 )
 """A person's own features."""
 

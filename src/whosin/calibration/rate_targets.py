@@ -198,7 +198,7 @@ class Detection(RateTarget):
     def __post_init__(self) -> None:
         tpr, fpr = self.rates
         if tpr <= fpr:
-            accepted = f"above fpr, {float(fpr):g}: guessing recognises as many as it accuses"
+            accepted = f"above fpr, {float(fpr):g}, which guessing alone reaches"
             raise InvalidInput("tpr", accepted, float(tpr))
 
     @property
@@ -357,8 +357,8 @@ class BayesRisk(RateTarget):
     def words(self) -> str:
         prior, risk, _ = self.numbers
         return (
-            f"errs with a probability of at least {chosen_percent(risk, 'down')} when saying "
-            f"whether someone is in of whom they were {chosen_percent(prior, 'nearest')} sure"
+            f"was {chosen_percent(prior, 'nearest')} sure that someone is in, has to say in or out, "
+            f"and is wrong at least {chosen_percent(risk, 'down')} of the time"
         )
 
 

@@ -189,7 +189,7 @@ class CornerCurve(TradeOff):
         if self.relation != "add-remove":
             raise Unsupported(
                 "only a curve between worlds with and without one person (add-remove) can be "
-                "sampled: one who replaces another is sampled apart from the other"
+                "sampled: of two people who replace each other, each is sampled separately"
             )
         corners = [(fpr, share * tpr + (1 - share) * fpr) for fpr, tpr in self.corners]
         alone = [pair for pair in self.attained_by if pair.alone or share == 1]

@@ -131,7 +131,7 @@ def price(plan: Plan, question: Question, study: Study) -> StudyOffer:
             "plan", "one for people who know the size of the study, without a delta", plan.relation
         )
     if question.size > len(study.snps):
-        raise InvalidInput("top", f"at most {len(study.snps)}, as many as SNPs", question.size)
+        raise InvalidInput("top", f"at most {len(study.snps)}, the number of SNPs", question.size)
     read_threshold(question.threshold, np.array([study.cases + study.controls]))
     sizes = study.cases, study.controls
     total = Fraction(units.allowed(plan.epsilon, "epsilon of the plan"), units.EPSILON_UNITS)

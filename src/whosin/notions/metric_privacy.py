@@ -90,7 +90,9 @@ def _matrix(metric: object) -> tuple[tuple[Fraction | float, ...], ...]:
     rows = [listed(row, "metric", accepted) for row in listed(metric, "metric", accepted)]
     if not rows or any(len(row) != len(rows) for row in rows):
         sizes = f"{len(rows)} rows of {sorted({len(row) for row in rows})} numbers"
-        raise InvalidInput("metric", "as many rows as columns, one a world", sizes)
+        raise InvalidInput(
+            "metric", "the same number of rows and columns, one for each world", sizes
+        )
     result = tuple(tuple(_distance(each) for each in row) for row in rows)
     for one, row in enumerate(result):
         if row[one] != 0:
@@ -126,7 +128,7 @@ def _pairs(metric: object, space: Space) -> Iterator[Pairs]:
 
 def _listed_pairs(metric: Any, space: Space) -> Iterator[Pairs]:
     if len(metric) != space.worlds:
-        raise InvalidInput("metric", f"{space.worlds} rows, one a world", len(metric))
+        raise InvalidInput("metric", f"{space.worlds} rows, one for each world", len(metric))
     if space.worlds > MOST:
         raise Unsupported(f"a metric that is written out has at most {MOST:,} worlds")
     for one, row in enumerate(metric):

@@ -74,8 +74,8 @@ def _published(offer: StudyOffer) -> list[str]:
         ratio = math.exp(doubled) if doubled < 700 else math.inf
         half = percent(beliefs.posterior(ratio, 0.5), "up")
         lines.append(
-            f"Exchanged labels are two such changes: ε = {doubled:.4f}, from 50% to at most {half} "
-            "sure of who is a case."
+            f"Exchanging two labels is two of these changes: ε = {doubled:.4f}, from 50% to at "
+            f"most {half} sure of who is a case."
         )
     else:
         lines.append(

@@ -144,6 +144,6 @@ def _none(start: MapNode, end: MapNode, space: Space | None) -> NoImplication:
     if space is None and any(record_priors.needs_space(prior) for prior in priors):
         words += "; say the space, as in convert(level, to, Records(rows, values))"
     elif priors:
-        words += "; the theorems ask for a prior of full support, a possible default, or rows that "
+        words += "; the theorems need a prior of full support, a possible default, or rows that "
         words += "are independent"
     return NoImplication(words, None)

@@ -39,16 +39,16 @@ def table(
     secondary_by: Annotated[
         str | None,
         typer.Option(
-            help="How they were chosen, if that is known: next-smallest (where a row or column "
-            "with a total has one suppressed cell alone, its smallest other cell), "
+            help="How these further cells were chosen, if that is known: next-smallest (where a "
+            "row or column with a total has only one suppressed cell, its smallest other cell), "
             "next-smallest:hidden (zeros too)."
         ),
     ] = None,
     totals: Annotated[
         str,
         typer.Option(
-            help="counted: the rule was applied to them; exact: they show as they are; added: sums "
-            "of what shows."
+            help="How totals were made: counted (the rule was applied to them), exact, or added "
+            "(sums of the published cells)."
         ),
     ] = "counted",
     before: Annotated[

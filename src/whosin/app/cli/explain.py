@@ -38,10 +38,10 @@ def explain(
     ] = None,
     delta: Annotated[str | None, typer.Option(help="δ of an (ε, δ) guarantee.")] = None,
     rows: Annotated[
-        int, typer.Option(help="With --from: the rows of a person, where rows are protected.")
+        int, typer.Option(help="With --from: how many rows a person has, where rows are protected.")
     ] = 1,
     multiplier: Annotated[
-        str | None, typer.Option(help="Or a process: its noise over the sensitivity.")
+        str | None, typer.Option(help="Or a process: its noise divided by the sensitivity.")
     ] = None,
     noise: Annotated[
         str, typer.Option(help="With --multiplier: gaussian, laplace or discrete-gaussian.")

@@ -34,7 +34,7 @@ def _given(value: Any) -> Any:
         return {key: _given(each) for key, each in value.items() if each is not None}
     if isinstance(value, list | tuple):
         if None in value:
-            raise InvalidInput("a list", "without null, for which TOML has no word", None)
+            raise InvalidInput("a list", "without null, which TOML cannot write", None)
         return [_given(each) for each in value]
     return value
 

@@ -78,7 +78,7 @@ def refused(error: HTTPException) -> str:
     if error.status_code == 405:
         return f"this address takes {(error.headers or {}).get('Allow', 'another method')} only"
     if error.status_code == 400:
-        return "the body must be JSON in UTF-8, of reasonable depth and numbers"
+        return "the body must be JSON in UTF-8, without very deep nesting or very long numbers"
     return str(error.detail)
 
 

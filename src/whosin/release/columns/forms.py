@@ -135,7 +135,7 @@ def _read(base: Form, name: str, listed: object) -> list[Span]:
         if each in result[:index]:
             raise InvalidInput(name, "different ranges", f"{_label(base, *each)!r} twice")
     if all(end - first == len(base.labels) for first, end in result):
-        raise InvalidInput(name, "ranges of which one leaves a cell out", "all of them")
+        raise InvalidInput(name, "at least one range that leaves a cell out", "all of them")
     return result
 
 

@@ -91,7 +91,7 @@ def check_levels(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> Non
             field = f"domains.{column}.parents"
             name = folded(each.name)
             if name in taken:
-                raise InvalidInput(field, "a level that no column is called like", repr(each.name))
+                raise InvalidInput(field, "a level with a name that no column has", repr(each.name))
             if name in owners:
                 accepted = f"another level than {owners[name]} has"
                 raise InvalidInput(field, accepted, repr(each.name))

@@ -327,7 +327,7 @@ def _named(node: Any, table: Any) -> Any:
     if name == "isoweek":
         return isoweek(_date(given[0], table))
     if given[0].find(exp.Anonymous):  # its expression is named three times
-        raise refused("decade of something simpler", describe(node))
+        raise refused("the decade of a simpler expression", describe(node))
     value = _translate(given[0], table)
     dated = value.type().is_date() or value.type().is_timestamp()
     return decade(double(timestamp(value).year() if dated else value))

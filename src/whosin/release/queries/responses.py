@@ -74,7 +74,9 @@ def uniform_response(cells: int, epsilon: Fraction) -> Response:
 def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Response:
     """The best ε-private answer for a row of this prior (T21), Hamming distortion."""
     if not isinstance(prior, Sequence) or isinstance(prior, str) or len(prior) != cells:
-        raise InvalidInput("prior", f"a list of {cells} probabilities, one a cell", "another")
+        raise InvalidInput(
+            "prior", f"a list of {cells} probabilities, one for each cell", "another"
+        )
     if cells < 2:
         raise InvalidInput("columns", "at least two cells together", cells)
     read = tuple(probability(p, "prior") for p in prior)

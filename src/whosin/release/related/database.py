@@ -312,7 +312,7 @@ def _free(name: str, table: str, taken: Iterable[str]) -> str:
         return name
     result = f"{table}.{name}"
     if folded(result) in known:
-        raise InvalidInput("name", "one that makes the names of columns differ", repr(table))
+        raise InvalidInput("name", "one after which all columns have different names", repr(table))
     return result
 
 
