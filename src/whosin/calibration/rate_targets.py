@@ -357,8 +357,8 @@ class BayesRisk(RateTarget):
     def words(self) -> str:
         prior, risk, _ = self.numbers
         return (
-            f"was {chosen_percent(prior, 'nearest')} sure that someone is in, has to say in or out, "
-            f"and is wrong at least {chosen_percent(risk, 'down')} of the time"
+            f"errs at least {chosen_percent(risk, 'down')} of the time when saying in or out of "
+            f"someone whom they were {chosen_percent(prior, 'nearest')} sure of"
         )
 
 
