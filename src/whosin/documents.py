@@ -217,7 +217,7 @@ def _check_whole(tables: dict[str, Any]) -> None:
 
 
 def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object whose keys are distinct: of two equal keys one would be lost silently."""
+    """An object whose keys are distinct: one of two equal keys would be lost silently."""
     result: dict[str, object] = {}
     for key, value in pairs:
         if key in result:

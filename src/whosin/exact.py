@@ -29,7 +29,7 @@ Rounding: TypeAlias = Literal["nearest", "up", "down"]
 """How a number is shown: up after "at most", down after "at least"."""
 
 LARGEST_BITS = 997
-"""Of the whole part of a number that somebody spells: 1e300 has as many."""
+"""Bits of the whole part of a number that somebody spells: those of 1e300."""
 LARGEST_EXPONENT = 709
 """e to a larger power does not fit into a float."""
 BALL_BITS = 160

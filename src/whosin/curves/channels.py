@@ -27,7 +27,7 @@ NEAR = 1e-12
 DIGITS = 15
 """Points that agree to this many digits are one, in floats."""
 FEW_PAIRS, MOST_PAIRS = 64, 4096
-"""So many pairs near the curve are computed exactly; of more, the curve is a bound."""
+"""Up to this many pairs near the curve are computed exactly; with more the curve is a bound."""
 FIRST, TOGETHER = 1 << 12, 1 << 20
 """How many pairs are looked at first, and then how many numbers at a time."""
 

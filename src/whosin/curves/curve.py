@@ -82,7 +82,7 @@ class TradeOff(Displayed, ABC):
         return max(0.0, float(belief) * (1 - most) * (1 - 1e-15))
 
     def posterior(self, prior: object, fpr: object) -> Number:
-        """How sure someone with this prior becomes whom the best test with this FPR tells "in"."""
+        """How sure someone with this prior becomes when the best test with this FPR says "in"."""
         belief, alpha = probability(prior, "prior"), ranged(fpr, "fpr", "above 0 and at most 1")
         return beliefs.posterior(rational(self.tpr(alpha)) / alpha, belief)
 

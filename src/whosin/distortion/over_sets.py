@@ -19,7 +19,7 @@ from whosin.priors.sets import Row
 from whosin.spaces import Records, Space
 
 MOST_VALUES = 24
-"""Of a row: a program has the cube of it in constraints."""
+"""Values of a row: a program has about the cube of this number of constraints."""
 NOTE = (
     "distortion is that of the worst prior of the set, and mutual information that of the "
     "least favourable one found"

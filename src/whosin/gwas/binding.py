@@ -32,7 +32,7 @@ def binding_of(study: Study) -> Binding:
 
 
 def _digest(lines: Iterable[tuple[object, ...]]) -> str:
-    """Of lines in any order: how many there are, and the sum of their digests."""
+    """A digest of lines in any order: how many there are, and the sum of their digests."""
     total = many = 0
     for line in lines:
         text = "\x1f".join(map(str, line)).encode("utf-8", "surrogatepass")

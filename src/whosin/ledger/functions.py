@@ -12,7 +12,7 @@ from __future__ import annotations
 from whosin.ledger import schema, units
 
 _TYPES = {"alone": "integer", "epsilon": "bigint", "rho": "bigint", "delta": "bigint"}
-"""Of the arguments that are no text."""
+"""The types of the arguments that are not text."""
 CALLS = {
     "lock": ("dataset",),
     "debit": ("dataset", "request", "body", "head"),

@@ -20,7 +20,7 @@ import numpy as np
 from whosin.exact import Array
 
 EXPLAINED = 0.6
-"""Of the noise's expected square: what may be left between a table and its estimate."""
+"""The share of the noise's expected square that may be left between a table and its estimate."""
 NEARLY = 1.1
 """Times what is left by the closest table, which need not be reached."""
 STEPS = 100

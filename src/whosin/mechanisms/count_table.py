@@ -28,7 +28,7 @@ Spread = Sequence[tuple[Hashable, Any]]
 
 
 PRIME, BASE = 2**127 - 1, 0x1F3D5B79A1C3E5F7092B4D6F81A3C5E7
-"""Of a hash of rows."""
+"""The numbers of a hash of rows."""
 
 
 class Beyond(str):

@@ -47,7 +47,7 @@ class RowSet(ABC):
         """A member with the largest mean of these costs, one for each value."""
 
     def all_odds(self) -> dict[tuple[int, int], Fraction | float]:
-        """The odds of each two different values of which the first is possible."""
+        """The odds of any two different values, where the first one is possible."""
         pairs = ((a, b) for a in range(self.values) for b in range(self.values) if a != b)
         answers = ((pair, self.odds(*pair)) for pair in pairs)
         return {pair: odds for pair, odds in answers if odds is not None}

@@ -21,7 +21,7 @@ from whosin.refinement.linear_systems import pivots, product, solved
 from whosin.spaces import Space
 
 ROUNDED = Fraction(1, 10**12)
-"""How far a simulation of channels of floats may be off: the accuracy of such input."""
+"""How far a simulation of channels of floats may be off: the accuracy of floats."""
 
 
 @dataclass(frozen=True)

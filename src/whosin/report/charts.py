@@ -25,7 +25,7 @@ LISTED = {"direction": "vertical", "labelLimit": 460}
 RATES_DRAWN = tuple(min(1.0, 10 ** (-5 + step / 20)) for step in range(101))
 """The false positive rates of a chart on logarithmic axes."""
 FEW_CORNERS = 200
-"""So many corners of a curve are drawn where they are; of more none can be seen."""
+"""Up to this many corners of a curve are drawn; with more, single ones cannot be seen."""
 WIDEST_TITLE = 64
 COLOURS = ["#1b6ca8", "#c44536", "#3a7d44", "#888888"]
 ALLOWED = "#7a4fa3"

@@ -21,7 +21,7 @@ from whosin.report.table_views import Crosstab, TableView, agreement, rounded, v
 MOST_CELLS = 40_000
 """Cells of the tables that are in a report, and in the files inside it."""
 MOST_BYTES = 1_500_000
-"""Of a file inside a report: browsers take addresses of two million letters."""
+"""Bytes of a file inside a report: browsers take addresses of two million letters."""
 MOST_OPEN = 12, 150
 """Tables, and cells, of an answer that is shown whole, side by side."""
 MOST_ROWS = 600

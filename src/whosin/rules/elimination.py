@@ -209,7 +209,7 @@ def _times(*weights: Array) -> Array:
 
 
 def _summed(weights: Array, positions: Lines, size: int) -> Array:
-    """Weights added up by position; of nothing they are 0, whose logarithm is −∞."""
+    """Weights added up by position; a sum of nothing is 0, and its logarithm −∞."""
     if weights.dtype == object:
         result = np.zeros(size, dtype=object)
         np.add.at(result, positions, weights)

@@ -182,7 +182,7 @@ def _groups(
 
 
 def _seen(layout: Layout, labels: list[Label], people: tuple[str, ...]) -> list[ShownSum]:
-    """What the cells and totals of a publication show, of which groups."""
+    """What the cells and totals of a publication show, and about which groups."""
     members: dict[int, list[int]] = {}
     for number, (cell, name) in enumerate(labels):
         if name in people:

@@ -30,7 +30,7 @@ WIDEST = 3_000
 """Counts that one group may have, beyond which weights are floats."""
 MOST_COUNTS = 200_000
 MOST_BITS = 4_000
-"""Of an exact result: longer ones nobody reads, and are floats."""
+"""Bits of an exact result: nobody reads longer ones, which become floats."""
 
 Likely = Mapping[int, Fraction]
 

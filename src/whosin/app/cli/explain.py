@@ -197,7 +197,7 @@ def _is_needed(parameter: Parameter) -> bool:
 
 
 def _held_against(words: Mapping[str, Any], prior: str | None, source: _Source) -> Sufficiency:
-    """Whether it is enough for the target that was said, for someone with such a prior."""
+    """Whether it is enough for the stated target, for someone with this prior."""
     from whosin.calibration import read_adversary, read_target
     from whosin.report.sufficiency import sufficiency
 

@@ -118,8 +118,9 @@ def opened(
 
 
 def _check_tables(settings: Settings, body: ScenarioBody, visitor: Visitor) -> None:
-    """Further tables are files of the folder. Who may not decide names those that the budget is
-    bound to, before any of them is opened: of a public table, errors may quote rows."""
+    """Further tables are files of the folder. A user who may not decide can only name those that
+    the budget is bound to. That is checked before any is opened, since errors about a public table
+    may quote rows."""
     seen = visitor.tables(settings)
     bound = None if seen is None else seen.get(dataset_name(body.table.source))
     for index, each in enumerate(body.tables):

@@ -31,7 +31,7 @@ SMALL = 500
 PATIENCE = 120.0
 """Seconds that the solver gets for one program."""
 ROUNDS = 4
-"""Of refining a solution."""
+"""How often a solution is refined."""
 
 
 Guess = tuple[Array, Array]

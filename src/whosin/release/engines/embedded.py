@@ -171,8 +171,8 @@ class DuckDB(Engine):
         return run_interruptibly(fetched, home.interrupt, lambda: _tell(home, progress))
 
     def write_rows(self, table: Redrawn, path: str, progress: Progress | None = None) -> Written:
-        """Only how many rows each cell has is read; rows are drawn for that many, and written in
-        the order of their cells."""
+        """Only the number of rows in each cell is read. This number of rows is drawn, and written
+        in the order of the cells."""
         counted = table.rows.group_by("code").aggregate(rows=table.rows.count())
         result = self.run(counted, progress)
         counts = np.zeros(table.cells, np.int64)

@@ -20,7 +20,7 @@ import numpy as np
 from whosin.exact import Array
 
 STEPS = 1024
-"""Of one row: estimates of cells with less than one row count too."""
+"""Steps that a row is divided into: estimates of cells with less than one row count too."""
 LARGEST = 2.0**42
 """Rows of an estimate: with as many counted ones, sums stay within 64 bits."""
 

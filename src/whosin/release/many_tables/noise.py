@@ -31,7 +31,7 @@ FINEST = math.log(1.02)
 GRID = 8
 """Widths of Gaussian noise in each doubling of the variance."""
 FEW = 16
-"""So many different widths are taken as they are."""
+"""Up to this many different widths are taken as they are."""
 STEPS = 2**40
 
 
@@ -55,7 +55,7 @@ class NoisyTable:
 
     @property
     def variance(self) -> float:
-        """Of one number of the noise; just above 0 where it is always 0."""
+        """The variance of one number of the noise; just above 0 where that is always 0."""
         return noise_variance(self.kind, float(self.width))
 
     def cost(self, sizes: tuple[int, ...], relation: str, rows: int) -> Fraction:

@@ -80,8 +80,8 @@ def offered(queries: Sequence[Query], table: Table, given: Sequence[Share]) -> l
 
 
 def standard_error(offer: Offer) -> float | None:
-    """Of a number of an answer, or the root of the mean square over its tables, where it is known
-    beforehand."""
+    """The standard error of a number of an answer, or the root of the mean square over its tables,
+    where it is known beforehand."""
     if offer.tables:
         squares = [float(each["standard_error"]) ** 2 for each in offer.tables]
         return math.sqrt(math.fsum(squares) / len(squares))

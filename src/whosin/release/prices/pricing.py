@@ -78,7 +78,7 @@ class NoisyPart:
 
     @property
     def variance(self) -> float:
-        """Of the noise, in squared units."""
+        """The variance of the noise, in squared units."""
         width = self.scale**2 if self.kind == "gaussian" else self.scale
         return noise_variance(self.kind, float(width))
 
@@ -187,7 +187,7 @@ TINY = 1e-12
 
 
 def noise_variance(kind: str, width: float) -> float:
-    """Of discrete Laplace noise of a scale, or of discrete Gaussian noise of a parameter σ²."""
+    """The variance of discrete Laplace noise of a scale, or of discrete Gaussian noise of a σ²."""
     if kind == "laplace":  # 2a/(1 − a)², where a = e^(−1/s)
         return max(1 / (2 * math.sinh(1 / (2 * width)) ** 2), TINY) if width > 1e-3 else TINY
     if width > 4:

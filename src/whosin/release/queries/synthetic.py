@@ -42,7 +42,7 @@ LEARNED = "marginals"
 METHODS = ("responses", LEARNED)
 LEARNED_KEYS = ("order", "sets", "choose", "choosing", "length", "rows")
 FILE_SAYS = ("method", "chosen", "quality", "promise")
-"""Of the answer's details, what a learned file has in its own metadata, under "whosin"."""
+"""Those of the answer's details that a learned file has in its own metadata, under "whosin"."""
 BATCH = 1_000_000
 """Rows that are written at a time."""
 

@@ -1,9 +1,10 @@
 """What a feature computes over the rows of one entity, in the engine.
 
 Contract: total, and the same on every engine. Missing values, NaN and what cannot be read do not
-count. Of no rows, `any` is false, `count`, `distinct` and `sum` are 0, and the others are missing.
-Numbers are summed as whole steps of the feature's declared range, each value rounded to one and at
-most 10^9 of them from 0: sums of doubles would depend on the order of rows, and engines differ.
+count. Without any rows `any` is false, `count`, `distinct` and `sum` are 0, and the others are
+missing. Numbers are summed as whole steps of the feature's declared range; each value is rounded to
+a step that is at most 10^9 steps from 0. Sums of doubles would depend on the order of rows, and
+engines differ.
 """
 
 from __future__ import annotations
@@ -174,7 +175,7 @@ def breaking(value: Any) -> tuple[Any, Any]:
 
 
 def one_zero(value: Any) -> Any:
-    """A number, of which 0 and -0 are one."""
+    """A number, where 0 and -0 are the same."""
     return ibis_module().cases((value == 0.0, 0.0), else_=value)
 
 

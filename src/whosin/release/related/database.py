@@ -111,9 +111,9 @@ class Database:
                 self.kinds[feature.name] = known[feature.name].type()
 
     def of_people(self, names: Iterable[str]) -> bool:
-        """Whether names are of features, and else only of what a person has one of: columns that
-        were declared constant, and those of tables of which one row is joined. Then a question is
-        about people and not rows."""
+        """Whether some names are features and all others have one value for a person: columns that
+        were declared constant, and those of tables that join one row. Then a question is about
+        people and not about rows."""
         listed = set(names) - {self.main.entity}
         others = listed - self.features.keys()
         return len(others) < len(listed) and all(map(self._is_single, others))
@@ -198,8 +198,7 @@ class Database:
         return result
 
     def _joined(self, base: Any, table: PrivateTable, wanted: set[str]) -> Any:
-        """Rows with those columns of a further table that are named, at most so many rows of it to
-        each."""
+        """Rows with the wanted columns of a further table: at most its declared `rows` to each."""
         used = {name: column for name, column in table.names.items() if column in wanted}
         if not used:
             return base

@@ -24,16 +24,16 @@ from whosin.release.table import Table
 WHOLE = 16 << 20
 """Bytes of a source that are all read."""
 BLOCK, BLOCKS = 1 << 16, 64
-"""Of a larger one, this many blocks of this size, evenly spaced, among them the ends."""
+"""From a larger source this many blocks of this size are read: evenly spaced, with both ends."""
 MOST_BYTES, MOST_CELLS = 32 << 20, 20_000_000
-"""Of files, and of tables, whose rows are looked at."""
+"""The largest files, and the largest tables, whose rows are looked at."""
 MEMORY = "1GB"
 HEXADECIMAL = 8
 """Digits of a row's digest that are summed: sums of 2^31 rows fit 64 bits."""
 
 
 def fingerprint(table: Table, *, rows: bool = False) -> dict[str, str]:
-    """Fingerprints by kind; of a further table, with its name: "bytes:visits".
+    """Fingerprints by kind; those of a further table with its name: "bytes:visits".
 
     Args:
         rows: look at the rows of files too, to know them again in a database or another format.
@@ -100,7 +100,7 @@ def _resolved(source: str) -> str:
 
 
 def _bytes(files: list[str]) -> str:
-    """Of the contents alone: folders and names may change."""
+    """A digest of the contents alone: folders and names may change."""
     blocks = max(1, BLOCKS // len(files))
     parts = sorted(_of_file(Path(file), blocks, WHOLE // len(files)) for file in files)
     return _digest("\n".join(parts))
@@ -121,7 +121,7 @@ def _of_file(path: Path, blocks: int, whole: int) -> str:
 
 
 def _rows(table: Table, source: object) -> str | None:
-    """Of the rows in any order: how many there are, and the sum of their digests."""
+    """A digest of rows in any order: how many there are, and the sum of their digests."""
     import ibis
 
     if isinstance(source, ibis.Table) or table.engine.name != "duckdb":

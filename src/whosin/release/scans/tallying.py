@@ -22,7 +22,7 @@ BITS = 63
 BATCH = 2**16
 """Rows that are counted at a time: fewer pass over all cells too often, more leave the cache."""
 MOST_DENSE = 8
-"""Cells for each row of a batch; of more, single cells are counted up."""
+"""Cells for each row of a batch; where there are more, single cells are counted up."""
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def query_of(node: Any, asking: Asking, name: str) -> Query:
 
 
 def _rows(asking: Asking) -> type[Query]:
-    """What counts rows: of one row a person, people."""
+    """What counts rows, or people where each person has one row."""
     return Count if asking.names.table.by_row else Rows
 
 

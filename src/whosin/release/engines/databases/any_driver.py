@@ -32,7 +32,7 @@ VARIABLES = {"username": "WHOSIN_SOURCE_USER", "password": "WHOSIN_SOURCE_PASSWO
 
 @dataclass(frozen=True)
 class AnyDriver:
-    """A database of which only its driver is known."""
+    """A database about which nothing but its driver is known."""
 
     def connect(self, address: Address) -> Any:
         """By the driver of a Python package adbc_driver_NAME, or one that is registered."""

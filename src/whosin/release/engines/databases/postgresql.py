@@ -40,7 +40,7 @@ SETTINGS = (
     "SET LOCAL standard_conforming_strings = on",
 )
 ENCODINGS = ("UTF8", "LATIN1")
-"""Of databases: from others, a text may have no UTF-8, and reading it would fail."""
+"""Encodings of databases: in others a text may have no UTF-8, and reading it would fail."""
 SCHEMA = "public"
 PLAIN = {
     "int2": "SMALLINT",
