@@ -149,7 +149,7 @@ NOTION = _words(
     ),
     Word("prior-file", "file", "A prior on records (JSON), for the notions that need one."),
 )
-"""What a notion is measured with, each in the notions that have it."""
+"""The parameters of notions; each notion takes its own."""
 
 MECHANISM = _words(
     Word("statistic", "text", "What noise is added to: count (default) or max.", default="count"),

@@ -22,7 +22,7 @@ from whosin.exact import exp_up, rational
 DELTAS = tuple(Fraction(1, 10**k) for k in range(12, 1, -1)) + tuple(
     Fraction(k, 100) for k in (2, 5, 10, 15, 20, 30, 40, 50, 60, 75)
 )
-"""Where an object is asked."""
+"""The δ at which an object is asked for its ε."""
 
 
 def curve(value: Any, *, rows: int = 1) -> TradeOff:

@@ -31,7 +31,7 @@ from whosin.validation import excerpt
 ACCEPTED = 'priors with their largest posteriors, such as "0.1:0.3, 0.5:0.6"'
 MOST_POINTS = 1000
 MOST_TOLD = 8
-"""In words; a profile may have more priors."""
+"""Priors that are told in words; a profile may have more."""
 Point = tuple[Fraction, Fraction]
 
 

@@ -33,7 +33,7 @@ LARGEST = 700
 ACCURACY = 1e-12
 """How close to the least an ε is searched for."""
 FALSE_POSITIVE_RATES = tuple(Fraction(1, 10**k) for k in range(5, 0, -1))
-"""Those that tables show."""
+"""The rates that tables show."""
 
 
 class TradeOff(Displayed, ABC):

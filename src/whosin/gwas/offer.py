@@ -27,7 +27,7 @@ NUMBERS = ("counts", "chi2", "nothing")
 CHI2_STEP = Fraction(1, 100)
 """The grid on which χ² is published."""
 LEAST = Fraction(1, 10**6)
-"""Less than that would be nothing but noise, wider than integers hold."""
+"""The least ε. With less the answer would be only noise, and wider than integers hold."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ ALIVE = "table"
 """The kind that says which table of a server it is, whatever becomes of its rows."""
 LONGEST_SHOWN = 60
 LATER = ("tables", "features")
-"""What bindings of older ledgers do not have, and what is left out where there is none."""
+"""Keys that bindings of older ledgers do not have. They are left out where they are empty."""
 
 
 @dataclass(frozen=True)

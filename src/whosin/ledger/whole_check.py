@@ -30,7 +30,7 @@ _POSTGRES = {
         "SELECT relname FROM pg_class WHERE oid IN ({ours}) AND relkind <> 'r'"
     ),
 }
-"""What could change or hide a row without a word, by PostgreSQL's catalogs."""
+"""Queries of PostgreSQL's catalogs for what could change or hide a row unnoticed."""
 
 
 def survey(connection: Connection, name: str, heads: Heads | None) -> None:

@@ -28,7 +28,7 @@ from whosin.priors import WorldTable
 from whosin.spaces import Space
 
 GAP = 1e-11
-"""At which the method stops, in nats; 1e-9 is what is promised."""
+"""The gap at which the method stops, in nats; 1e-9 is what is promised."""
 STEPS, ROUNDS = 120, 60
 FEW = 64
 """Rows to begin with, and to add at a time."""

@@ -19,7 +19,7 @@ from whosin.refinement.linear_systems import pivots, product, solved
 
 PATIENCE = 120.0
 POSITIVE = (1e-9, 1e-7, 1e-11)
-"""Above which entries of R may be positive: one after the other is tried."""
+"""Entries of R above this may be positive; the values are tried one after the other."""
 MOST = 1 << 22
 """Coefficients."""
 

@@ -18,7 +18,7 @@ WIDTH, MORE = 9, 60
 BLOCK = 48
 """Binomials of fewer than this many are never cut off."""
 CUT = 1e-15
-"""More than all the probability that is cut off."""
+"""A bound on all the probability that is cut off."""
 
 
 def rounding(people: int) -> float:

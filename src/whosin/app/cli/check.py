@@ -65,8 +65,8 @@ def table(
 ) -> None:
     """Say how sure anyone could become of each person, cell by cell. Not for publication.
 
-    Everyone behind a cell is taken to be alike, and as likely in as --prior says. Which suppressed
-    cells can be worked out from the totals, and which nearly so, is said too.
+    Everyone behind a cell is taken to be alike, and in with the probability that --prior says.
+    Which suppressed cells can be worked out from the totals, and which nearly so, is said too.
     """
     from whosin.errors import InvalidInput
     from whosin.report.published_tables import findings_data, print_findings

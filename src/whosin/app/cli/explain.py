@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whosin.report.sufficiency import Sufficiency
 
 MOST_NOISE = 1_000_000
-"""Over the sensitivity."""
+"""The largest noise that is explained, divided by the sensitivity."""
 
 
 @with_words("target", without=("epsilon", "delta"))
@@ -222,7 +222,8 @@ def _only_with(given: str, source: str, options: Mapping[str, object]) -> None:
 def _debit(
     stated: Guarantee | None, ledger: str | None, dataset: str | None, title: str | None
 ) -> None:
-    """A debit names the ledger, the dataset and what is published, and is of another tool."""
+    """A debit is for another tool's release, and names the ledger, the dataset and what is
+    published."""
     named = {"--ledger": ledger, "--dataset": dataset, "--title": title}
     if not any(named.values()):
         return

@@ -60,7 +60,7 @@ class Access:
         self._proven: OrderedDict[str, None] = OrderedDict()
 
     def user(self, headers: Headers, address: str) -> str | None:
-        """In whose name a request comes.
+        """The user in whose name a request comes.
 
         Raises:
             Refused: a token that nobody has, too often from this address.
@@ -118,7 +118,8 @@ class Access:
             return session.user
 
     def _holder(self, known: dict[str, str], token: str, address: str) -> str | None:
-        """Whose token it is; wrong ones count, and beyond a number of them new ones wait."""
+        """Whose token it is. Wrong tokens are counted, and after some of them new tokens have to
+        wait."""
         kept, network, now = digest(token), _network(address), time.monotonic()
         with self._lock:
             count, last = self._failures.get(network, (0, -FORGET))

@@ -19,7 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_SECONDS = 10.0
 BODY_SECONDS = 20.0
-"""Without a byte of the body; and a body has a minute, and one more for each megabyte."""
+"""Seconds without a byte of the body. A body has a minute, and one more for each megabyte."""
 KEPT_SECONDS = 15
 UNREAD_SECONDS = 60.0
 SLOWEST = 1 << 14

@@ -162,7 +162,7 @@ def check_upload(path: str, name: str) -> None:
 
 
 def check_content(path: Path, name: str) -> None:
-    """See that a file begins as its name says."""
+    """Check that a file begins as files of its kind do."""
     kind = (KINDS | ARROW)[Path(name).suffix.lower()]
     with path.open("rb") as file:
         start = file.read(1 << 16)

@@ -37,8 +37,8 @@ MODULES = {
     "release": ("ibis.backends.duckdb", "pyarrow.dataset", "pyarrow.csv"),
     "tradeoff": ("highspy",),
 }
-"""What tasks begin with, by extra. Not opendp: it starts threads, and a process with threads cannot
-fork safely."""
+"""The modules that are imported before tasks begin, by extra. Not opendp: it starts threads, and a
+process with threads cannot fork safely."""
 
 SHARED = Nursery([each for extra in MODULES if installed(extra) for each in MODULES[extra]])
 """One for all servers of this process: a task carries its settings."""

@@ -29,7 +29,7 @@ UNITS: dict[str, Callable[[date], str]] = {
     "quarter": lambda day: f"{day.year:04}-Q{(day.month + 2) // 3}",
     "year": lambda day: f"{day.year:04}",
 }
-"""What calls the bins: days with the same name are in one."""
+"""The name of a day's bin: days with the same name are in one bin."""
 PARTS: dict[str, Callable[[date], int]] = {
     "year": lambda day: day.year,
     "quarter": lambda day: (day.month + 2) // 3,

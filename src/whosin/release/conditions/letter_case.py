@@ -11,9 +11,9 @@ from typing import Any
 
 RANGES = (range(0x0530), range(0x1E00, 0x1F00))
 SPACES = r" \t\n\r\x0b\x0c"
-"""As in a pattern: letters that are no signs are written differently in each engine's SQL."""
+"""White space as in a pattern: each engine's SQL spells these letters in its own way."""
 ODD = "[^ -~]"
-"""What is in a text that is more than plain ASCII."""
+"""A letter beyond plain ASCII, as a pattern."""
 
 
 def _pairs() -> tuple[str, str]:

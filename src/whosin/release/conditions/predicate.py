@@ -39,7 +39,7 @@ MOST_NODES = 2_000
 MOST_CHANGES = 2
 SHORT_LIST = 20
 OPTIONS = {"quoted", "is_string", "nested", "typed", "safe", "requires_string"}
-"""What the parser notes of its own accord, with no meaning here."""
+"""What the parser adds by itself, and has no meaning here."""
 
 
 def condition(text: object, table: Any) -> Any:

@@ -48,7 +48,7 @@ from whosin.release.many_tables.noise import NoisyTable
 from whosin.release.prices.pricing import SLIGHTLY_MORE, Share
 
 UNITS = 15
-"""For each column, besides one for its own table."""
+"""Units for each column, besides one for its own table."""
 WEIGHTS = 64
 MOST_CELLS = 2**17
 """Cells of the model's tables in the last round; in earlier ones in proportion to what is spent."""

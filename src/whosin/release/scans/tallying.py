@@ -18,7 +18,7 @@ from whosin.exact import Array
 from whosin.marginals.workload import Attributes
 
 BITS = 63
-"""What a packed number holds."""
+"""Bits that a packed number holds."""
 BATCH = 2**16
 """Rows that are counted at a time: fewer pass over all cells too often, more leave the cache."""
 MOST_DENSE = 8

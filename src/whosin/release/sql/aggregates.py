@@ -18,7 +18,7 @@ from whosin.release.sql.names import Names
 from whosin.release.sql.refusals import refused, refused_value
 
 NOTES = {"big_int", "quoted", "is_string", "safe"}
-"""What the parser notes of its own accord."""
+"""What the parser adds by itself."""
 
 
 @dataclass(frozen=True)

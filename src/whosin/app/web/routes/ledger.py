@@ -22,7 +22,7 @@ from whosin.report.card import Section
 router = APIRouter(tags=["ledger"], route_class=BoundedRoute)
 MOST_ENTRIES = 500
 SAVED = "scenario.toml"
-"""As the page saves a scenario."""
+"""The name under which the page saves a scenario."""
 
 
 class Dataset(BaseModel):

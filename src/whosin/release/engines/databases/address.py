@@ -29,8 +29,8 @@ PARAMETERS = frozenset(
         *("keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count"),
     }
 )
-"""What a PostgreSQL URL may say; a password, and settings that change what a query means, may not
-be among it."""
+"""What a PostgreSQL URL may say. A password, and settings that change what a query means, are not
+among it."""
 SECRET = re.compile(r"pass|pwd|secret|token|credential|apikey|api_key|private_key", re.I)
 OPEN_WORDS = frozenset({"passfile"})
 

@@ -60,7 +60,7 @@ TEXTS = frozenset(
 )
 COMPARED_TEXTS = ("text", "varchar")
 MOMENTS = "'4713-01-01 BC' AND '294246-12-31'"
-"""What both PostgreSQL and 64 bits of microseconds since 1970 hold."""
+"""Moments that both PostgreSQL and 64 bits of microseconds since 1970 can hold."""
 LARGEST = 38
 OPERATORS = ("=", "<", "<=", ">", ">=", "in")
 
