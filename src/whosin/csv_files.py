@@ -33,7 +33,7 @@ class CsvTable:
     """A table with a header.
 
     Attributes:
-        name: of the file.
+        name: the file's name.
         separator: one of `SEPARATORS`.
         header: names of columns, distinct.
         rows: cells, without the spaces around them.
@@ -60,7 +60,7 @@ def read_csv(path: Path, most: int = MOST_BYTES, columns: Sequence[str] = ()) ->
     """The table in a CSV file with a header.
 
     Args:
-        columns: that it must have, among others.
+        columns: names of columns that it must have, among others.
 
     Raises:
         InvalidInput: it has no rows, a column twice, or a row of another length than the header.
@@ -108,8 +108,8 @@ def read_records(
 
 
 def separator_of(text: str) -> str:
-    """What separates the cells: what splits the first rows into equally many, or else what the
-    first row has most of."""
+    """What separates the cells: the mark that splits the first rows into the same number of cells,
+    or else the one that the first row has most of."""
     first = text.lstrip("\r\n").partition("\n")[0]
     for mark in SEPARATORS:
         if mark not in first:

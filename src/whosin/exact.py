@@ -49,7 +49,7 @@ class Rational(Fraction):
 
 def rational(value: object, field: str = "number") -> Fraction:
     """Read a finite number exactly: ints, floats, fractions, and strings such as "0.3", "1/3" or
-    "5%"; of a length and size that leave time for anything else."""
+    "5%", unless they are very long or very large."""
     if isinstance(value, str):
         return _spelled(value, field)
     try:

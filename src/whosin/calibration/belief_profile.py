@@ -1,7 +1,7 @@
 """A target whose largest posterior depends on the prior: an acceptable q(p) for each prior p.
 
-The profile is given at some priors and is linear between them (Kazan and Reiter 2024); of beliefs
-before the first and beyond the last it says nothing. It allows the likelihood ratio
+The profile is given at some priors and is linear between them (Kazan and Reiter 2024); it says
+nothing about beliefs before the first and beyond the last. It allows the likelihood ratio
 
     min over p of  q(p) (1 − p) / (p (1 − q(p))).
 

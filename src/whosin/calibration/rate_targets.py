@@ -40,7 +40,8 @@ LOOKED_AT = 257
 
 
 def best_tests(ratio: Number, delta: Fraction = Fraction(0)) -> list[tuple[Fraction, Fraction]]:
-    """The corners (FPR, TPR) of what tests can reach where r ≤ ratio but for δ, both ways."""
+    """The corners (FPR, TPR) of what tests can reach where r ≤ ratio except with probability δ, in
+    both directions."""
     if ratio == math.inf:
         return [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(1))]
     r, sure = rational(ratio), 1 - delta
@@ -118,7 +119,7 @@ class RateTarget(Target):
 
     @abstractmethod
     def reached_by(self, tests: Tests) -> Fraction:
-        """The rate that the best tests reach, or at least it where the curve is a bound."""
+        """The rate that the best tests reach, or a number above it where the curve is a bound."""
 
     def met_with(self, ratio: Number, delta: Fraction) -> bool:
         """Whether (ln ratio, δ)-DP keeps the target, by what its best tests reach."""

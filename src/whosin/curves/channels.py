@@ -1,4 +1,4 @@
-"""The curve of a channel: over all neighbours the sup of the profiles, and then the least line.
+"""The curve of a channel: the one of the largest profile over all neighbours.
 
 That is the least concave curve above the curves of all pairs: the largest TPR of each pair by
 itself is not enough, since one test can serve several pairs. All pairs are searched in

@@ -75,7 +75,7 @@ def best_over(
 
 
 def _one_prior(rows: list[Row]) -> Independent:
-    """The prior with these rows, or with one for all of any number."""
+    """The prior with these rows, or with one distribution for any number of rows."""
     return Independent(rows if len(rows) > 1 else rows[0])
 
 

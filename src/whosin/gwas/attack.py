@@ -124,7 +124,7 @@ def attack(
     Args:
         sizes: the numbers of SNPs, the same SNPs first.
         epsilon: what a release of the allele counts of M SNPs may cost.
-        relation: of that release.
+        relation: the relation of that release.
         rate: the false-positive rate that outsiders allow.
         seed: for the choice of SNPs and the noise.
     """

@@ -1,7 +1,7 @@
 """A study as a budget is bound to it: see `whosin.ledger.binding`.
 
 Contract: the numbers of cases and controls and the list of SNPs are public and kept as they are;
-the counts are known again by a fingerprint, which the ledger seals. It is the same in whatever file
+the counts are recognised by a fingerprint, which the ledger seals. It is the same in whatever file
 the study lies and in whatever order its SNPs are.
 """
 

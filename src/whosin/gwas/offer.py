@@ -83,7 +83,7 @@ class StudyOffer:
 
     Attributes:
         snps: how many SNPs the study looked at.
-        selection_scale: of the noise on scores; 0 where SNPs are named.
+        selection_scale: the scale of the noise on scores; 0 where SNPs are named.
         spread: the scale of the noise on numbers, in units of `step`; 0 without numbers.
         epsilons: what the choice and the numbers cost.
     """

@@ -33,9 +33,9 @@ class Simulation:
         cases, controls: the sizes of the groups.
         snps: how many SNPs.
         causal: how many of them are associated with the disease.
-        odds_ratio: of each copy of A1 at a causal SNP.
+        odds_ratio: the odds ratio of each copy of A1 at a causal SNP.
         lowest: the smallest frequency of A1 among controls.
-        seed: of numpy's generator.
+        seed: the seed of numpy's generator.
     """
 
     cases: int

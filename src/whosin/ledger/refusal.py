@@ -136,7 +136,8 @@ def bound(standing: Standing, charge: Charge) -> dict[str, Any]:
 
 
 def other_question(before: Entry, charge: Charge, only: str | None = None) -> None:
-    """A request id stands for one question, and for one person where only that person's count.
+    """A request id belongs to one question, and to one person where only a person's own requests
+    count.
 
     What of a table's rows counts follows from the table: an answer that is stored is shown with
     what was true of it, and `other_table` sees to one that is not.

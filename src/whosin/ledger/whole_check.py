@@ -37,7 +37,7 @@ def survey(connection: Connection, name: str, heads: Heads | None) -> None:
     """Look at everything that no single dataset's history covers.
 
     Args:
-        name: the ledger's, for the message.
+        name: the ledger's name, for the message.
         heads: what was noted beside the file.
     """
     sqlite = connection.dialect.name == "sqlite"

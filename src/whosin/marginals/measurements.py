@@ -109,7 +109,8 @@ class Measurement:
 
 
 MOST_LISTED = 12
-"""Attributes whose subsets are listed; of more the residuals are looked through instead."""
+"""Attributes whose subsets are listed; where there are more, all residuals are looked through
+instead."""
 
 
 def _lengths(size: int) -> tuple[int, int]:

@@ -45,8 +45,8 @@ class Information:
 
 
 def table_variances(workload: Workload, about: Array) -> Array:
-    """The variance of a cell of each table, from π; infinite where a residual is not known. Of sums
-    the mean."""
+    """The variance of a cell of each table, from π; infinite where a residual is not known. For
+    sums it is the mean."""
     tables, residuals, factors = workload.uses
     with np.errstate(divide="ignore"):
         each = factors / about[residuals]

@@ -32,7 +32,7 @@ def whole_tables(tables: Sequence[Array], variances: Sequence[float], total: flo
     """The whole version of some tables.
 
     Args:
-        variances: of a cell of each estimate.
+        variances: the variance of a cell, for each estimate.
         total: the estimate of how many there are in all.
     """
     people = max(0, round(float(total)))

@@ -1,9 +1,9 @@
 """Which tables are wanted: sets of attributes, each attribute with a number of values.
 
-Contract: attributes are numbered from 0; a set is a rising tuple of such numbers, and the empty set
-is the total. A table C is the sum of its residuals R_A, A ⊆ C, where R_A is the part of the table A
-that no smaller one knows. `residuals` has every A that some table needs, smaller ones first. A
-table may be asked by sums of its cells (`Sums`) instead of the cells themselves.
+Contract: attributes are numbered from 0; a set is a rising tuple of these numbers, and the empty
+set is the total. A table C is the sum of its residuals R_A, A ⊆ C, where R_A is the part of the
+table A that no smaller one knows. `residuals` has every A that some table needs, smaller ones
+first. A table may be asked by sums of its cells (`Sums`) instead of the cells themselves.
 """
 
 from __future__ import annotations

@@ -81,7 +81,8 @@ def bracket(value: float, attained: float) -> tuple[bool, float | None]:
 
 
 class Nearest:
-    """The cases of a search that are within `NEAR` of its best; of infinite ones the first."""
+    """The cases of a search that are within `NEAR` of its best; where some are infinite, the first
+    of these."""
 
     def __init__(self) -> None:
         self.best: Any = None
@@ -147,7 +148,7 @@ def case_along(
 
 def largest_pair(sides: Iterable[tuple[int, Any]]) -> tuple[Fraction | float, int, int]:
     """(largest ratio of two likelihoods, the value on top, the value below), from (value,
-    likelihood); of values that are equally likely the first with itself."""
+    likelihood); where all values are equally likely, the first value twice."""
     listed = [(value, likelihood) for value, likelihood in sides if likelihood is not None]
     best: tuple[Fraction | float, int, int] = (Fraction(1), listed[0][0], listed[0][0])
     for high, top in listed:

@@ -52,7 +52,7 @@ class Right:
 def sweep(
     prior: MarkovChain, rows: int, query: NoisySum, marginals: Array, reach: int, row: int | None
 ) -> WorstWindow:
-    """All windows of at most `reach` on either side; of one row, or of any where the chain is
+    """All windows of at most `reach` on either side of one row, or of any row where the chain is
     homogeneous (row None)."""
     values = prior.values
     grid = Densities(query, reach)

@@ -70,8 +70,8 @@ class Box(PriorSet):
     """Rows are independent, and the distribution of each lies between bounds, value by value.
 
     Args:
-        low, high: the bounds of each value's probability, for every row; or lists with one such
-            list a row.
+        low, high: the bounds of each value's probability, for every row; or lists of bounds, one
+            for each row.
     """
 
     low: tuple[Any, ...]

@@ -27,7 +27,7 @@ class MarkovChain(RecordPrior):
 
     Args:
         initial: the distribution of the first row.
-        transition: one matrix for every step, or a list with one matrix a step.
+        transition: one matrix for every step, or a list with one matrix for each step.
     """
 
     initial: tuple[object, ...]

@@ -26,9 +26,9 @@ def binding_of(table: Table, queries: Iterable[Query] = (), *, rows: bool = Fals
     """What a budget for a table is bound to.
 
     Args:
-        queries: those that will be asked: a `maximum` among them brings its universe, and one with
-            bounds of its own these.
-        rows: look at the rows too, to know them again under another name (see `fingerprint`).
+        queries: those that will be asked: a `maximum` among them brings its universe, and a query
+            with bounds of its own brings these.
+        rows: look at the rows too, to recognise them under another name (see `fingerprint`).
     """
     asked = tuple(queries)
     universes = {universe_of(query) for query in asked} - {None}

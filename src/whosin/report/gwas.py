@@ -188,8 +188,8 @@ def attack_prior(plan: Plan) -> float:
 
 
 def attack_limit(plan: Plan, rate: float) -> float:
-    """No test recognises more than e^ε times its false-positive rate, nor more than
-    1 − e^(−ε)(1 − rate)."""
+    """No test recognises more than e^ε times its false-positive rate, or more than 1 − e^(−ε)(1 −
+    rate)."""
     ratio = math.exp(plan.epsilon)
     return min(ratio * rate, 1 - (1 - rate) / ratio)
 

@@ -27,7 +27,7 @@ SETTINGS = {
 def manhattan(
     snps: Snps, p: Array, title: str, genome: Snps | None = None, named: bool = False
 ) -> Any:
-    """−log10 P along the genome; of points that would lie on each other one is drawn.
+    """−log10 P along the genome; where points would lie on each other, one of them is drawn.
 
     Args:
         genome: all SNPs of the study, to scale the axis, if only some are drawn.

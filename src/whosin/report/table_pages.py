@@ -2,7 +2,7 @@
 
 Contract: a report that stands alone has every table with its margins of error, as a crosstab with
 shades where it has two columns, in both versions; what to show is chosen by radio buttons that the
-style sheet reads. A number stands in every cell, so no shade says what the text does not. Each
+style sheet reads. Every cell has its number, so no shade says more than the text does. Each
 table is in the file as CSV, all of them as one Parquet.
 """
 
@@ -55,7 +55,7 @@ def tables_html(answer: Answer, number: int) -> str:
     """All tables of an answer.
 
     Args:
-        number: of the answer in the report.
+        number: the answer's number in the report.
     """
     tables = list(_within(views(answer)))
     every = answer.tables

@@ -2,8 +2,8 @@
 
 Contract: what is returned has been seen to keep the promise, by a bound on all priors of the family
 (F9, F21, F22); a smaller one might keep it without being known to. A higher threshold hides more
-and so keeps whatever a lower one keeps, and so does a larger population; bases are tried in turn,
-since a larger base may leak more.
+and so keeps whatever a lower one keeps. The same holds for a larger population. Bases are tried in
+turn, since a larger base may leak more.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class RulePlan:
         failure: (at least, at most) the probability that the rule breaks it, given that the person
             is in; without a rule where there is none.
         without: the same with no rule, for the people given.
-        costs: of the rule, at the least and the largest belief.
+        costs: what the rule costs, at the least and the largest belief.
         beside: noise for the same promise.
         remains: against people who know more; the last of them know everyone else.
     """
@@ -186,8 +186,8 @@ def _check_family(family: Family) -> None:
 
 @dataclass(frozen=True)
 class _Search:
-    """Which rules are known to keep a ratio, but for a failure probability, whatever is made of
-    what they show (F9): so a rule that shows less keeps what one that shows more does."""
+    """Which rules are known to keep a ratio, except with a failure probability, whatever is made of
+    what they show (F9). So a rule that shows less keeps what a rule that shows more keeps."""
 
     family: Family
     ratio: Fraction

@@ -1,8 +1,8 @@
 """A table as it would be shown, read and checked: its cells, totals and people.
 
 Contract: shapes that do not fit, and numbers that no count could stand for, are refused in one
-sentence with their cell. What a number or a suppressed cell says of the count behind it is told by
-the rule alone; what the pattern of suppressed cells says, by `hides`.
+sentence with their cell. The rule alone says what a number or a suppressed cell tells about the
+count behind it; `hides` says what the pattern of suppressed cells tells.
 """
 
 from __future__ import annotations

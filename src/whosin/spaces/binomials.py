@@ -54,8 +54,8 @@ def two_binomials(at_low: int, low: float, at_high: int, high: float) -> tuple[i
 def block_of_binomials(
     at_low: int, low: float, at_high: int, high: float, count: int
 ) -> tuple[int, Array]:
-    """(first, weights): `two_binomials` for at_low, at_low + 1, … at low and as many fewer at high,
-    one for each row.
+    """(first, weights): `two_binomials` for at_low, at_low + 1, … at low and that number fewer at
+    high, one for each row.
 
     All of them share what at_low at low and at_high − count + 1 at high do, and the others are few.
     """

@@ -25,7 +25,8 @@ from whosin.spaces.width import FLOOR, Underflow
 SMALL = 1 << 18
 """Up to this many comparisons are gathered, some at a time."""
 CACHED = 1 << 13
-"""How many are gathered at a time: larger arrays would come anew from the system each time."""
+"""How many entries are gathered at a time: the system would have to provide larger arrays anew each
+time."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Contract: whether a token is needed is decided when the server starts, and can only become stricter:
 a file of users that is emptied, deleted or damaged later lets nobody in. A browser holds the number
-of a session, not the token; logging out ends it, and so do a new token and the removal of the user.
+of a session, not the token; logging out, a new token and the removal of the user all end it.
 Failed logins are counted by address and make unknown tokens from it wait; a token that has been
 used before is not held up by others at its address. Everything kept here is bounded.
 """

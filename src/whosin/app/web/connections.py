@@ -1,10 +1,10 @@
 """How a server treats connections: no silent one stays, and there are never too many.
 
 Contract: a connection that has not sent a whole request, headers and body, within some seconds is
-closed, whether it is new or kept; so is one that does not take its answer. When there are many, the
-one that has been silent for longest makes room, so that idle ones cannot keep others out. Small
-answers are sent at once (TCP_NODELAY: listening sockets made by Python are not seen as TCP by
-asyncio, which would otherwise set it).
+closed, whether it is new or kept. A connection that does not take its answer is closed too. When
+there are many, the one that has been silent for longest makes room, so that idle ones cannot keep
+others out. Small answers are sent at once (TCP_NODELAY: listening sockets made by Python are not
+seen as TCP by asyncio, which would otherwise set it).
 """
 
 from __future__ import annotations

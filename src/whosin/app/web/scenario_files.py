@@ -29,7 +29,7 @@ def toml_text(data: Mapping[str, Any]) -> str:
 
 
 def _given(value: Any) -> Any:
-    """The same without what is left out, which TOML has no word for."""
+    """The same without missing values, which TOML cannot write."""
     if isinstance(value, Mapping):
         return {key: _given(each) for key, each in value.items() if each is not None}
     if isinstance(value, list | tuple):

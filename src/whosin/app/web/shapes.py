@@ -15,7 +15,8 @@ from whosin.app.web.models import REQUEST, REQUEST_WORDS
 
 JSON_BODY = "the body must be a JSON object, sent with the header Content-Type: application/json"
 SPELLED = ("constrained-str", "float")
-"""How the framework names the two ways to write a number; no part of a request is called so."""
+"""How the framework names the two ways to write a number; no part of a request has one of these
+names."""
 
 ACCEPTED: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "string_type": lambda _: "a text",

@@ -23,7 +23,7 @@ from whosin.exact import probability, rational
 MOST = 16 << 20
 MOST_LINES = 1 << 20
 LAST_OF_KEYS, REPEATED = 750, 250
-"""Tables of keys have 750 counts, of which larger counts use the last 250 in turn."""
+"""Tables of keys have 750 counts; larger counts use the last 250 of them in turn."""
 TOLERANCE = Fraction(1, 10**6)
 Table = dict[int, dict[int, Fraction]]
 

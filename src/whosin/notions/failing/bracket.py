@@ -1,6 +1,6 @@
 """Profiles, failure probabilities and levels at a failure probability, from cases.
 
-Where a family is nothing but the cases, tails are what they are. Otherwise a tail may be larger at
+Where the cases are all priors of a family, tails are exact. Otherwise a tail may be larger at
 priors in between, and F9 bounds it from the profile, whose sup the cases have (F21): any ε gives a
 bound, so a first look at few cases picks some, and these are computed on all cases.
 """

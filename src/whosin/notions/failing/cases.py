@@ -206,8 +206,8 @@ def cases_of(mechanism: object, space: Space | None, family: Family, positive: b
 
 
 def outcomes(table: CountTable, first: int, weights: Array) -> tuple[int, Array]:
-    """(first, probabilities): of the outputs from the first on, a row for each row of weights, when
-    the count is `first` plus a number with these weights."""
+    """(first, probabilities): the probabilities of the outputs from the first on, a row for each
+    row of weights, when the count is `first` plus a number with these weights."""
     start, stop = table.starts[first], table.starts[first + weights.shape[1]]
     columns = table.columns[start:stop]
     order = np.argsort(columns, kind="stable")

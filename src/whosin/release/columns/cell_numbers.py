@@ -75,7 +75,7 @@ def joined(rows: Any, name: str, domain: Cellular) -> Any:
 
 
 def _few(key: Any, domain: Values) -> bool:
-    """Whether a CASE is faster than a join: on Spark, of texts that are few."""
+    """Whether a CASE is faster than a join: on Spark, for a few texts."""
     if len(domain.values) > MOST_BRANCHES or not key.type().is_string():
         return False
     return bool(key.get_backend().name == "pyspark")

@@ -55,8 +55,8 @@ class Cells:
 
     @property
     def most(self) -> int:
-        """How many cells someone is in at most if what was declared constant is: no column that is
-        the same in all their rows spreads them. Bounding keeps to it whatever the rows say."""
+        """How many cells someone is in at most, if columns that were declared constant are: these
+        do not spread anyone over cells. Bounding keeps to this number whatever the rows say."""
         return prod(len(domain.labels) for domain in self.domains if not domain.constant)
 
     @property

@@ -28,7 +28,7 @@ class Derived:
 
     Attributes:
         function: its name.
-        column: the column it is of.
+        column: the column that it is computed from.
         domain: what that column may hold.
     """
 

@@ -1,4 +1,4 @@
-"""What a name among the columns of a table stands for: the cells of a column or of a function of
+"""What a name among the columns of a table means: the cells of a column or of a function of
 one, the parents of a level, or sums of these in their order: cumulative(age), ranges(age).
 
 Contract: everything that is asked of one column is sums over the same cells, so that it agrees
@@ -34,7 +34,7 @@ class Form:
     Attributes:
         name: as it was asked.
         root: the column, or the function of one, whose cells are summed.
-        domain: of the root.
+        domain: the domain of the root.
         labels: what each sum is called.
         order: the cells of the root.
         spans: the runs of cells, in that order, that the sums are.

@@ -99,6 +99,6 @@ def check_levels(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> Non
 
 
 def root_of(domains: Mapping[str, Domain], name: str) -> str:
-    """The column that a level is of; any other name is its own."""
+    """The column whose level this is; any other name is itself the column."""
     known = levels_of(domains)
     return known[name][0] if name not in domains and name in known else name

@@ -141,7 +141,7 @@ def _level_below(
     children: Mapping[tuple[type, Value], int],
 ) -> str | None:
     """What the children are: the values themselves (None), or the parents of another level; where
-    neither fits, that which most of them are, for a refusal to be about."""
+    neither fits, what most of them are, so that the refusal is about that."""
     candidates: dict[str | None, Sequence[Value]] = {None: values}
     candidates |= {other: tuple(level) for other, level in listed.items() if other != name}
     common = {

@@ -1,9 +1,9 @@
 """`where`: a condition on one row, in SQL's words, translated node by node to Ibis.
 
-Contract: only what is listed here is accepted (no subqueries, aggregates, windows, files, or
-functions that are not listed; nor an option of a listed one that its rule does not read), and every
-operation is total: arithmetic is in doubles, what has no value (a division by zero, a bad cast, a
-missing value, NaN) is unknown, as NULL is in SQL, and rows count where the condition is true.
+Contract: only what is listed here is accepted (no subqueries, aggregates, windows, files, functions
+that are not listed, or options of a listed one that its rule does not read), and every operation is
+total: arithmetic is in doubles, what has no value (a division by zero, a bad cast, a missing value,
+NaN) is unknown, as NULL is in SQL, and rows count where the condition is true.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def condition(text: object, table: Any) -> Any:
 
 
 def columns_in(text: object) -> frozenset[str]:
-    """The columns that a condition names; none of a text that is no condition, which `condition`
+    """The columns that a condition names; none where the text is not a condition, which `condition`
     refuses."""
     import sqlglot
     from sqlglot import exp

@@ -26,7 +26,7 @@ class Written:
     """A table that was written whole.
 
     Attributes:
-        digest: SHA-256 of the file; of a folder, that of its files' digests, sorted, in lines.
+        digest: SHA-256 of the file; for a folder, that of its files' digests, sorted, in lines.
     """
 
     rows: int
@@ -222,7 +222,7 @@ def left_out(path: str, kind: str) -> list[str]:
 
 
 def _visible(folder: Path) -> Iterator[Path]:
-    """What is in a folder, but for what begins with a point or a line."""
+    """What is in a folder, except for names that begin with a point or a line."""
     for each in folder.rglob("*"):
         if not any(part.startswith((".", "_")) for part in each.relative_to(folder).parts):
             yield each

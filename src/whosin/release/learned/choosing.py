@@ -24,7 +24,7 @@ def spanning_tree(
     """The pairs of a spanning tree, in the order in which they were chosen.
 
     Args:
-        scores: of every pair.
+        scores: the score of every pair.
         choose: the index of (nearly) the largest of some scores.
     """
     group = list(range(columns))

@@ -22,7 +22,7 @@ from whosin.exact import Array
 STEPS = 1024
 """Steps that a row is divided into: estimates of cells with less than one row count too."""
 LARGEST = 2.0**42
-"""Rows of an estimate: with as many counted ones, sums stay within 64 bits."""
+"""Rows of an estimate: with this many counted ones too, sums stay within 64 bits."""
 
 
 def sensitivity(relation: str, rows: int) -> int:

@@ -2,7 +2,7 @@
 
 Contract: a new process is given noisy numbers, the sizes of domains and a seed, and nothing else;
 it answers with the numbers of values in the domains of each drawn row. JAX, with its threads, is
-never imported in the process that holds rows, nor in one that forks. Rows are drawn (`drawing`) by
+never imported in the process that holds rows, or in one that forks. Rows are drawn (`drawing`) by
 NumPy from a seed of 256 secure bits: what is drawn from noisy numbers needs no exact noise of its
 own.
 """

@@ -192,7 +192,7 @@ def learning(
 
     Args:
         asked: the tables that it should be good at.
-        columns: of the table, in this order.
+        columns: the columns of the table, in this order.
         choice: how tables are chosen; None to measure what was asked.
     """
     cells, workload = asked.workload(table)
@@ -237,7 +237,7 @@ class TableChoice:
     """What was said about choosing.
 
     Attributes:
-        name: of the way; None for the best.
+        name: the name of the way; None for the best.
         choosing: the part of the budget for it; None for the way's own.
     """
 

@@ -1,9 +1,9 @@
 """A junction tree: how a model of several sets of columns is worked with, table by table.
 
 Columns are removed one by one, always the one that makes the smallest table with all those that it
-shares a set with; these then share a set. Each such table hangs from a later one that holds what
-they have in common, its separator. A model is then a table of shares at each root, and below it,
-for each table, the shares of its cells given those of its separator (`Conditionals`).
+shares a set with; these then share a set. Each of these tables hangs from a later one that holds
+what the two have in common, its separator. A model is then a table of shares at each root, and
+below it, for each table, the shares of its cells given those of its separator (`Conditionals`).
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class Offer:
         tables: for each table of an answer with several its columns and the standard error of a
             cell, as plain data.
         measured: what is measured for them, with how much noise and at which price.
-        standard_error: of each number, where the batch is split for the least error.
+        standard_error: that of each number, where the batch is split for the least error.
         by_weights: what that would be if the batch were split by weights.
         joint: the offer that is debited and answered for this query and others at once.
     """

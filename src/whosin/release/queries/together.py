@@ -1,9 +1,9 @@
 """Counts of the same people that are measured at once, each with an answer of its own (F20).
 
 Contract: no scenario names this kind; `least_error` makes it from counts and group-bys that are
-tables of one workload: the same condition, the same number of rows of an entity, the same rows
-left out by closed domains, and an entity in one cell at most. One row of an entity is chosen, or as
-many as count, the same for all of them. There is one charge, one scan, one draw of noise and one
+tables of one workload: the same condition, the same number of rows of an entity, the same rows left
+out by closed domains, and an entity in one cell at most. The rows of an entity that count are
+chosen once, the same for all of them. There is one charge, one scan, one draw of noise and one
 stored answer, which holds the answers of all; their price is divided evenly among them.
 """
 

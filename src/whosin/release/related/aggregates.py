@@ -26,9 +26,9 @@ class FeatureInput:
     """What an aggregate is given.
 
     Attributes:
-        value: of the column, read as the feature's domain says; None without a column.
+        value: the column's value, read as the feature's domain says; None without a column.
         counts: which rows count: those that meet the condition and have a value.
-        domain: of the feature, where one is declared.
+        domain: the feature's domain, where one is declared.
         keys: what orders the rows, the most important first.
     """
 
@@ -45,8 +45,8 @@ class Aggregate:
     Attributes:
         label: what it is, for people who choose one.
         compute: its value over a group of rows.
-        takes: "any", "numbers" or "truths": which columns it may be of.
-        needs_column: whether it is of a column, and not of rows.
+        takes: "any", "numbers" or "truths": which columns it may be computed from.
+        needs_column: whether it is computed from a column, and not from rows as a whole.
         ordered: whether rows need an order.
         is_a_value: whether it is one of the column's values, so that the feature's domain is about
             these.

@@ -136,8 +136,8 @@ class Database:
         return self._with_features(result, wanted)
 
     def people(self, names: Iterable[str]) -> Any:
-        """One row for each entity of the table itself, with what is named: see `of_people`. Of a
-        column that was declared constant it has any value that there is, in the same pass."""
+        """One row for each entity of the table itself, with what is named: see `of_people`. For a
+        column that was declared constant it takes any value that there is, in the same pass."""
         wanted, entity = set(names), self.main.entity
         assert entity is not None
         own = [each for each in self._of(self.main) if each.name in wanted]

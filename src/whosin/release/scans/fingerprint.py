@@ -1,11 +1,11 @@
-"""Fingerprints of a source, so that the same rows are known again under another name.
+"""Fingerprints of a source, so that the same rows are recognised under another name.
 
 Contract: they are for the ledger, which seals them; nobody else sees them, and no error depends on
 what they are made of. They are cheap: files above 16 MB are sampled, rows are only looked at where
 there are few. Equal files have equal `bytes`, wherever they lie and whatever they are called; equal
 rows have equal `rows` in a file, a database or memory, in any order, as long as their values are
-spelled alike. Where neither can be had, the `place` has to do; of a table on a server it is which
-server, database and table it is, by whatever name it is reached, and `table` is the number under
+spelled alike. Where neither can be had, there is the `place`. For a table on a server this says
+which server, database and table it is, by whatever name it is reached; `table` is the number under
 which the server keeps it, whatever it is called and whatever becomes of its rows.
 """
 
@@ -36,7 +36,7 @@ def fingerprint(table: Table, *, rows: bool = False) -> dict[str, str]:
     """Fingerprints by kind; those of a further table with its name: "bytes:visits".
 
     Args:
-        rows: look at the rows of files too, to know them again in a database or another format.
+        rows: look at the rows of files too, to recognise them in a database or another format.
     """
     result = _of_source(table, table.source, rows)
     for each in table.tables:

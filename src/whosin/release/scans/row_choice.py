@@ -3,7 +3,8 @@
 Contract: each group's rows are chosen by looking at that group alone, every set of the allowed size
 being as likely as any other. A random column, the lots, is made first and ordered by afterwards,
 since engines refuse, or repeat, random numbers inside a window. The columns of `first` and `summed`
-have names of ours, none of which is a name that is added here; those of `whole_rows` any.
+have names of ours, which differ from the names that are added here; those of `whole_rows` may have
+any.
 
 One row of each group is chosen while rows are aggregated, by `arg_min(value, lot)`: one pass that
 holds one row a group. More are ranked by their lots. DuckDB holds all rows of a group in memory for
@@ -24,7 +25,7 @@ LOT = "lot"
 RANK = "rank"
 SIZE = "whosin_rows"
 MOST_HELD = 100_000
-"""Rows of a group that are ranked together, but for those that are chosen."""
+"""Rows of a group that are ranked together, besides those that are chosen."""
 
 
 def first(base: Any, home: Sequence[str], most: int, *, crowded: bool = True) -> Any:

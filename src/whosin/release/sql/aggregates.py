@@ -1,8 +1,8 @@
 """Aggregates of SQL as queries.
 
-`COUNT(DISTINCT entity)` counts people and is a `count`; `COUNT(*)` counts rows, of which a person
-has at most as many as the scenario says, and is `rows`. `VAR_POP` is a `variance`, whose divisor
-is the number of rows; the sample's variance is refused, since it is another number.
+`COUNT(DISTINCT entity)` counts people and is a `count`; `COUNT(*)` counts rows, at most the
+scenario's `rows` of a person, and is `rows`. `VAR_POP` is a `variance`, whose divisor is the number
+of rows; the sample's variance is refused, since it is another number.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names in SQL: of the table, of its columns, and of cells to group by."""
+"""Names in SQL: those of the table, of its columns, and of cells to group by."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def _top(
 
 
 def _named_apart(queries: Sequence[Query]) -> tuple[Query, ...]:
-    """Answers are found by name: what is asked twice is asked once too often."""
+    """Answers are found by name, so nothing may be asked twice."""
     seen: set[str] = set()
     for query in queries:
         if query.name in seen:
