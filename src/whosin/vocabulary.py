@@ -35,19 +35,19 @@ def _words(*listed: Word) -> dict[str, Word]:
 
 
 TARGET = _words(
-    Word("posterior", "number", "The most sure they may become."),
-    Word("gamma", "number", "Or the most a belief may grow, ×γ."),
-    Word("gain", "number", "Or the most it may grow, as a sum."),
+    Word("posterior", "number", "How sure they may become, at most."),
+    Word("gamma", "number", "Or the factor γ by which a belief may grow, at most."),
+    Word("gain", "number", "Or by how much a belief may rise, at most."),
     Word("advantage", "number", "Or how far an attack's hit rate may exceed its false alarms."),
     Word("tpr", "number", "Or the share of members that any test may recognise, at that fpr."),
     Word("fpr", "number", "The share of other people that this test may accuse."),
     Word("risk", "number", "Or how often someone who must say in or out is wrong, at least."),
     Word("risk-prior", "number", "How sure that person was before."),
     Word("profile", "profile", "Or the most for each prior: 0.1:0.3,0.5:0.6, linear between them."),
-    Word("rho", "number", "Or the most for one of the candidates."),
+    Word("rho", "number", "Or how sure they may become of one of the candidates, at most."),
     Word("candidates", "whole", "How many candidates there are.", "-m"),
     Word("epsilon", "number", "Or plain ε."),
-    Word("hipaa", "flag", "Or 1.5%, which follows from HIPAA's safe harbour."),
+    Word("hipaa", "flag", "Or 1.5%, which Lee and Clifton derive from HIPAA's safe harbour."),
     Word("delta", "number", "The promise may fail with this probability."),
 )
 """How sure they may become: exactly one target, and δ if the promise may fail."""
@@ -55,8 +55,8 @@ TARGET = _words(
 ADVERSARY = _words(
     Word("prior", "range", "How sure they may be already: 0.05..0.5, or 0.5."),
     Word("size-known", "flag", "They know how many are in the data."),
-    Word("linked", "whole", "The most people who come and go together."),
-    Word("known", "whole", "The most people whom they know to be in or out."),
+    Word("linked", "whole", "How many people come and go together, at most."),
+    Word("known", "whole", "How many people they know to be in or out, at most."),
     Word("uninformed", "flag", "They know nothing at all."),
     Word("family", "text", "Or name the adversaries: at-most-known=10:0.1..0.9, …"),
     Word(

@@ -333,7 +333,7 @@ function chosenEntity() {
     ? "Each row counts as a person of its own: right only if nobody has two rows."
     : entityChosen()
       ? ""
-      : "Choose the column that says whose row it is. The promise is made to whom it names.";
+      : "Choose the column that says whose row it is. The promise is made to the people that it names.";
   $("declare").hidden = !entityChosen();
   renderColumns();
   renderQueries();

@@ -284,7 +284,7 @@ async function load(view) {
   const { delta, candidates: several, ...wanted } = loaded.target;
   const [kind, value] = Object.entries(wanted)[0] ?? ["posterior", "60%"];
   if (wanted.rho !== undefined && Object.keys(who).length) {
-    throw new Error("This page asks nothing about whoever knows several candidates; whosin release takes it.");
+    throw new Error("With several candidates this page takes no [adversary]; whosin release does.");
   }
   choose("knows", who.uninformed ? "nothing" : who.known === undefined ? "all" : "few");
   if (who.known !== undefined) $("known").value = who.known;
