@@ -18,7 +18,7 @@ from whosin.validation import of_numbers, real, within
 CLOSE = Fraction(1, 10**6)
 TENTH = Decimal("0.1")
 MOST_DIGITS = 12
-"""After the point, in per cent."""
+"""Digits after the point, in per cent."""
 
 
 @of_numbers

@@ -34,7 +34,7 @@ class CsvTable:
     """A table with a header.
 
     Attributes:
-        name: of the file.
+        name: the file's name.
         separator: one of `SEPARATORS`.
         header: names of columns, distinct.
         rows: cells, without the spaces around them.
@@ -49,8 +49,8 @@ class CsvTable:
 
     def column(self, name: str) -> list[float | str | None]:
         """A column: numbers, with None where one is missing; or words, where any cell is one."""
-        place = self.header.index(name)
-        cells = [row[place] for row in self.rows]
+        position = self.header.index(name)
+        cells = [row[position] for row in self.rows]
         values = [number(cell, self.separator) for cell in cells]
         missing = [cell.lower() in MISSING for cell in cells]
         told = all(a is not None or b for a, b in zip(values, missing, strict=True))
@@ -61,7 +61,7 @@ def read_csv(path: Path, most: int = MOST_BYTES, columns: Sequence[str] = ()) ->
     """The table in a CSV file with a header.
 
     Args:
-        columns: that it must have, among others.
+        columns: names of columns that it must have, among others.
 
     Raises:
         InvalidInput: it has no rows, a column twice, or a row of another length than the header.
@@ -115,8 +115,8 @@ def parse_records(text: str, name: str) -> Records:
 
 
 def separator_of(text: str) -> str:
-    """What separates the cells: what splits the first rows into equally many, or else what the
-    first row has most of."""
+    """What separates the cells: the mark that splits the first rows into the same number of cells,
+    or else the one that the first row has most of."""
     first = text.lstrip("\r\n").partition("\n")[0]
     for mark in SEPARATORS:
         if mark not in first:

@@ -120,7 +120,7 @@ def _check_letters(value: object, what: str) -> None:
     try:
         json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidInput(what, "JSON of whole letters", "half of one") from None
+        raise InvalidInput(what, "JSON in valid Unicode", "half of a letter") from None
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def _check_whole(tables: dict[str, Any]) -> None:
 
 
 def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object whose keys are distinct: of two equal keys one would be lost silently."""
+    """An object whose keys are distinct: one of two equal keys would be lost silently."""
     result: dict[str, object] = {}
     for key, value in pairs:
         if key in result:

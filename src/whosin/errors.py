@@ -25,7 +25,7 @@ class WhosinError(Exception):
         return super().__str__()
 
     def __str__(self) -> str:
-        """The message; what it says of a field, it says of the path where there is one."""
+        """The message. Where there is a path, it names the path instead of the field."""
         message, path = self.message, short(self.path)
         name = path.rpartition(".")[2].lstrip("-")
         if not path:
@@ -48,7 +48,7 @@ def at(path: str) -> Iterator[None]:
 
 @contextmanager
 def at_keys(keys: Collection[str], path: str = "") -> Iterator[None]:
-    """Errors in this block that are about one of these keys are at that key, below a path."""
+    """Errors in this block that are about one of these keys get the path of that key."""
     try:
         yield
     except WhosinError as error:
@@ -82,8 +82,8 @@ class InvalidInput(WhosinError, ValueError):
 class UnknownName(InvalidInput):
     """A name that is not in its list; the message names one that was probably meant.
 
-    That is one a slip of the fingers away, one letter or two in a long name, or the only one that
-    it is half of.
+    That is one that differs by a slip of the fingers (one letter, or two in a long name), or the
+    only one that it is a half of.
 
     Args:
         apart: names of other things, for which nothing is suggested however alike they look.

@@ -29,7 +29,7 @@ Rounding: TypeAlias = Literal["nearest", "up", "down"]
 """How a number is shown: up after "at most", down after "at least"."""
 
 LARGEST_BITS = 997
-"""Of the whole part of a number that somebody spells: 1e300 has as many."""
+"""Bits of the whole part of a number that somebody spells: those of 1e300."""
 LARGEST_EXPONENT = 709
 """e to a larger power does not fit into a float."""
 BALL_BITS = 160
@@ -49,7 +49,7 @@ class Rational(Fraction):
 
 def rational(value: object, field: str = "number") -> Fraction:
     """Read a finite number exactly: ints, floats, fractions, and strings such as "0.3", "1/3" or
-    "5%"; of a length and size that leave time for anything else."""
+    "5%", unless they are very long or very large."""
     if isinstance(value, str):
         return _spelled(value, field)
     try:

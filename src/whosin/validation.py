@@ -67,7 +67,7 @@ def path_of(value: object, field: str = "path") -> Path:
 
 
 MOST_PEOPLE = 10**10
-"""More than there are."""
+"""More people than there are."""
 
 
 def whole(value: object, field: str, least: int, most: int | None = None, what: str = "") -> int:

@@ -35,19 +35,19 @@ def _words(*listed: Word) -> dict[str, Word]:
 
 
 TARGET = _words(
-    Word("posterior", "number", "The most sure they may become."),
-    Word("gamma", "number", "Or the most a belief may grow, ×γ."),
-    Word("gain", "number", "Or the most it may grow, as a sum."),
+    Word("posterior", "number", "How sure they may become, at most."),
+    Word("gamma", "number", "Or the factor γ by which a belief may grow, at most."),
+    Word("gain", "number", "Or by how much a belief may rise, at most."),
     Word("advantage", "number", "Or how far an attack's hit rate may exceed its false alarms."),
     Word("tpr", "number", "Or the share of members that any test may recognise, at that fpr."),
-    Word("fpr", "number", "The share of others that such a test may accuse."),
-    Word("risk", "number", "Or how often whoever decides in or out is wrong, at least."),
-    Word("risk-prior", "number", "How sure that one was before."),
-    Word("profile", "profile", "Or the most by prior: 0.1:0.3,0.5:0.6, linear between."),
-    Word("rho", "number", "Or the most for one of the candidates."),
+    Word("fpr", "number", "The share of other people that this test may accuse."),
+    Word("risk", "number", "Or how often someone who must say in or out is wrong, at least."),
+    Word("risk-prior", "number", "How sure that person was before."),
+    Word("profile", "profile", "Or the most for each prior: 0.1:0.3,0.5:0.6, linear between them."),
+    Word("rho", "number", "Or how sure they may become of one of the candidates, at most."),
     Word("candidates", "whole", "How many candidates there are.", "-m"),
     Word("epsilon", "number", "Or plain ε."),
-    Word("hipaa", "flag", "Or 1.5%, read out of HIPAA's safe harbour."),
+    Word("hipaa", "flag", "Or 1.5%, which Lee and Clifton derive from HIPAA's safe harbour."),
     Word("delta", "number", "The promise may fail with this probability."),
 )
 """How sure they may become: exactly one target, and δ if the promise may fail."""
@@ -55,8 +55,8 @@ TARGET = _words(
 ADVERSARY = _words(
     Word("prior", "range", "How sure they may be already: 0.05..0.5, or 0.5."),
     Word("size-known", "flag", "They know how many are in the data."),
-    Word("linked", "whole", "The most people who come and go together."),
-    Word("known", "whole", "The most people whom they know to be in or out."),
+    Word("linked", "whole", "How many people come and go together, at most."),
+    Word("known", "whole", "How many people they know to be in or out, at most."),
     Word("uninformed", "flag", "They know nothing at all."),
     Word("family", "text", "Or name the adversaries: at-most-known=10:0.1..0.9, …"),
     Word(
@@ -75,8 +75,12 @@ TABLE = _words(
     Word("groups", "whole", "How many cells of a group-by an entity may be in."),
     Word("name", "text", "The dataset's name in the ledger; the file's by default."),
     Word("engine", "text", "duckdb (by default) or spark."),
-    Word("memory", "text", "What DuckDB may hold, such as 4GB; beyond it, it spills."),
-    Word("spill", "text", "The folder to spill to."),
+    Word(
+        "memory",
+        "text",
+        "How much memory DuckDB may use, such as 4GB; beyond that it writes to disk.",
+    ),
+    Word("spill", "text", "The folder that it writes to then."),
     Word("master", "text", "Where Spark runs."),
     Word("views", "flag", "Whether views of a database may be read."),
 )
@@ -87,21 +91,21 @@ FURTHER = _words(
     Word("source", "text", "The file, folder or database::table."),
     Word("entity", "text", "The column there that says whose row it is; called as in [table]."),
     Word("rows", "whole", "How many rows of an entity are joined, at most; 1 by default."),
-    Word("public", "flag", "Whether it is a public table, of which rows are looked up."),
-    Word("key", "text", "For a public table: its column that is looked up, each value once."),
+    Word("public", "flag", "Whether it is a public table, whose rows are looked up."),
+    Word("key", "text", "For a public table: its key column, which has each value once."),
     Word("on", "text", "The column that holds the key; called as the key by default."),
-    Word("to", "text", "The further table whose rows look up; [table] by default."),
+    Word("to", "text", "The further table that looks rows up here; [table] by default."),
 )
 """Further tables: of the same people, or public."""
 
 FEATURE = _words(
     Word("name", "text", "The column's name."),
     Word("kind", "text", "any, count, distinct, sum, max, min, mean, first or last."),
-    Word("column", "text", "The column it is of; none for rows themselves."),
+    Word("column", "text", "The column that it is computed from; none to count rows."),
     Word("table", "text", "The further table whose rows it sums up; [table] by default."),
     Word("where", "text", "A condition on rows: others do not count."),
     Word("order", "text", "For first and last: the column that orders a person's rows."),
-    Word("tie", "text", "A column that orders rows that the order does not tell apart."),
+    Word("tie", "text", "A second column to order by, where the first one ties."),
 )
 """A person's own features."""
 
@@ -145,7 +149,7 @@ NOTION = _words(
     ),
     Word("prior-file", "file", "A prior on records (JSON), for the notions that need one."),
 )
-"""What a notion is measured with, each in the notions that have it."""
+"""The parameters of notions; each notion takes its own."""
 
 MECHANISM = _words(
     Word("statistic", "text", "What noise is added to: count (default) or max.", default="count"),

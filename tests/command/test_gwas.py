@@ -96,7 +96,7 @@ def test_release_writes_what_it_shows(inside, capsys, numbers):
 
 def test_release_under_genotype_changes_says_what_swaps_cost(inside, capsys):
     assert main([*RELEASE, "--relation", "genotype", "--score", "chi2"]) == 0
-    assert "Exchanged labels are two such changes: ε = 2.1972" in " ".join(
+    assert "Exchanging two labels is two of these changes: ε = 2.1972" in " ".join(
         capsys.readouterr().out.split()
     )
 

@@ -101,7 +101,7 @@ def test_rows_of_their_own_and_other_costs(run):
         ("--rows 4 --prior 0.7,0.2,0.1 --epsilon 1", "2 probabilities, as --values says"),
         (
             "--rows 4 --prior 0.7,0.3;0.5,0.5 --epsilon 1",
-            "one distribution, or 4, one a row; got 2",
+            "one distribution, or 4, one for each row; got 2",
         ),
         ("--rows 0 --epsilon 1", "rows must be a whole number of at least 1"),
         ("--rows 4 --epsilon 1 --notion dpp", "--notion must be one of"),
@@ -215,7 +215,11 @@ def test_partial_symmetry_in_a_table(run, write):
         ({"kind": "uniform"}, "--rows 3 --prior 0.5,0.5", "left out with --prior-file"),
         ({"chains": [CHAIN, CHAIN], "rows": 3}, "", "one chain"),
         ({"kind": "exchangable", "sizes": [1]}, "", "did you mean 'exchangeable'"),
-        ({"kind": "table", "probabilities": [0.5, 0.25, 0.25]}, "", "4 numbers, one a world"),
+        (
+            {"kind": "table", "probabilities": [0.5, 0.25, 0.25]},
+            "",
+            "4 numbers, one for each world",
+        ),
         (
             {**HOMES, "blocks": [{"size": 2, "sets": [{"present": [5], "probability": 1}]}]},
             "",

@@ -148,7 +148,7 @@ BLOCKS = [
 def test_blocks_are_solved_apart(notion):
     space, prior = wi.Records(4, 2), wi.priors.Blocks(BLOCKS)
     known = structure(space, prior)
-    assert [len(block.places) for block in known.blocks] == [1, 2]
+    assert [len(block.copies) for block in known.blocks] == [1, 2]
     mass = prior.on_records(space, float)
     table = wi.priors.Table([Fraction(p) for p in prior.on_records(space, Fraction)])
     whole = structure(space, table)

@@ -187,7 +187,7 @@ def test_one_wrong_argument_among_right_ones(call):
         (priors.Blocks, ([3],), "blocks must be pairs of the members and a mapping"),
         (priors.Blocks, ([((0,), {3: 1})],), "block 0 must be sets of its members; got 3"),
         (families.Explicit, (3,), "priors must be a list of at least one prior; got 3"),
-        (priors.MarkovChain, (3, 4), "transition must be a matrix, or one a step; got 4"),
+        (priors.MarkovChain, (3, 4), "transition must be a matrix, or one for each step; got 4"),
         (DP.measure, (NOISY, 5), "space must be Subsets(…) or Records(…); got 5"),
         (DP.measure, (3, SUBSETS), "mechanism must be a mechanism or a channel; got 3"),
         (mechanisms.Channel.load, (3,), "path must be the path of a file; got 3"),

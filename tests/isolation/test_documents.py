@@ -145,7 +145,7 @@ def test_files(tmp_path):
 @pytest.mark.parametrize("text", [r'["\ud800"]', r'{"\uDBFF": 1}', r'{"a": {"b": ["x\udc00"]}}'])
 def test_half_a_letter_is_refused(text):
     """JSON can escape it, and no file or answer can hold it."""
-    with pytest.raises(InvalidInput, match="JSON of whole letters"):
+    with pytest.raises(InvalidInput, match="JSON in valid Unicode"):
         parse_json(text, "file")
 
 

@@ -503,7 +503,7 @@ def test_bad_tables(table, message):
 @pytest.mark.parametrize(
     ("outputs", "message"),
     [
-        (["a"], "2 names, one a column; got 1"),
+        (["a"], "2 names, one for each column; got 1"),
         (["a", "a"], "distinct names"),
         ("ab", "a list of names"),
         (3, "a list of names"),
@@ -511,7 +511,7 @@ def test_bad_tables(table, message):
     ],
 )
 def test_bad_outputs(outputs, message):
-    """Names of outputs: one a column, distinct."""
+    """Names of outputs: one for each column, distinct."""
     with pytest.raises(InvalidInput, match=message):
         wi.Channel(wi.Subsets(1), [[1, 0], [1, 0]], outputs)
 

@@ -241,7 +241,7 @@ def test_floats_that_tie_are_told_apart_exactly():
         (lambda: GainMatrix([[1, 2]], ["a", "b"]), "guesses must be 1 names"),
         (lambda: Tries(0), "tries must be a whole number of at least 1"),
         (lambda: SinglingOut(0), "singling-out must be above 0"),
-        (lambda: wi.notions.MetricPrivacy([[0, 1]]), "as many rows as columns"),
+        (lambda: wi.notions.MetricPrivacy([[0, 1]]), "the same number of rows and columns"),
         (lambda: wi.notions.MetricPrivacy([[0, 1], [2, 0]]), "symmetric"),
         (lambda: wi.notions.MetricPrivacy([[1]]), "0 from a world to itself"),
         (lambda: wi.notions.DifferentialPrivacy(group=2), "group must be 1 unless"),

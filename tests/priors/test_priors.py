@@ -151,7 +151,10 @@ def test_large_priors_stay_cheap():
         (lambda: priors.Exchangeable([0, 1]).check(wi.Subsets(2)), "3 numbers; got 2"),
         (lambda: priors.Table([HALF]), "sum 1; got sum 0.5"),
         (lambda: priors.Table([2, -1]), "between 0 and 1; got 2"),
-        (lambda: priors.Table([HALF, HALF]).check(wi.Subsets(2)), "4 numbers, one a world; got 2"),
+        (
+            lambda: priors.Table([HALF, HALF]).check(wi.Subsets(2)),
+            "4 numbers, one for each world; got 2",
+        ),
         (lambda: priors.Table({4: 1}).check(wi.Subsets(2)), "world must be from 0 to 3; got 4"),
         (lambda: priors.Table({("zoe",): 1}).check(wi.Subsets(2)), "entity must be one of"),
     ],

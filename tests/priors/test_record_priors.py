@@ -422,7 +422,7 @@ def test_subset_priors_are_refused_on_records(prior):
 
 def test_rows_of_distributions_are_refused_on_subsets():
     """Independent with a distribution a row is about records, too."""
-    with pytest.raises(InvalidInput, match="one an entity"):
+    with pytest.raises(InvalidInput, match="one for each entity"):
         priors.Independent([(HALF, HALF)] * 2).check(wi.Subsets(2))
 
 

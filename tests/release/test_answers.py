@@ -176,7 +176,7 @@ def test_rows_without_an_entity_are_dropped_whatever_its_type(who) -> None:
 
 
 NAMES = ["entity", "lot", "rank", "key_0", "rows", "sum", "value", "low", "high", "people", "code"]
-NAMES += ["select", "a b", 'q"q', "é", "key", "place", "name", "squares", "x.y", "order"]
+NAMES += ["select", "a b", 'q"q', "é", "key", "position", "name", "squares", "x.y", "order"]
 
 
 def test_columns_may_have_any_name(tmp_path) -> None:
@@ -277,7 +277,7 @@ def test_keys_show_counts_of_many_and_nothing_of_few() -> None:
 def test_the_maximum_is_of_those_present_only() -> None:
     """A column of the table that is called as ours must not be read in its place."""
     universe = [(f"p{n}", n) for n in range(12)]
-    data = oracle.table({"who": ["p2", "p3", "zz"], "place": [11, 11, 11], "name": ["p9"] * 3})
+    data = oracle.table({"who": ["p2", "p3", "zz"], "rank": [11, 11, 11], "name": ["p9"] * 3})
     plan = wi.calibrate(wi.Gamma(1.5), wi.families.Uninformed())
     query = release.Maximum(universe=universe)
     offer = query.offer(data, Share(plan, oracle.share().epsilon))

@@ -92,7 +92,7 @@ def test_bins_are_parts_of_the_calendar(unit: str) -> None:
     domain = Dates(FIRST, LAST, unit)
     wanted = [NAMES[unit](FIRST + timedelta(each)) for each in range((LAST - FIRST).days + 1)]
     assert list(domain.bins) == list(dict.fromkeys(wanted)) == sorted(set(wanted))
-    places = dict(domain.places())
+    places = dict(domain.numbered_days())
     for each, name in enumerate(wanted):
         assert domain.bins[places[code_of(FIRST + timedelta(each))]] == name
 

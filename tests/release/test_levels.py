@@ -220,8 +220,8 @@ def test_tables_by_two_levels_of_a_column_are_refused(tmp_path) -> None:
         ({"a": {"x": ["x"]}}, "lists of values of the domain; got 'x'"),
         (PARENTS | {"language": {"de": ["ZH", "BE", "VD"]}}, "lists of values of canton; got 'VD'"),
         (PARENTS | {"language": {"de": ["ZH", "BE"]}}, "every value; got none for 'GE'"),
-        ({"who": PARENTS["canton"]}, "a level that no column is called like; got 'who'"),
-        ({"town": PARENTS["canton"]}, "a level that no column is called like; got 'town'"),
+        ({"who": PARENTS["canton"]}, "a level with a name that no column has; got 'who'"),
+        ({"town": PARENTS["canton"]}, "a level with a name that no column has; got 'town'"),
         ({f"l{at}": PARENTS["canton"] for at in range(21)}, "at most 20 levels; got 21"),
     ],
 )

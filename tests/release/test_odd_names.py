@@ -15,7 +15,7 @@ from release_oracle import ENGINE
 from whosin.errors import InvalidInput
 from whosin.release import Feature, LookupTable, Values
 
-OLD = ("lot", "rank", "whosin_owner", "whosin_rows", "whosin_key", "whosin_value", "whosin_place")
+OLD = ("lot", "rank", "whosin_owner", "whosin_rows", "whosin_key", "whosin_value", "whosin_number")
 """What columns of ours were called where rows have columns of any name."""
 
 
@@ -49,7 +49,7 @@ def test_a_level_is_not_called_like_a_column_in_any_letters(name: str) -> None:
     """Of the table, a feature or a public table: an engine would take it for that column."""
     rows = pa.table({"who": [1], "ward": ["a"], "days": [1]})
     public = pa.table({"ward": ["a"], "region": ["north"]})
-    with pytest.raises(InvalidInput, match="no column is called like"):
+    with pytest.raises(InvalidInput, match="a name that no column has"):
         wi.Table(
             rows,
             "who",

@@ -327,7 +327,7 @@ def test_a_uniform_response_is_charged_what_it_measures(cells, epsilon) -> None:
 def matrix_of(response) -> list[list[Fraction]]:
     """Pr[answer given cell], from the words of T21: randomised response among the shown cells,
     anything among them for the others."""
-    shown = range(response.cells) if response.shown is None else response.shown
+    shown = range(response.cells) if response.outputs is None else response.outputs
     other = (1 - response.kept) / max(1, len(shown) - 1)
 
     def entry(row: int, column: int) -> Fraction:
@@ -378,7 +378,7 @@ def test_a_prior_that_leans_hides_the_rare_cells() -> None:
     response = prior_response(2, ("0.7", "0.3"), Fraction("1.8473"))
     assert float(response.changed) == pytest.approx(0.1362, abs=1e-4)
     alone = prior_response(3, ("0.9", "0.05", "0.05"), Fraction(1))
-    assert alone.shown == (0,) and alone.epsilon == 0 and float(alone.changed) == 0.1
+    assert alone.outputs == (0,) and alone.epsilon == 0 and float(alone.changed) == 0.1
     assert "always the likeliest" in alone.words()
 
 

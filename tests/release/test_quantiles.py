@@ -166,7 +166,7 @@ def test_places_are_those_of_the_definition() -> None:
     values += [-9.0, 9.0, math.inf, -math.inf, 1e300]
     data = oracle.table({"who": list(range(len(values))), "x": values}, {"x": domain})
     found = data.engine.run(
-        data.data.select(x=data.data["x"], place=points.position(data.data["x"]))
+        data.data.select(x=data.data["x"], position=points.position(data.data["x"]))
     )
     for row in found.to_pylist():
         value = min(max(row["x"], -0.35), 2.6)
@@ -174,7 +174,7 @@ def test_places_are_those_of_the_definition() -> None:
         near = math.floor(steps + Fraction(1, 2))
         on = abs(steps - near) < Fraction(1, 10**6)
         below = near if on else math.floor(steps)
-        assert row["place"] == 3 * below + (0 if on else 1 if near == below else 2), row
+        assert row["position"] == 3 * below + (0 if on else 1 if near == below else 2), row
 
 
 def test_rounding_keeps_every_row() -> None:

@@ -133,7 +133,7 @@ def test_rows_before_noise_are_those_of_the_definition() -> None:
         told = oracle.table(held, {"x": Range(0, 2), "ward": WARD}, entity=entity)
         query = Quantile(column="x", points=3, by="ward")
         result = told.engine.run(query._expression(told)).to_pylist()
-        found = {(row["key_0"], row["place"]): row["rows"] for row in result}
+        found = {(row["key_0"], row["position"]): row["rows"] for row in result}
         wanted: Counter = Counter()
         for ward, number, _ in rows:
             if ward in ("A", "B") and number is not None and oracle.number(number) is not None:
@@ -161,7 +161,7 @@ def test_one_person_has_a_few_rows_in_a_few_cells(rows: int, groups: int) -> Non
                 for ward, x in zip(held["ward"][:24], held["x"], strict=False)
                 if ward == "ABCD"[row["key_0"]]
             )
-            assert row["rows"] <= offered[row["place"]]
+            assert row["rows"] <= offered[row["position"]]
         assert len(sizes) == min(groups, 4)
         assert set(sizes.values()) == {min(rows, 4)}
 

@@ -437,7 +437,7 @@ def test_ranges_as_people_write_them(domain: object, given: Any, names: list[str
         ({"age": [[1, 3], "1..3"]}, "ranges.age must be different ranges; got '1..3' twice"),
         ({"dose": [[0, 3]]}, "ranges.dose must be ranges between edges of its bins; got 3"),
         ({"dose": [[1, 1]]}, "ranges.dose must be ranges from a lower to a higher end"),
-        ({"dose": [[0, 8]]}, "ranges.dose must be ranges of which one leaves a cell out"),
+        ({"dose": [[0, 8]]}, "ranges.dose must be at least one range that leaves a cell out"),
         (Marginals(sets=[["town", "canton"]]), "sets must be tables that name town once"),
         (Marginals(sets=[["age", "cumulative(age)"]]), "sets must be tables that name age once"),
         (Marginals(columns=["age", "cumulative(age)"], order=2), "the number of columns, 1"),

@@ -67,7 +67,7 @@ def test_a_table_says_what_is_in_the_answer() -> None:
     assert ward.crosstab is None and other.keys == ("ward", "noisy")
     tab = pair.crosstab
     assert tab is not None and (tab.down, tab.across) == ("ward", "sex")
-    shown = [[pair.cells[place] for place in row] for row in tab.places]
+    shown = [[pair.cells[place] for place in row] for row in tab.indices]
     assert shown == [[(s, w) for s in ("f", "m")] for w in ("A", EVIL, "[red]C")]
     assert pair.noisy == (False, *[True] * 5) and pair.number(0) == "600" and pair.margin(1) == "74"
     assert [decimals(each) for each in (0.012, 0.5, 1, 9.9, 10, 3000, 0)] == [3, 2, 1, 1, 0, 0, 0]

@@ -31,7 +31,7 @@ from whosin.notions import (
     SampledDifferentialPrivacy,
 )
 from whosin.references import THEOREMS
-from whosin.report.charts import PLACES
+from whosin.report.charts import POSITIONS
 from whosin.theorems import convert
 from whosin.theorems.map import BARRIERS, EDGES, REASONS
 
@@ -318,8 +318,8 @@ def test_levels_without_a_notion_are_refused():
 def test_the_drawn_map_is_complete():
     """Every notion of the map has its place, every theorem its statement, no two places clash."""
     ends = [name for line in (*EDGES, *BARRIERS) for name in (line.source, line.target)]
-    assert set(ends) == set(PLACES)
-    assert len(set(PLACES.values())) == len(PLACES)
+    assert set(ends) == set(POSITIONS)
+    assert len(set(POSITIONS.values())) == len(POSITIONS)
     for edge in EDGES:
         assert edge.theorem in THEOREMS or REASONS[edge.theorem]
         assert edge.formula

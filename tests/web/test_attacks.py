@@ -86,7 +86,7 @@ NINE = channel(
         ("price", asked(kind="maximum", universe=MANY), "queries.0.universe", "5,000"),
         ("price", SCENARIO | {"domains": {"ward": DEEP}}, None, "levels deep"),
         ("price", SCENARIO | {"domains": {"ward": MANY}}, "domains.ward", "at most"),
-        ("price", SCENARIO | {"title": "\ud800"}, None, "whole letters"),
+        ("price", SCENARIO | {"title": "\ud800"}, None, "valid U"),
         ("price", asked(where=LISTED), "queries.0.where", "4,000 letters"),
         ("scenario/read", {"text": ".".join("a" * 20_000) + " = 1"}, "scenario", "levels deep"),
         ("scenario/read", {"text": ".".join("a" * 300_000) + " = 1"}, "scenario", "levels deep"),

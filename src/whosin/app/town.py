@@ -26,8 +26,8 @@ def write_town(path: str | Path, people: int = 20_000) -> Path:
     def chosen(words: tuple[str, ...], weights: Array) -> Array:
         """A word for each person, by weights of their own."""
         ends = np.cumsum(weights, axis=1)
-        places = (draw.random((people, 1)) * ends[:, -1:] > ends).sum(axis=1)
-        result: Array = np.asarray(words)[places]
+        indices = (draw.random((people, 1)) * ends[:, -1:] > ends).sum(axis=1)
+        result: Array = np.asarray(words)[indices]
         return result
 
     def ones(length: int) -> Array:

@@ -16,7 +16,8 @@ def debit(
     title: str,
     request: str | None = None,
 ) -> Debit:
-    """Pay for a release of another tool, before it is shown. Its entry is in the chain like any.
+    """Pay for a release of another tool, before it is shown. Its entry is in the chain like any
+    other.
 
     The tool's unit must be the ledger's entity: whoever debits says so (see `rows` of `read`).
 

@@ -81,8 +81,9 @@ class Guarantee:
 
     @property
     def costs(self) -> dict[str, Cost]:
-        """By relation. One replaced is one removed and one added, so an add-remove guarantee holds
-        for replacing as one of a group of two; not the other way round."""
+        """The costs by relation. Replacing a person is removing one and adding one, so an
+        add-remove guarantee holds for replacing as it does for a group of two. The reverse does not
+        hold."""
         result = {self.relation: self._cost}
         if self.relation == "add-remove" and not (self.rho is not None and self.delta):
             twice = self.for_group(2)

@@ -35,7 +35,7 @@ TOOLS: dict[str, Tool] = {
     "snsql": Tool("SmartNoise SQL", "smartnoise-sql", ("1.0",), tools.smartnoise),
     "riskcal": Tool("riskcal", "riskcal", ("1.5",), tools.riskcal),
 }
-"""By the module that an object's class is from."""
+"""The tools, by the module that an object's class is from."""
 
 
 def read(

@@ -22,7 +22,7 @@ from whosin.exact import exp_up, rational
 DELTAS = tuple(Fraction(1, 10**k) for k in range(12, 1, -1)) + tuple(
     Fraction(k, 100) for k in (2, 5, 10, 15, 20, 30, 40, 50, 60, 75)
 )
-"""Where an object is asked."""
+"""The δ at which an object is asked for its ε."""
 
 
 def curve(value: Any, *, rows: int = 1) -> TradeOff:
@@ -49,7 +49,8 @@ def curve(value: Any, *, rows: int = 1) -> TradeOff:
 
 def _losses(value: Any, relation: str) -> Any:
     """The losses of "with the person", where a tool keeps them: dp-accounting's, and riskcal's.
-    One who replaces another may be either of the two, so that these must be the same both ways."""
+    Where one person replaces another, either of the two may be the one, so the losses must be the
+    same both ways."""
     kept = value.get_pld() if hasattr(value, "get_pld") else getattr(value, "_pld", None)
     if relation != "add-remove" and not getattr(kept, "_symmetric", False):
         return None

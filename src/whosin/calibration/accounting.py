@@ -77,7 +77,7 @@ class Process:
         """δ(ε) of (with the person ‖ without), from above, on a grid of privacy losses.
 
         Args:
-            reverse: of (without ‖ with the person) instead.
+            reverse: take (without ‖ with the person) instead.
         """
         if self.is_plain:
             return gaussian_profile(multiplier / math.sqrt(self.steps))
@@ -215,8 +215,8 @@ def _private(
 ) -> ProcessPlan:
     """The least noise that is (ε, δ)-differentially private, for this ε.
 
-    Sampling makes the two directions differ; the person's presence shows more, and absence is
-    looked at as well at what was found.
+    Sampling makes the two directions differ. Presence shows more, so it is searched; absence is
+    then checked at the noise that was found.
     """
     if process.is_plain:
         root = math.sqrt(process.steps)

@@ -1,7 +1,7 @@
 """A target whose largest posterior depends on the prior: an acceptable q(p) for each prior p.
 
-The profile is given at some priors and is linear between them (Kazan and Reiter 2024); of beliefs
-before the first and beyond the last it says nothing. It allows the likelihood ratio
+The profile is given at some priors and is linear between them (Kazan and Reiter 2024); it says
+nothing about beliefs before the first and beyond the last. It allows the likelihood ratio
 
     min over p of  q(p) (1 − p) / (p (1 − q(p))).
 
@@ -31,7 +31,7 @@ from whosin.validation import excerpt
 ACCEPTED = 'priors with their largest posteriors, such as "0.1:0.3, 0.5:0.6"'
 MOST_POINTS = 1000
 MOST_TOLD = 8
-"""In words; a profile may have more priors."""
+"""Priors that are told in words; a profile may have more."""
 Point = tuple[Fraction, Fraction]
 
 
@@ -191,10 +191,10 @@ class Piece:
         r = Fraction(ratio)
         square = self.slope * (r - 1)
         linear = self.constant * (r - 1) + self.slope - r
-        places = [self.low, self.high]
+        beliefs = [self.low, self.high]
         if square > 0:
-            places.append(min(max(-linear / (2 * square), self.low), self.high))
-        return all((square * p + linear) * p + self.constant >= 0 for p in places)
+            beliefs.append(min(max(-linear / (2 * square), self.low), self.high))
+        return all((square * p + linear) * p + self.constant >= 0 for p in beliefs)
 
 
 def _read(profile: object) -> Iterator[Point]:

@@ -33,10 +33,10 @@ TERMS = 13
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
-def log_normal(places: Array) -> Array:
-    """ln Φ(x) at each place, to about 14 digits, however far out: for searching in floats, which
+def log_normal(points: Array) -> Array:
+    """ln Φ(x) at each point, to about 14 digits, however far out: for searching in floats, which
     balls certify where a proof depends on it."""
-    x = np.asarray(places, dtype=float)
+    x = np.asarray(points, dtype=float)
     near = np.maximum(x, FAR)
     tail = np.asarray(_erfc(np.abs(near) / math.sqrt(2)), dtype=float) / 2
     result = np.where(near < 0, np.log(np.maximum(tail, 5e-324)), np.log1p(-np.minimum(tail, 0.5)))
@@ -87,7 +87,7 @@ def gaussian_profile(
     the loss at x exceeds ε from x = σ² ln((e^ε − 1 + q)/q) + 1/2 on, everywhere if e^ε ≤ 1 − q.
 
     Args:
-        log_cdf: ln Φ; SciPy's is faster on many places.
+        log_cdf: ln Φ; SciPy's is faster on many points.
     """
     with np.errstate(divide="ignore"):
         rest, rate = np.log1p(-sample_rate), math.log(sample_rate)

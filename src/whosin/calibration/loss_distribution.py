@@ -53,8 +53,8 @@ class LossDistribution:
     def delta(self, epsilons: Array) -> Array:
         """δ(ε) at each ε."""
         above, below = self.tails
-        place = np.searchsorted(self.losses, epsilons, side="right")
-        deltas = above[place] - np.exp(epsilons) * below[place]
+        after = np.searchsorted(self.losses, epsilons, side="right")
+        deltas = above[after] - np.exp(epsilons) * below[after]
         return np.asarray(np.clip(deltas, 0.0, 1.0))
 
     def corners(self) -> tuple[Array, Array]:

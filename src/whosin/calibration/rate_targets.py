@@ -40,7 +40,8 @@ LOOKED_AT = 257
 
 
 def best_tests(ratio: Number, delta: Fraction = Fraction(0)) -> list[tuple[Fraction, Fraction]]:
-    """The corners (FPR, TPR) of what tests can reach where r ≤ ratio but for δ, both ways."""
+    """The corners (FPR, TPR) of what tests can reach where r ≤ ratio except with probability δ, in
+    both directions."""
     if ratio == math.inf:
         return [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(1))]
     r, sure = rational(ratio), 1 - delta
@@ -84,7 +85,7 @@ class RateTarget(Target):
         return Fraction(0)
 
     @property
-    def places(self) -> tuple[float, float]:
+    def search_range(self) -> tuple[float, float]:
         """The ε among which the best bound on the rate is."""
         return 0.0, 0.0
 
@@ -118,7 +119,7 @@ class RateTarget(Target):
 
     @abstractmethod
     def reached_by(self, tests: Tests) -> Fraction:
-        """The rate that the best tests reach, or at least it where the curve is a bound."""
+        """The rate that the best tests reach, or a number above it where the curve is a bound."""
 
     def met_with(self, ratio: Number, delta: Fraction) -> bool:
         """Whether (ln ratio, δ)-DP keeps the target, by what its best tests reach."""
@@ -138,7 +139,7 @@ class RateTarget(Target):
 
         The rate is convex in e^ε, so that looking closer around the best of many finds the least.
         """
-        low, high = self.places
+        low, high = self.search_range
         for _ in range(3):
             epsilons = np.linspace(low, high, LOOKED_AT if high > low else 1)
             rates = self.rate(epsilons, np.asarray(profile(epsilons), dtype=float))
@@ -198,7 +199,7 @@ class Detection(RateTarget):
     def __post_init__(self) -> None:
         tpr, fpr = self.rates
         if tpr <= fpr:
-            accepted = f"above fpr, {float(fpr):g}: guessing recognises as many as it accuses"
+            accepted = f"above fpr, {float(fpr):g}, which guessing alone reaches"
             raise InvalidInput("tpr", accepted, float(tpr))
 
     @property
@@ -218,7 +219,7 @@ class Detection(RateTarget):
         return self.rates[1]
 
     @property
-    def places(self) -> tuple[float, float]:
+    def search_range(self) -> tuple[float, float]:
         # Elsewhere e^ε α alone, or 1 − e^ε (1 − α), is above the limit.
         tpr, fpr = map(float, self.rates)
         return math.log((1 - tpr) / (1 - fpr)), math.log(tpr / fpr)
@@ -295,7 +296,7 @@ class BayesRisk(RateTarget):
         return 1 - risk / guessing
 
     @property
-    def places(self) -> tuple[float, float]:
+    def search_range(self) -> tuple[float, float]:
         prior = self.numbers[0]
         # δ falls, so that an ε from below is on the safe side.
         at = log_down((1 - prior) / prior) if prior != HALF else 0.0
@@ -357,8 +358,8 @@ class BayesRisk(RateTarget):
     def words(self) -> str:
         prior, risk, _ = self.numbers
         return (
-            f"errs with a probability of at least {chosen_percent(risk, 'down')} when saying "
-            f"whether someone is in of whom they were {chosen_percent(prior, 'nearest')} sure"
+            f"errs at least {chosen_percent(risk, 'down')} of the time when saying in or out of "
+            f"someone whom they were {chosen_percent(prior, 'nearest')} sure of"
         )
 
 

@@ -188,4 +188,4 @@ TARGETS: dict[str, type[Target]] = {
 }
 
 HIPAA = Posterior(Fraction(15, 1000))
-"""The 1.5% that Lee and Clifton (2012) read out of HIPAA's safe harbour rule, as a posterior."""
+"""The 1.5% that Lee and Clifton (2012) derive from HIPAA's safe harbour rule, as a posterior."""

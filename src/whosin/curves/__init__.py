@@ -69,7 +69,7 @@ def process_curve(process: Process, multiplier: float, *, reverse: bool = False)
 
 
 def _of_plan(plan: Plan) -> TradeOff:
-    """Of Gaussian noise for a query; otherwise of all that the plan's (ε, δ) allows."""
+    """The curve of a plan's Gaussian noise for a query; otherwise of all that its (ε, δ) allows."""
     if plan.query is not None and plan.noise is not None and plan.noise.kind == "gaussian":
         moves = plan.query.euclidean(plan.relation)
         return NormalCurve(plan.noise.scale / moves * (1 - 2**-50), exact=False)

@@ -1,4 +1,4 @@
-"""The curve of a channel: over all neighbours the sup of the profiles, and then the least line.
+"""The curve of a channel: the one of the largest profile over all neighbours.
 
 That is the least concave curve above the curves of all pairs: the largest TPR of each pair by
 itself is not enough, since one test can serve several pairs. All pairs are searched in
@@ -27,7 +27,7 @@ NEAR = 1e-12
 DIGITS = 15
 """Points that agree to this many digits are one, in floats."""
 FEW_PAIRS, MOST_PAIRS = 64, 4096
-"""So many pairs near the curve are computed exactly; of more, the curve is a bound."""
+"""Up to this many pairs near the curve are computed exactly; with more the curve is a bound."""
 FIRST, TOGETHER = 1 << 12, 1 << 20
 """How many pairs are looked at first, and then how many numbers at a time."""
 
@@ -38,22 +38,22 @@ def channel_curve(channel: Channel, relation: str) -> CornerCurve:
     top, bottom = compared(channel.space, channel.lattice, relation)
     near, line = _near(channel.likelihoods.astype(float), top, bottom)
     is_rational = isinstance(channel.entries, Floats)
-    kinds = [[int(place)] for place in near]
+    kinds = [[int(pair)] for pair in near]
     if is_rational and len(near) > FEW_PAIRS:
         kinds = _different(channel, top, bottom, near)
     if not is_rational or len(kinds) > MOST_PAIRS:
         points = [(Fraction(x), Fraction(y)) for x, y in zip(*line, strict=True)]
         return CornerCurve(_raised(points, NEAR), exact=False, relation=relation)
     corners = []
-    for places in kinds:
-        rows = [_row(channel, int(side[places[0]])) for side in (top, bottom)]
+    for pairs in kinds:
+        rows = [_row(channel, int(side[pairs[0]])) for side in (top, bottom)]
         corners.append(ordered_corners(list(zip(*rows, strict=True))))
     highest = hull([corner for each in corners for corner in each])
     attained = [
-        pair_of(channel.space, channel.lattice, int(top[place]), int(bottom[place]))
-        for each, places in zip(corners, kinds, strict=True)
+        pair_of(channel.space, channel.lattice, int(top[pair]), int(bottom[pair]))
+        for each, pairs in zip(corners, kinds, strict=True)
         if set(highest[1:-1]) <= set(each)  # each is concave and nowhere above
-        for place in places
+        for pair in pairs
     ]
     return CornerCurve(highest, relation=relation, attained_by=attained)
 
@@ -116,12 +116,12 @@ def _hull(x: Array, y: Array) -> tuple[Array, Array]:
     """The corners of the least concave curve above points, in floats."""
     points = np.unique(np.stack([x, y], axis=1).round(DIGITS), axis=0)
     highest = np.append(np.diff(points[:, 0]) > 0, True)  # of each FPR
-    found: list[tuple[float, float]] = []
+    hull_points: list[tuple[float, float]] = []
     for a, b in points[highest].tolist():
-        while len(found) > 1 and _below(found[-2], found[-1], (a, b)):
-            found.pop()
-        found.append((a, b))
-    corners = np.array(found)
+        while len(hull_points) > 1 and _below(hull_points[-2], hull_points[-1], (a, b)):
+            hull_points.pop()
+        hull_points.append((a, b))
+    corners = np.array(hull_points)
     return corners[:, 0], corners[:, 1]
 
 
@@ -134,14 +134,14 @@ def _different(channel: Channel, top: Array, bottom: Array, near: Array) -> list
     numbers: dict[Any, int] = {}
     seen: dict[tuple[Any, ...], list[int]] = {}
     codes: dict[int, list[int]] = {}
-    for place in near:
+    for pair in near:
         rows = []
-        for world in (int(top[place]), int(bottom[place])):
+        for world in (int(top[pair]), int(bottom[pair])):
             if world not in codes:
                 row = (channel.entries.at(world, o) for o in range(len(channel.outputs)))
                 codes[world] = [numbers.setdefault(_key(entry), len(numbers)) for entry in row]
             rows.append(codes[world])
-        seen.setdefault(tuple(sorted(zip(*rows, strict=True))), []).append(int(place))
+        seen.setdefault(tuple(sorted(zip(*rows, strict=True))), []).append(int(pair))
     return list(seen.values())
 
 

@@ -33,7 +33,7 @@ LARGEST = 700
 ACCURACY = 1e-12
 """How close to the least an ε is searched for."""
 FALSE_POSITIVE_RATES = tuple(Fraction(1, 10**k) for k in range(5, 0, -1))
-"""Those that tables show."""
+"""The rates that tables show."""
 
 
 class TradeOff(Displayed, ABC):
@@ -82,7 +82,7 @@ class TradeOff(Displayed, ABC):
         return max(0.0, float(belief) * (1 - most) * (1 - 1e-15))
 
     def posterior(self, prior: object, fpr: object) -> Number:
-        """How sure someone with this prior becomes whom the best test with this FPR tells "in"."""
+        """How sure someone with this prior becomes when the best test with this FPR says "in"."""
         belief, alpha = probability(prior, "prior"), ranged(fpr, "fpr", "above 0 and at most 1")
         return beliefs.posterior(rational(self.tpr(alpha)) / alpha, belief)
 
@@ -189,7 +189,7 @@ class CornerCurve(TradeOff):
         if self.relation != "add-remove":
             raise Unsupported(
                 "only a curve between worlds with and without one person (add-remove) can be "
-                "sampled: one who replaces another is sampled apart from the other"
+                "sampled: of two people who replace each other, each is sampled separately"
             )
         corners = [(fpr, share * tpr + (1 - share) * fpr) for fpr, tpr in self.corners]
         alone = [pair for pair in self.attained_by if pair.alone or share == 1]
@@ -229,14 +229,14 @@ def hull(points: Sequence[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fr
     one = Fraction(1)
     # Rows of floats sum to 1 only nearly.
     inside = {(min(x, one), min(y, one)) for x, y in points}
-    found: list[tuple[Fraction, Fraction]] = []
+    upper: list[tuple[Fraction, Fraction]] = []
     for x, y in sorted(inside | {(Fraction(0), Fraction(0)), (one, one)}):
-        if found and found[-1][0] == x and len(found) > 1:
-            found.pop()
-        while len(found) > 1 and _turns_left(found[-2], found[-1], (x, y)):
-            found.pop()
-        found.append((x, y))
-    return found
+        if upper and upper[-1][0] == x and len(upper) > 1:
+            upper.pop()
+        while len(upper) > 1 and _turns_left(upper[-2], upper[-1], (x, y)):
+            upper.pop()
+        upper.append((x, y))
+    return upper
 
 
 def _turns_left(
@@ -260,8 +260,8 @@ def below_lines(
             ends.pop()
         ends.append(line)
     crossings = (_crossing(one, two) for one, two in pairwise(ends))
-    places = [Fraction(0), *(each for each in crossings if 0 < each < 1), Fraction(1)]
-    corners = [(at, max(min(a * at + b for a, b in ends), at)) for at in places]
+    rates = [Fraction(0), *(each for each in crossings if 0 < each < 1), Fraction(1)]
+    corners = [(at, max(min(a * at + b for a, b in ends), at)) for at in rates]
     return CornerCurve(corners, exact=False, relation=relation)
 
 

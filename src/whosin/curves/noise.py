@@ -125,7 +125,7 @@ def pure_curve(
 
 
 def laplace_curve(mechanism: AdditiveNoise, space: Space, relation: str) -> TradeOff:
-    """Of Laplace noise on a statistic."""
+    """The curve of Laplace noise on a statistic."""
     moves = _moves(mechanism.statistic, space, relation)
     scale = rational(mechanism.scale)
     largest = max(sum(abs(each) for each in move) for move in moves)
@@ -136,7 +136,8 @@ def laplace_curve(mechanism: AdditiveNoise, space: Space, relation: str) -> Trad
 
 
 def gaussian_curve(mechanism: AdditiveNoise, space: Space, relation: str) -> TradeOff:
-    """Of Gaussian noise on a statistic: moves in several directions are one of their length."""
+    """The curve of Gaussian noise on a statistic: a move in several directions counts by its
+    length."""
     moves = _moves(mechanism.statistic, space, relation)
     square = max(sum(each * each for each in move) for move in moves)
     if not square:
@@ -146,7 +147,8 @@ def gaussian_curve(mechanism: AdditiveNoise, space: Space, relation: str) -> Tra
 
 
 def geometric_curve(mechanism: Geometric, space: Space, relation: str) -> TradeOff:
-    """Of geometric noise on a statistic: outputs between the two answers, and beyond each."""
+    """The curve of geometric noise on a statistic: outputs between the two answers, and beyond
+    each."""
     whole_centres(as_statistic(mechanism.statistic), space)
     moves = _moves(mechanism.statistic, space, relation)
     if mechanism.alpha is not None:

@@ -19,7 +19,7 @@ from whosin.priors.sets import Row
 from whosin.spaces import Records, Space
 
 MOST_VALUES = 24
-"""Of a row: a program has the cube of it in constraints."""
+"""Values of a row: a program has about the cube of this number of constraints."""
 NOTE = (
     "distortion is that of the worst prior of the set, and mutual information that of the "
     "least favourable one found"
@@ -57,17 +57,17 @@ def best_over(
         floor = _reachable(prior, epsilon)
         epsilon = max(epsilon, log_up(floor))
     least, most = max(exp_down(epsilon), floor), max(exp_up(epsilon), floor)
-    found = {}
+    best = {}
     for one in dict.fromkeys(sets):
         pairs = ((a, b) for a in range(one.values) for b in range(one.values) if a != b)
         odds = one.all_odds() if notion == "identifiability" else dict.fromkeys(pairs, Fraction(1))
         exact = {pair: Fraction(ratio) for pair, ratio in odds.items()}
-        found[one] = best_row(one, matrix, exact, least, most)
+        best[one] = best_row(one, matrix, exact, least, most)
     times = Counter(sets) if len(sets) > 1 else {sets[0]: space.rows}
-    value = sum((n * found[one].distortion for one, n in times.items()), Fraction(0))
-    bound = sum((n * found[one].bound for one, n in times.items()), Fraction(0))
-    made = PerRow(tuple(found[one].matrix for one in (sets if len(found) > 1 else sets[:1])))
-    known = structure(space, _one_prior([found[one].member for one in sets]))
+    value = sum((n * best[one].distortion for one, n in times.items()), Fraction(0))
+    bound = sum((n * best[one].bound for one, n in times.items()), Fraction(0))
+    made = PerRow(tuple(best[one].matrix for one in (sets if len(best) > 1 else sets[:1])))
+    known = structure(space, _one_prior([best[one].member for one in sets]))
     gap = round_up(max(value - bound, Fraction(0)))
     result = (round_up(value), epsilon, information_of(known, made), made, gap)
     ends = (round_down(bound), round_up(value))
@@ -75,7 +75,7 @@ def best_over(
 
 
 def _one_prior(rows: list[Row]) -> Independent:
-    """The prior with these rows, or with one for all of any number."""
+    """The prior with these rows, or with one distribution for any number of rows."""
     return Independent(rows if len(rows) > 1 else rows[0])
 
 

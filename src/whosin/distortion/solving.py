@@ -109,8 +109,8 @@ def at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) -> Op
         return ends(0.0, identity(space.values), known.entropy)
     if notion == "mutual-information":
         if epsilon == 0:
-            value, shown = best_constant(known, cost)
-            return ends(round_up(value), constant(shown, space.values), 0.0)
+            value, table = best_constant(known, cost)
+            return ends(round_up(value), constant(table, space.values), 0.0)
         return rate_optimum(known, cost, epsilon=epsilon)
     problem = PriorProblem(known, cost, notion)
     epsilon = max(epsilon, problem.floor)
@@ -163,10 +163,10 @@ def at_distortion(known: Structure, cost: Array, notion: str, wanted: Fraction) 
             "the prior has zeros: ε_X is infinite, and so is the identifiability of any mechanism"
         )
         return ends(math.inf, 0.0, identity(space.values), known.entropy, note)
-    most, shown = best_constant(known, cost)
+    most, table = best_constant(known, cost)
     if wanted >= most:
         floor = known.spread if notion == "identifiability" else 0.0
-        made = constant(shown, space.values)
+        made = constant(table, space.values)
         return ends(floor, round_up(most), made, 0.0, "a constant answer is within the distortion")
     if wanted == 0:
         level = known.entropy if notion == "mutual-information" else math.inf

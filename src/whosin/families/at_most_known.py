@@ -165,10 +165,10 @@ class AtMostKnown(Bounded):
             beliefs = [self.bounds[0]] * grid.space.size
             for each, part in enumerate(split):
                 members = grid.kinds[each][1:] if each == kind else grid.kinds[each]
-                places = iter(members)
+                entities = iter(members)
                 for value, count in zip(ends, part, strict=True):
                     for _ in range(count):
-                        beliefs[next(places)] = value
+                        beliefs[next(entities)] = value
             yield beliefs
 
 

@@ -14,7 +14,7 @@ from whosin.families.prior_kinds import independent_beliefs
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
 from whosin.spaces.count_lattice import counted
-from whosin.spaces.lattice import Addition, Lattice, Place
+from whosin.spaces.lattice import Addition, AdditionCase, Lattice
 from whosin.spaces.search import exceeds, first_at_least, largest_ratio, largest_ratios, quiet
 from whosin.spaces.subsets import Subsets
 
@@ -73,7 +73,7 @@ class Independent(Bounded):
         for world in range(grid.worlds):
             for entity, _ in grid.neighbours(world):
                 known = grid.representative(world)
-                yield entity, one_of_two(grid.space, Place(entity, known, 0, 0, 0))
+                yield entity, one_of_two(grid.space, AdditionCase(entity, known, 0, 0, 0))
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         worst, _ = largest_addition(likelihoods, lattice, (positive,), self.bounds)
@@ -102,13 +102,13 @@ class OneOfTwo(Independent):
         return isinstance(other, OneOfTwo) and nested(self.bounds, other.bounds)
 
 
-def one_of_two(space: Subsets, place: Place) -> Callable[[Fraction], Prior]:
+def one_of_two(space: Subsets, case: AdditionCase) -> Callable[[Fraction], Prior]:
     """The independent prior in which only the entity at this position is uncertain."""
-    known = set(place.known)
+    known = set(case.known)
 
     def prior(belief: Fraction) -> Prior:
         beliefs = [Fraction(entity in known) for entity in range(space.size)]
-        beliefs[place.entity] = belief
+        beliefs[case.entity] = belief
         return IndependentPrior(beliefs)
 
     return prior
@@ -138,16 +138,16 @@ def largest_addition(
                     best, chosen = value, (addition, positive)
     assert chosen is not None
     addition, positive = chosen
-    place = addition.place(first_at_least(*_sides(addition, positive), best))
+    case = addition.case(first_at_least(*_sides(addition, positive), best))
     worst = Worst(
         ratio=best,
-        entity=place.entity,
-        output=place.output,
+        entity=case.entity,
+        output=case.output,
         low=bounds[0],
         high=bounds[1],
-        prior=one_of_two(lattice.space, place),
-        present=((place.present, ONE),),
-        absent=((place.absent, ONE),),
+        prior=one_of_two(lattice.space, case),
+        present=((case.present, ONE),),
+        absent=((case.absent, ONE),),
     )
     return worst, positive
 

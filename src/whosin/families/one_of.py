@@ -112,7 +112,7 @@ class OneOf(Family):
                 row, output = first_at_least(one, others, ratio)
                 best = ratio, int(bases[row]), int(output)
         assert best is not None
-        yield self._found(lattice, grid, array, *best, positive)
+        yield self._worst_case(lattice, grid, array, *best, positive)
 
     def _contrast(
         self, grid: CountLattice, array: Array, bases: Array, positive: bool
@@ -125,7 +125,7 @@ class OneOf(Family):
         one, others = _extremes(grid, array, bases, self.m, sign)
         return (one, others) if positive else (-others, -one)
 
-    def _found(
+    def _worst_case(
         self,
         lattice: Lattice,
         grid: CountLattice,

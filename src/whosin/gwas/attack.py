@@ -96,9 +96,9 @@ class Crowd:
     @classmethod
     def of(cls, path: str | Path, phenotypes: str | Path | None = None, seed: int = 1) -> Crowd:
         """Split the people of a PLINK study."""
-        place = path_of(path, "study")
-        if place.name.lower().endswith((*TABLES, *VARIANTS)):
-            raise InvalidInput("study", "PLINK files, which have genotypes", place.name)
+        file = path_of(path, "study")
+        if file.name.lower().endswith((*TABLES, *VARIANTS)):
+            raise InvalidInput("study", "PLINK files, which have genotypes", file.name)
         whole(seed, "seed", 0)
         groups = read_groups(beside(path, ".fam"), phenotypes)
         bed = open_bed(path, groups.people, count_lines(beside(path, ".bim")))
@@ -124,7 +124,7 @@ def attack(
     Args:
         sizes: the numbers of SNPs, the same SNPs first.
         epsilon: what a release of the allele counts of M SNPs may cost.
-        relation: of that release.
+        relation: the relation of that release.
         rate: the false-positive rate that outsiders allow.
         seed: for the choice of SNPs and the noise.
     """

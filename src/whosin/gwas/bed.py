@@ -64,8 +64,8 @@ class Bed:
 
 def prefix(path: str | Path) -> Path:
     """`study` for `study`, `study.bed`, `study.bim` and `study.fam`."""
-    place = path_of(path, "study")
-    return place.with_suffix("") if place.suffix in SUFFIXES else place
+    file = path_of(path, "study")
+    return file.with_suffix("") if file.suffix in SUFFIXES else file
 
 
 def beside(path: str | Path, suffix: str) -> Path:
@@ -81,20 +81,20 @@ def files_of(path: str | Path) -> list[Path]:
 
 def open_bed(path: str | Path, people: int, snps: int | None = None) -> Bed:
     """Check a .bed file against the numbers of people (.fam) and, if given, of SNPs (.bim)."""
-    place = beside(path, ".bed")
-    size = os.stat(place).st_size
-    with place.open("rb") as file:
+    bed_path = beside(path, ".bed")
+    size = os.stat(bed_path).st_size
+    with bed_path.open("rb") as file:
         magic = file.read(HEADER)
     if len(magic) < HEADER or magic[:2] != MAGIC:
-        raise InvalidInput(place.name, "a PLINK .bed file (it begins with 6c 1b)", _hex(magic))
+        raise InvalidInput(bed_path.name, "a PLINK .bed file (it begins with 6c 1b)", _hex(magic))
     if magic[2] == PERSON_MAJOR:
         raise InvalidInput(
-            place.name,
+            bed_path.name,
             "SNP-major; `plink1.9 --bfile … --make-bed` writes one from an individual-major file",
             "an individual-major file",
         )
     if magic[2] != SNP_MAJOR:
-        raise InvalidInput(f"third byte of {place.name}", "01 (SNP-major)", _hex(magic[2:]))
+        raise InvalidInput(f"third byte of {bed_path.name}", "01 (SNP-major)", _hex(magic[2:]))
     stride = -(-people // 4)
     rows = (size - HEADER) // stride if snps is None else snps
     if size != HEADER + rows * stride:
@@ -103,8 +103,8 @@ def open_bed(path: str | Path, people: int, snps: int | None = None) -> Bed:
             if snps is None
             else f"{HEADER + rows * stride} bytes long for {people} people and {snps} SNPs"
         )
-        raise InvalidInput(place.name, wanted, f"{size} bytes, truncated or of another study")
-    return Bed(place, people, rows)
+        raise InvalidInput(bed_path.name, wanted, f"{size} bytes, truncated or of another study")
+    return Bed(bed_path, people, rows)
 
 
 def pack(copies: Array) -> bytes:

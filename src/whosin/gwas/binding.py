@@ -1,7 +1,7 @@
 """A study as a budget is bound to it: see `whosin.ledger.binding`.
 
 Contract: the numbers of cases and controls and the list of SNPs are public and kept as they are;
-the counts are known again by a fingerprint, which the ledger seals. It is the same in whatever file
+the counts are recognised by a fingerprint, which the ledger seals. It is the same in whatever file
 the study lies and in whatever order its SNPs are.
 """
 
@@ -14,14 +14,14 @@ from whosin.gwas.study import Study
 from whosin.ledger.binding import Binding
 
 ENTITY = "person"
-SHOWN = 16
+DIGEST_LETTERS = 16
 """Digits of a digest that people see."""
 
 
 def binding_of(study: Study) -> Binding:
     """What a budget for a study is bound to."""
     public = study.snps.columns()
-    listed = f"{len(study.snps)} of digest {_digest(zip(*public, strict=True))[:SHOWN]}"
+    listed = f"{len(study.snps)} of digest {_digest(zip(*public, strict=True))[:DIGEST_LETTERS]}"
     fixed = {"cases": str(study.cases), "controls": str(study.controls), "SNPs": listed}
     counted = _digest(zip(*public, *study.counts.T.tolist(), strict=True))
     return Binding(
@@ -32,7 +32,7 @@ def binding_of(study: Study) -> Binding:
 
 
 def _digest(lines: Iterable[tuple[object, ...]]) -> str:
-    """Of lines in any order: how many there are, and the sum of their digests."""
+    """A digest of lines in any order: how many there are, and the sum of their digests."""
     total = many = 0
     for line in lines:
         text = "\x1f".join(map(str, line)).encode("utf-8", "surrogatepass")

@@ -28,12 +28,13 @@ def distance_scores(counts: object, threshold: object, relation: str = "genotype
     that make it significant.
 
     Exact, in O(log N) per SNP. A SNP is significant when its allelic χ² is at least the threshold.
-    Labels of a SNP's genotypes cannot always be exchanged until it crosses; such SNPs, and with
-    them all tables that exchanges lead to, get min(R,S) + 1 beyond significance or −min(R,S) below.
+    Labels of a SNP's genotypes cannot always be exchanged until it crosses. These SNPs, and all
+    tables that exchanges lead to from them, get min(R,S) + 1 beyond significance or −min(R,S)
+    below.
 
     Args:
         counts: SNPs × 6, people with 0, 1, 2 copies of A1 among cases, then among controls.
-        threshold: of the χ², above 0 and at most 2N.
+        threshold: the χ² threshold, above 0 and at most 2N.
         relation: "genotype" (one genotype changes) or "label-swap" (a case and a control exchange).
 
     >>> distance_scores([[0, 0, 4, 1, 2, 1], [1, 0, 3, 0, 2, 2]], 3.84).tolist()

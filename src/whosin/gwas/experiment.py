@@ -52,11 +52,11 @@ class Experiment:
         tops: how many SNPs are asked for.
         people: sizes of the study, half of them cases.
         prior: how sure the adversary is before.
-        snps, causal, odds_ratio: of the simulated studies.
+        snps, causal, odds_ratio: as for a simulated study.
         studies: how many studies of each size.
         draws: how often each is released.
         score: "distance" or "chi2".
-        seed: of the first study; the next ones follow.
+        seed: the seed of the first study; the next ones follow.
     """
 
     gammas: Sequence[object] = ("1.5", "2", "3")

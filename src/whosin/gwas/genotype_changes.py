@@ -77,7 +77,8 @@ def to_lose(counts: Array, c: Fraction) -> Array:
 
 
 def _leave(counts: Array, c: Fraction) -> tuple[Array, Array]:
-    """The fewest changes whose corner is no longer above, and where none such is insignificant."""
+    """The fewest changes whose corner is no longer above, and where none of these corners is
+    insignificant."""
     (r, s), (x, y) = group_sizes(counts), allele_counts(counts)
     cases, controls = Moves(counts[:, 2], counts[:, 1]), Moves(counts[:, 3], counts[:, 4])
     turns = _turns(r, s, c)

@@ -27,7 +27,7 @@ NUMBERS = ("counts", "chi2", "nothing")
 CHI2_STEP = Fraction(1, 100)
 """The grid on which χ² is published."""
 LEAST = Fraction(1, 10**6)
-"""Less than that would be nothing but noise, wider than integers hold."""
+"""The least ε. With less the answer would be only noise, and wider than integers hold."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class StudyOffer:
 
     Attributes:
         snps: how many SNPs the study looked at.
-        selection_scale: of the noise on scores; 0 where SNPs are named.
+        selection_scale: the scale of the noise on scores; 0 where SNPs are named.
         spread: the scale of the noise on numbers, in units of `step`; 0 without numbers.
         epsilons: what the choice and the numbers cost.
     """
@@ -131,7 +131,7 @@ def price(plan: Plan, question: Question, study: Study) -> StudyOffer:
             "plan", "one for people who know the size of the study, without a delta", plan.relation
         )
     if question.size > len(study.snps):
-        raise InvalidInput("top", f"at most {len(study.snps)}, as many as SNPs", question.size)
+        raise InvalidInput("top", f"at most {len(study.snps)}, the number of SNPs", question.size)
     read_threshold(question.threshold, np.array([study.cases + study.controls]))
     sizes = study.cases, study.controls
     total = Fraction(units.allowed(plan.epsilon, "epsilon of the plan"), units.EPSILON_UNITS)

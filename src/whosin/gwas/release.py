@@ -109,11 +109,11 @@ def publish(
         answer = json.loads(debit.answer)
     else:
         answer = ledger.store(debit, halting.drawn(ledger, debit, key, draw))
-    places = np.array(answer["places"], dtype=np.int64)
+    chosen_indices = np.array(answer["places"], dtype=np.int64)
     noisy = np.array(answer["noisy"], dtype=np.int64).reshape(question.size, -1)
     numbers = noisy * float(offered.step)
-    chosen = study.snps.take(places)
-    return StudyRelease(offered, chosen, places, numbers, study.snps, name, key, notes)
+    chosen = study.snps.take(chosen_indices)
+    return StudyRelease(offered, chosen, chosen_indices, numbers, study.snps, name, key, notes)
 
 
 def _opened(
@@ -149,19 +149,19 @@ def _paid(ledger: Ledger, name: str, request: str) -> bool:
 
 
 def choose(offered: StudyOffer, table: Array) -> Array:
-    """Draw the places of the SNPs that are published, best first: what the offer prices."""
+    """Draw the indices of the SNPs that are published, best first: what the offer prices."""
     asked = offered.question
     values = scores(asked.score, table, asked.relation, asked.threshold)
     return noise.top_k(values, asked.size, offered.selection_scale)
 
 
 def _named(question: Question, study: Study) -> Array:
-    """The places of SNPs that were named."""
-    places = {name: index for index, name in enumerate(study.snps.name)}
+    """The indices of SNPs that were named."""
+    indices = {name: index for index, name in enumerate(study.snps.name)}
     for name in question.named:
-        if name not in places:
-            raise InvalidInput("SNP", f"one of the study's {len(places):,}", repr(name))
-    return np.array([places[name] for name in question.named], dtype=np.int64)
+        if name not in indices:
+            raise InvalidInput("SNP", f"one of the study's {len(indices):,}", repr(name))
+    return np.array([indices[name] for name in question.named], dtype=np.int64)
 
 
 def _noisy(offered: StudyOffer, table: Array) -> list[list[int]]:

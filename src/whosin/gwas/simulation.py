@@ -33,9 +33,9 @@ class Simulation:
         cases, controls: the sizes of the groups.
         snps: how many SNPs.
         causal: how many of them are associated with the disease.
-        odds_ratio: of each copy of A1 at a causal SNP.
+        odds_ratio: the odds ratio of each copy of A1 at a causal SNP.
         lowest: the smallest frequency of A1 among controls.
-        seed: of numpy's generator.
+        seed: the seed of numpy's generator.
     """
 
     cases: int
@@ -49,7 +49,7 @@ class Simulation:
     def __post_init__(self) -> None:
         check_sizes(self.cases, self.controls, "a simulation")
         if whole(self.causal, "causal", 0) > whole(self.snps, "snps", 1):
-            raise InvalidInput("causal", f"at most {self.snps}, as many as SNPs", self.causal)
+            raise InvalidInput("causal", f"at most {self.snps}, the number of SNPs", self.causal)
         if not 0 < float(rational(self.odds_ratio, "odds ratio")) < 1e6:
             raise InvalidInput("odds ratio", "above 0 and below a million", self.odds_ratio)
         if not 0 <= float(rational(self.lowest, "lowest frequency")) <= 0.5:

@@ -37,7 +37,7 @@ class Snps:
     def take(self, which: Array) -> Snps:
         """Some of the SNPs, by index."""
         words = self.chromosome, self.name, self.a1, self.a2
-        chromosome, name, a1, a2 = ([column[int(place)] for place in which] for column in words)
+        chromosome, name, a1, a2 = ([column[int(index)] for index in which] for column in words)
         return Snps(chromosome, name, self.position[which], a1, a2)
 
     def columns(self) -> tuple[list[Any], ...]:

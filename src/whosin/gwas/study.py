@@ -66,12 +66,12 @@ def read_study(
     SNPs on chromosomes that some people have once (X, Y, mitochondrial) are left out, and variants
     of a VCF file with several alternate alleles.
     """
-    place = path_of(path, "study")
-    name = place.name.lower()
+    file = path_of(path, "study")
+    name = file.name.lower()
     if name.endswith(TABLES):
         if phenotypes is not None:
             raise InvalidInput("phenotype file", "left out with a table of counts", phenotypes)
-        return read_table(place)
+        return read_table(file)
     if name.endswith(VARIANTS):
         from whosin.gwas.vcf import count_vcf
 
@@ -91,8 +91,8 @@ def _diploid(snps: Snps, counts: Array, sizes: tuple[int, int], left_out: int) -
     kept = snps.autosomal()
     if kept.all():
         return Study(snps, counts, *sizes, left_out)
-    places = np.flatnonzero(kept)
-    return Study(snps.take(places), counts[places], *sizes, left_out + int((~kept).sum()))
+    indices = np.flatnonzero(kept)
+    return Study(snps.take(indices), counts[indices], *sizes, left_out + int((~kept).sum()))
 
 
 def read_table(path: Path) -> Study:
@@ -113,7 +113,7 @@ def read_table(path: Path) -> Study:
     where = {column: header.index(column) for column in (*PUBLIC, *COUNTS)}
     chromosome, name, position, a1, a2 = ([row[where[c]] for row in rows[1:]] for c in PUBLIC)
     try:
-        places = np.array([int(word) for word in position], dtype=np.int64)
+        positions = np.array([int(word) for word in position], dtype=np.int64)
         counts = np.array([[int(row[where[c]]) for c in COUNTS] for row in rows[1:]], np.int64)
     except (ValueError, OverflowError):
         raise InvalidInput(
@@ -122,7 +122,7 @@ def read_table(path: Path) -> Study:
     counts = read_counts(counts.reshape(-1, 6))
     if sizes is None:
         sizes = _constant_sizes(counts, path.name)
-    return _diploid(Snps(chromosome, name, places, a1, a2), counts, sizes, 0)
+    return _diploid(Snps(chromosome, name, positions, a1, a2), counts, sizes, 0)
 
 
 def write_table(study: Study, path: Path) -> None:

@@ -23,7 +23,7 @@ def read_threshold(threshold: object, people: Array) -> Fraction:
     """A threshold that some table of each size reaches: 0 < c ≤ 2N."""
     value = ranged(threshold, "threshold", "above 0")
     if len(people) and value > 2 * int(people.min()):
-        most = f"at most 2N = {2 * int(people.min())}, the largest χ² of that many people"
+        most = f"at most 2N = {2 * int(people.min())}, the largest possible χ² of N people"
         raise InvalidInput("threshold", most, threshold)
     return value
 

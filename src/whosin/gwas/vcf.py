@@ -27,20 +27,20 @@ LIMITS = Limits(7 * 86400.0, 8 << 30)
 def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, tuple[int, int], int]:
     """(SNPs, counts SNPs × 6, sizes of the groups, variants left out)."""
     needs("vcf")
-    place = Path(path)
-    place.open("rb").close()  # a missing file is reported as one
+    file = Path(path)
+    file.open("rb").close()  # a missing file is reported as one
     try:
-        samples = isolation.run(readers.vcf_samples, str(place), limits=LIMITS)
+        samples = isolation.run(readers.vcf_samples, str(file), limits=LIMITS)
         groups = sample_groups(samples, phenotypes)
         counted, result, left_out = isolation.run(
             readers.vcf_counts,
-            str(place),
+            str(file),
             groups.cases.tolist(),
             groups.controls.tolist(),
             limits=LIMITS,
         )
     except (Crashed, OutOfMemory):
-        raise InvalidInput(place.name, "a VCF file", "one that its reader cannot read") from None
+        raise InvalidInput(file.name, "a VCF file", "one that its reader cannot read") from None
     counts = np.frombuffer(counted, dtype=np.int64).reshape(-1, 6).copy()
     chromosome, name, position, a1, a2 = ([row[column] for row in result] for column in range(5))
     snps = Snps(chromosome, name, np.array(position, dtype=np.int64), a1, a2)

@@ -28,8 +28,8 @@ def check_arrow(path: str) -> None:
 
     try:
         with pa.OSFile(path) as source, pa.ipc.open_file(source) as reader:
-            for place in range(reader.num_record_batches):
-                for column in reader.get_batch(place).columns:
+            for number in range(reader.num_record_batches):
+                for column in reader.get_batch(number).columns:
                     _as_bytes(column, pa).validate(full=True)
     except Exception:
         raise InvalidInput("table", "a readable arrow file", Path(path).name) from None
@@ -83,8 +83,8 @@ def vcf_counts(
             types = variant.gt_types
             counts.extend(int(np.count_nonzero(types[g] == kind)) for g in groups for kind in kinds)
             name = variant.ID or f"{variant.CHROM}:{variant.POS}"
-            place = int(variant.POS)
-            snps.append((str(variant.CHROM), str(name), place, str(variant.ALT[0]), variant.REF))
+            position = int(variant.POS)
+            snps.append((str(variant.CHROM), str(name), position, str(variant.ALT[0]), variant.REF))
         return counts.tobytes(), snps, left_out
     except Exception:
         raise _no_vcf(path) from None

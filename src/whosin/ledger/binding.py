@@ -26,7 +26,7 @@ ALIVE = "table"
 """The kind that says which table of a server it is, whatever becomes of its rows."""
 LONGEST_SHOWN = 60
 LATER = ("tables", "features")
-"""What bindings of older ledgers do not have, and what is left out where there is none."""
+"""Keys that bindings of older ledgers do not have. They are left out where they are empty."""
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,10 @@ class Bound:
             return f"other columns: {_columns(mine.schema, binding.schema)}"
         for name, domain in binding.domains.items():
             if name not in mine.domains:
-                return f"no domain for {name!r}, and this declares {_shown(domain)}"
+                return f"no domain for {name!r}, and this declares {_domain_words(domain)}"
             if domain != mine.domains[name]:
-                return f"{name!r} as {_shown(mine.domains[name])}, and this has {_shown(domain)}"
+                declared = _domain_words(mine.domains[name])
+                return f"{name!r} as {declared}, and this has {_domain_words(domain)}"
         for name in ("rows", "groups"):
             if getattr(binding, name) > getattr(mine, name):
                 return f"{name} = {getattr(mine, name)}, and this has {getattr(binding, name)}"
@@ -257,7 +258,7 @@ def _columns(mine: Mapping[str, str], other: Mapping[str, str]) -> str:
     return "not these"
 
 
-def _shown(domain: Mapping[str, Any]) -> str:
+def _domain_words(domain: Mapping[str, Any]) -> str:
     if "lower" in domain:
         extra = [f"{key} {_flat(domain[key])}" for key in domain if key not in ("lower", "upper")]
         text = ", ".join([f"{domain['lower']}..{domain['upper']}", *extra])

@@ -40,11 +40,11 @@ def sqlite_engine(url: URL, wait: float) -> Engine:
     return engine
 
 
-def read_only_engine(place: LedgerFile) -> Engine:
+def read_only_engine(file: LedgerFile) -> Engine:
     """Connections to a file that may not be written."""
 
     def connect() -> sqlite3.Connection:
-        made = sqlite3.connect(place.read_only_uri(), uri=True, check_same_thread=False)
+        made = sqlite3.connect(file.read_only_uri(), uri=True, check_same_thread=False)
         made.isolation_level = None
         return made
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from whosin.ledger import schema, units
 
 _TYPES = {"alone": "integer", "epsilon": "bigint", "rho": "bigint", "delta": "bigint"}
-"""Of the arguments that are no text."""
+"""The types of the arguments that are not text."""
 CALLS = {
     "lock": ("dataset",),
     "debit": ("dataset", "request", "body", "head"),
@@ -231,7 +231,7 @@ def sources() -> dict[str, str]:
     return {f"whosin_{name}": body for name, body in _BODIES.items()}
 
 
-def statements(place: str) -> list[str]:
+def statements(schema: str) -> list[str]:
     """What makes the functions in a schema of the database; nobody else may call them yet."""
     made = []
     for name, body in _BODIES.items():
@@ -245,7 +245,7 @@ def statements(place: str) -> list[str]:
         strict = "IMMUTABLE STRICT" if name in ("json", "digest") else "VOLATILE"
         made.append(
             f"CREATE OR REPLACE FUNCTION whosin_{name}({', '.join(arguments)}) RETURNS {returns} "
-            f"LANGUAGE plpgsql {strict} {rights} SET search_path = {place}, pg_temp "
+            f"LANGUAGE plpgsql {strict} {rights} SET search_path = {schema}, pg_temp "
             f"AS $whosin${body}$whosin$"
         )
         made.append(f"REVOKE ALL ON FUNCTION whosin_{name}({kinds}) FROM PUBLIC")

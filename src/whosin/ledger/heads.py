@@ -63,13 +63,13 @@ class Heads:
         text = json.dumps(line, ensure_ascii=False).encode().ljust(LINE - 1) + b"\n"
         with self._locked() as file:
             known = os.pread(file, os.fstat(file).st_size, 0)
-            place = len(known) // LINE
+            line_number = len(known) // LINE
             for at, name, (number, _) in _lines(known):
                 if name == row.name:
                     if number >= row.entries:
                         return
-                    place = at
-            os.pwrite(file, text, place * LINE)
+                    line_number = at
+            os.pwrite(file, text, line_number * LINE)
 
     def has_locks(self) -> bool:
         """Whether the file system offers locks at all."""
@@ -95,9 +95,9 @@ class Heads:
 
 
 def _lines(text: bytes) -> Iterator[tuple[int, str, tuple[int, str]]]:
-    for place in range(len(text) // LINE):
+    for number in range(len(text) // LINE):
         try:
-            line = json.loads(text[place * LINE : (place + 1) * LINE])
-            yield place, str(line["dataset"]), (int(line["entries"]), str(line["head"]))
+            line = json.loads(text[number * LINE : (number + 1) * LINE])
+            yield number, str(line["dataset"]), (int(line["entries"]), str(line["head"]))
         except (ValueError, KeyError, TypeError):
             continue  # damaged: it says nothing

@@ -163,7 +163,7 @@ def _check_table(standing: Standing, entries: Sequence[Entry], debits: Sequence[
         raise BrokenHistory(name, "the table is not the registered one")
     promised = chain.plain(promise_of(standing.plan), "plan")
     if any(entry.body.get("promise", promised) != promised for entry in debits):
-        raise BrokenHistory(name, "a release of its own promises something else than its plan")
+        raise BrokenHistory(name, "a release of its own does not promise what its plan does")
 
 
 def _check_running(standing: Standing, entries: Sequence[Entry]) -> None:

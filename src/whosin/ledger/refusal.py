@@ -69,7 +69,7 @@ def session(standing: Standing, plan: Plan, budget: Budget, share: object = None
         raise BudgetRefused(
             f"{_words(share)} needs δ = {needed}, and dataset {standing.dataset!r} has {have} left"
         )
-    needed, have = apart(budget.epsilon, _shown(standing, budget.epsilon))
+    needed, have = apart(budget.epsilon, _left_for_people(standing, budget.epsilon))
     raise BudgetRefused(
         f"{_words(share)} needs ε = {needed}, and dataset {standing.dataset!r} has {have} left of "
         f"{budget_words(total)}{_smaller(standing, plan)}"
@@ -136,7 +136,8 @@ def bound(standing: Standing, charge: Charge) -> dict[str, Any]:
 
 
 def other_question(before: Entry, charge: Charge, only: str | None = None) -> None:
-    """A request id stands for one question, and for one person where only that person's count.
+    """A request id belongs to one question, and to one person where only a person's own requests
+    count.
 
     What of a table's rows counts follows from the table: an answer that is stored is shown with
     what was true of it, and `other_table` sees to one that is not.
@@ -180,7 +181,7 @@ def apart(needed: int, left: int, scale: int = units.EPSILON_UNITS) -> tuple[str
     return first, second
 
 
-def _shown(standing: Standing, needed: int) -> int:
+def _left_for_people(standing: Standing, needed: int) -> int:
     """What is left, as people are told: dust is nothing, except next to a price like it."""
     return standing.spendable_units or (standing.left if needed <= 2 * standing.left else 0)
 
@@ -197,7 +198,7 @@ def _exceeded(standing: Standing, charges: Sequence[Charge], spent: Cost) -> str
         )
     asked = sum((charge.cost(budget.relation) for charge in charges), Cost(0, 0))
     if asked.epsilon < units.INFINITE:
-        needed, have = apart(asked.epsilon, _shown(standing, asked.epsilon))
+        needed, have = apart(asked.epsilon, _left_for_people(standing, asked.epsilon))
         return (
             f"this needs ε = {needed}, and dataset {name!r} has {have} left of "
             f"{budget_words(budget)}; nothing was spent"

@@ -89,11 +89,11 @@ class Store:
         self._failures: tuple[type[Exception], ...] = (exc.SQLAlchemyError, OSError, UnicodeError)
         self.read_only = False
         if self.sqlite:
-            self._place = LedgerFile(str(self.url.database))
+            self._file = LedgerFile(str(self.url.database))
             with self._reporting():
-                self._place.prepare(create)
-            self.heads: Heads | None = Heads(self._place.path)
-            self.read_only = not self._place.writable
+                self._file.prepare(create)
+            self.heads: Heads | None = Heads(self._file.path)
+            self.read_only = not self._file.writable
         else:
             self.heads = None
         self._process, self._made = os.getpid(), self._make()
@@ -109,16 +109,16 @@ class Store:
         """Where the ledger is, for people, without a password."""
         if self.sqlite:
             return str(self.url.database)
-        place = {key: value for key, value in self.url.query.items() if key in ("host", "port")}
-        return self.url.set(drivername="postgresql", query=place).render_as_string()
+        server = {key: value for key, value in self.url.query.items() if key in ("host", "port")}
+        return self.url.set(drivername="postgresql", query=server).render_as_string()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One consistent view, however many statements read it."""
-        before = self._place.stamp() if self.read_only else None
+        before = self._file.stamp() if self.read_only else None
         with self._reporting(), self._begun(self._look) as (connection, _):
             yield connection
-        if before is not None and self._place.stamp() != before:
+        if before is not None and self._file.stamp() != before:
             raise StoreFailed("the ledger was written while it was read: read it again")
 
     @contextmanager
@@ -126,7 +126,7 @@ class Store:
         """One durable transaction."""
         self._check_writable()
         with self._reporting(), self._begun(self._greet) as (connection, _):
-            self._check_place()
+            self._check_file()
             yield connection
             new = connection.info.pop("whosin_new", None)
             connection.commit()
@@ -146,7 +146,7 @@ class Store:
         self._check_writable()
         with self._reporting(), self._begun(begin) as (connection, turn):
             turn.time = now() if self.sqlite else now(turn.time)
-            self._check_place()
+            self._check_file()
             if self.heads is not None and turn.row is not None:
                 self.heads.check(turn.row)
             yield turn
@@ -197,7 +197,7 @@ class Store:
 
     def _make(self) -> Engine:
         if self.read_only:
-            return read_only_engine(self._place)
+            return read_only_engine(self._file)
         if self.sqlite:
             return sqlite_engine(self.url, self.wait)
         needs("postgres")
@@ -238,8 +238,8 @@ class Store:
 
     def make_functions(self, connection: Connection) -> None:
         """Make the functions of a server in the schema that holds the tables."""
-        place = connection.exec_driver_sql("SELECT quote_ident(current_schema())").scalar_one()
-        for statement in functions.statements(str(place)):
+        schema = connection.exec_driver_sql("SELECT quote_ident(current_schema())").scalar_one()
+        for statement in functions.statements(str(schema)):
             connection.exec_driver_sql(statement)
 
     def _check_writable(self) -> None:
@@ -249,9 +249,9 @@ class Store:
                 "no answer was given"
             )
 
-    def _check_place(self) -> None:
+    def _check_file(self) -> None:
         if self.sqlite:
-            self._place.check()
+            self._file.check()
 
     def _settle(self, driver: Any, row: Any) -> None:
         """After a commit to a file: out of the log, and noted beside it; nothing shows before."""
@@ -259,7 +259,7 @@ class Store:
             checkpoint(driver)
             if row is not None:
                 self.heads.note(row)
-            self._check_place()
+            self._check_file()
 
     def _look(self, connection: Connection) -> None:
         if self.sqlite:

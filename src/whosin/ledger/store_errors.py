@@ -24,7 +24,7 @@ SQLITE = {
     "SQLITE_CONSTRAINT": "its tables contradict each other; see `whosin ledger verify`",
     "SQLITE_ERROR": "its tables are not those of a ledger",
 }
-"""By the name of SQLite's error, or the longest beginning of it."""
+"""Messages by the name of SQLite's error, or the longest beginning of it."""
 
 POSTGRES = {
     "08": "the connection was lost",
@@ -43,7 +43,7 @@ POSTGRES = {
     "57014": "the server stopped the statement",
     "57P": "the server shut the connection down",
 }
-"""By SQLSTATE, or the beginning of one; see the PostgreSQL manual, appendix A."""
+"""Messages by SQLSTATE, or the beginning of one; see the PostgreSQL manual, appendix A."""
 
 CONNECTING = {
     "password authentication failed": "the server refused the user or password",
@@ -59,7 +59,7 @@ CONNECTING = {
     "the connection is closed": "the connection was lost",
     "the connection is lost": "the connection was lost",
 }
-"""By PostgreSQL's words, since a connection that is not there has no SQLSTATE."""
+"""Messages by PostgreSQL's own words, since a failed connection has no SQLSTATE."""
 
 SYSTEM = {
     errno.ENOSPC: "the disk is full",

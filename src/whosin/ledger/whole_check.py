@@ -30,14 +30,14 @@ _POSTGRES = {
         "SELECT relname FROM pg_class WHERE oid IN ({ours}) AND relkind <> 'r'"
     ),
 }
-"""What could change or hide a row without a word, by PostgreSQL's catalogs."""
+"""Queries of PostgreSQL's catalogs for what could change or hide a row unnoticed."""
 
 
 def survey(connection: Connection, name: str, heads: Heads | None) -> None:
     """Look at everything that no single dataset's history covers.
 
     Args:
-        name: the ledger's, for the message.
+        name: the ledger's name, for the message.
         heads: what was noted beside the file.
     """
     sqlite = connection.dialect.name == "sqlite"

@@ -11,7 +11,7 @@ from whosin.marginals.workload import Attributes, subsets
 
 
 def cover(sizes: Sequence[int], sets: Sequence[Attributes], cells: int) -> tuple[Attributes, ...]:
-    """Sets of attributes such that each wanted set is inside one of them, found greedily.
+    """Sets of attributes, found greedily. Each wanted set is inside one of them.
 
     Args:
         cells: how many cells a table may have; one that is wanted may have more.
@@ -30,8 +30,8 @@ def cover(sizes: Sequence[int], sets: Sequence[Attributes], cells: int) -> tuple
 
 
 def _grown(member: Array, inside: Array, lengths: Array, most: float) -> Array:
-    """Attributes added one by one: that which completes most sets for its length, and where none
-    completes any, that which is in most sets of which something is inside."""
+    """Attributes added one by one. Each time it is the one that completes most sets for its length;
+    where none completes any, the one that is in most sets that are partly inside."""
     while True:
         fits = ~inside & (lengths + lengths[inside].sum() <= most)
         if not fits.any():

@@ -28,7 +28,7 @@ def estimate(
     """The residuals; arrays whose axes before those of the table are carried along.
 
     Args:
-        variances: of the noise of a measured number.
+        variances: the variance of the noise of a number, for each measurement.
         values: the measured numbers, in the shape of each measurement.
     """
     told = Information(workload, measurements)

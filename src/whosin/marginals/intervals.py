@@ -7,7 +7,7 @@ whatever K is, counting the copies' own chance too; no limit theorem is used.
 *All cells.* The largest errors of the K copies and the true one are exchangeable, so the true one
 is at most the k-th least of the copies' with probability k/(K+1).
 *Each cell.* Let F_j(r) be the share of a copy's cells that are off by more than r, and r the least
-radius with (1 + Σ_j F_j(r)) / (K+1) ≤ α. With the true errors in the place of the 1 the least
+radius with (1 + Σ_j F_j(r)) / (K+1) ≤ α. With the true errors instead of the 1 the least
 radius would be smaller, and by exchangeability the mean of F at that one is at most α. All cells of
 a table have the same error distribution, since noise is alike in all cells and symmetric, and the
 estimate commutes with renaming the values of an attribute; so α holds for each of them, and a few
@@ -45,7 +45,7 @@ Draw = Callable[[int, tuple[int, ...]], Array]
 
 @dataclass(frozen=True)
 class Radii:
-    """Of one table.
+    """The radii of one table's intervals.
 
     Attributes:
         cell: each cell of it is this close, with the stated probability.
@@ -73,8 +73,8 @@ def radii(
     """
     numbers = sum(each.cells(workload.sizes) for each in measurements)
     count = copies or next((k for k in COPIES if k * numbers <= MOST_DRAWN), COPIES[-1])
-    shown = max(prod(workload.asked(number)) for number in range(len(workload.sets)))
-    block = max(1, min(count, MOST_HELD // max(numbers, shown, 1)))
+    most_cells = max(prod(workload.asked(number)) for number in range(len(workload.sets)))
+    block = max(1, min(count, MOST_HELD // max(numbers, most_cells, 1)))
     errors = {
         number: np.sqrt(each)
         for number, each in sum_variances(workload, measurements, variances).items()

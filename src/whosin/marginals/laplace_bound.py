@@ -24,7 +24,7 @@ from whosin.exact import Array
 from whosin.marginals.workload import Attributes, Workload, subsets
 
 MOST_ATTRIBUTES = 15
-"""Those of two values counted twice: all tables are listed, with all differences in them."""
+"""Attributes, where those of two values count twice: all tables and differences are listed."""
 STEPS = 2_000
 CLOSE = 1.002
 """Where bound and relaxation are this close, the bound hardly rises any more."""

@@ -64,7 +64,7 @@ class Measurement:
         return rows**2 * one
 
     def informs(self, workload: Workload) -> list[tuple[int, float]]:
-        """(place of A, what 1/v_B adds to π_A) for each residual that it tells something about."""
+        """(index of A, what 1/v_B adds to π_A) for each residual that it tells something about."""
         sizes, inside = workload.sizes, set(self.attributes)
         if len(self.attributes) <= MOST_LISTED:
             parts = [part for part in subsets(self.attributes) if part in workload.index_of]
@@ -109,7 +109,8 @@ class Measurement:
 
 
 MOST_LISTED = 12
-"""Attributes whose subsets are listed; of more the residuals are looked through instead."""
+"""Attributes whose subsets are listed; where there are more, all residuals are looked through
+instead."""
 
 
 def _lengths(size: int) -> tuple[int, int]:

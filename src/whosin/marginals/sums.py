@@ -59,11 +59,11 @@ class Sums:
 
     @property
     def kind_of(self) -> Array:
-        """For each sum its place in `kinds`."""
+        """For each sum its index in `kinds`."""
         return np.unique(self.lengths, return_inverse=True)[1]
 
     def of(self, table: Array, axis: int) -> Array:
-        """A table with the sums in the place of the cells of an axis."""
+        """A table with the sums instead of the cells of an axis."""
         if self.order:
             table = table.take(self.order, axis=axis)
         running = np.cumsum(table, axis=axis)

@@ -45,8 +45,8 @@ class Information:
 
 
 def table_variances(workload: Workload, about: Array) -> Array:
-    """The variance of a cell of each table, from π; infinite where a residual is not known. Of sums
-    the mean."""
+    """The variance of a cell of each table, from π; infinite where a residual is not known. For
+    sums it is the mean."""
     tables, residuals, factors = workload.uses
     with np.errstate(divide="ignore"):
         each = factors / about[residuals]
@@ -56,8 +56,8 @@ def table_variances(workload: Workload, about: Array) -> Array:
 def cell_variances(
     workload: Workload, measurements: Sequence[Measurement], variances: Sequence[float]
 ) -> Array:
-    """The variance of a cell of each table, for noise of some variance a number; of sums the
-    mean."""
+    """The variance of a cell of each table, for noise of some variance a number; for sums
+    the mean."""
     about = Information(workload, measurements).about(1 / np.asarray(variances, np.float64))
     return table_variances(workload, about)
 

@@ -20,7 +20,7 @@ import numpy as np
 from whosin.exact import Array
 
 EXPLAINED = 0.6
-"""Of the noise's expected square: what may be left between a table and its estimate."""
+"""The share of the noise's expected square that may be left between a table and its estimate."""
 NEARLY = 1.1
 """Times what is left by the closest table, which need not be reached."""
 STEPS = 100
@@ -32,7 +32,7 @@ def whole_tables(tables: Sequence[Array], variances: Sequence[float], total: flo
     """The whole version of some tables.
 
     Args:
-        variances: of a cell of each estimate.
+        variances: the variance of a cell, for each estimate.
         total: the estimate of how many there are in all.
     """
     people = max(0, round(float(total)))
@@ -94,6 +94,6 @@ def _rounded(cells: Array, total: int) -> Array:
     order = np.argsort(result - cells, kind="stable")
     if rest > 0:
         result[order[:rest]] += 1
-    for place in order[::-1][: max(-rest, 0)]:  # only where sums of floats are off by a unit
-        result[place] -= result[place] > 0
+    for index in order[::-1][: max(-rest, 0)]:  # only where sums of floats are off by a unit
+        result[index] -= result[index] > 0
     return result

@@ -1,9 +1,9 @@
 """Which tables are wanted: sets of attributes, each attribute with a number of values.
 
-Contract: attributes are numbered from 0; a set is a rising tuple of such numbers, and the empty set
-is the total. A table C is the sum of its residuals R_A, A ⊆ C, where R_A is the part of the table A
-that no smaller one knows. `residuals` has every A that some table needs, smaller ones first. A
-table may be asked by sums of its cells (`Sums`) instead of the cells themselves.
+Contract: attributes are numbered from 0; a set is a rising tuple of these numbers, and the empty
+set is the total. A table C is the sum of its residuals R_A, A ⊆ C, where R_A is the part of the
+table A that no smaller one knows. `residuals` has every A that some table needs, smaller ones
+first. A table may be asked by sums of its cells (`Sums`) instead of the cells themselves.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Workload:
             self._check(each)
         for each, sums in zip(ordered, self.sums, strict=True):
             if any(one and one.size != self.sizes[i] for i, one in zip(each, sums, strict=True)):
-                raise InvalidInput("sums", "sums of as many cells as the attribute has", "others")
+                raise InvalidInput("sums", "sums over exactly the cells of the attribute", "others")
         asked = list(zip(ordered, self.sums, strict=True))
         if len(set(asked)) != len(asked):
             twice = next(each for each, _ in asked if ordered.count(each) > 1)
@@ -76,7 +76,7 @@ class Workload:
         sets, sums = [], []
         for attributes, own in zip(self.sets, given, strict=True):
             if any(each is not None and not each.within.any() for each in own):
-                raise InvalidInput("sums", "sums of which one leaves some cell out", "all cells")
+                raise InvalidInput("sums", "at least one sum that leaves a cell out", "all cells")
             pairs = sorted(zip(attributes, own, strict=True), key=lambda pair: pair[0])
             sets.append(tuple(each for each, _ in pairs))
             sums.append(tuple(each for _, each in pairs))

@@ -206,8 +206,8 @@ class Channel(Mechanism):
 
         def draw(world: object, size: int, rng: np.random.Generator) -> Array:
             row = totals[self._row(world)]
-            places = np.searchsorted(row, rng.random(size) * row[-1], side="right")
-            return np.asarray(names[np.minimum(places, len(names) - 1)])
+            indices = np.searchsorted(row, rng.random(size) * row[-1], side="right")
+            return np.asarray(names[np.minimum(indices, len(names) - 1)])
 
         return draw
 
@@ -252,8 +252,8 @@ class Channel(Mechanism):
         array = widened(self.likelihoods)
         if self.exact is None:
             return array
-        for place in np.argwhere((array < smallest(self.likelihoods.dtype)) & (self.exact != 0)):
-            array[tuple(place)] = extended(self.exact[tuple(place)])
+        for entry in np.argwhere((array < smallest(self.likelihoods.dtype)) & (self.exact != 0)):
+            array[tuple(entry)] = extended(self.exact[tuple(entry)])
         if ((array == 0) & (self.exact != 0)).any():
             raise Unsupported("a likelihood is below the smallest number there is")
         return array

@@ -80,13 +80,15 @@ def _entries(parts: Sequence[Entries], sizes: Sequence[int], exact: Array | None
     powers = [part.exponent for part in parts if isinstance(part, Exponents)]
 
     def exponent(world: int, output: int) -> Fraction:
-        places = map(int, np.unravel_index(output, sizes))
-        return sum((power(world, at) for power, at in zip(powers, places, strict=True)), Fraction())
+        indices = map(int, np.unravel_index(output, sizes))
+        return sum(
+            (power(world, at) for power, at in zip(powers, indices, strict=True)), Fraction()
+        )
 
     def ball(world: int, output: int) -> Any:
-        places = map(int, np.unravel_index(output, sizes))
+        indices = map(int, np.unravel_index(output, sizes))
         with precisely():
-            return prod(part.at(world, place) for part, place in zip(parts, places, strict=True))
+            return prod(part.at(world, index) for part, index in zip(parts, indices, strict=True))
 
     return Exponents(exponent) if len(powers) == len(parts) else Balls(ball)
 

@@ -1,6 +1,6 @@
 """Pr[output | how many are in], for mechanisms that see a count and nothing else.
 
-Contract: n + 1 rows, one for each count 0 … n, of which only the positive entries are kept, so that
+Contract: n + 1 rows, one for each count 0 … n. Only the positive entries are kept, so that
 a rule on 10,000 people is a few ten thousand numbers where a table of all worlds has 2^10000 rows.
 Entries are sorted by row, and within a row by column.
 """
@@ -28,7 +28,7 @@ Spread = Sequence[tuple[Hashable, Any]]
 
 
 PRIME, BASE = 2**127 - 1, 0x1F3D5B79A1C3E5F7092B4D6F81A3C5E7
-"""Of a hash of rows."""
+"""The numbers of a hash of rows."""
 
 
 class Beyond(str):
@@ -50,7 +50,7 @@ class CountTable:
 
     Attributes:
         people: n, so that counts are 0 … n.
-        counts, places: the row and the column of each entry.
+        counts, columns: the row and the column of each entry.
         weights: the entries: FLINT rationals, or floats.
         outputs: the name of each column.
         lost: whether entries below the smallest float there is were left out.
@@ -58,7 +58,7 @@ class CountTable:
 
     people: int
     counts: Array
-    places: Array
+    columns: Array
     weights: Array
     outputs: tuple[Hashable, ...]
     lost: bool = False
@@ -66,31 +66,31 @@ class CountTable:
     @classmethod
     def from_rows(cls, rows: Iterable[Spread]) -> CountTable:
         """From the distribution of the output at each count; equal outputs of a row add up."""
-        columns: dict[Hashable, int] = {}
+        column_of: dict[Hashable, int] = {}
         counts: list[int] = []
-        places: list[int] = []
+        columns: list[int] = []
         weights: list[Any] = []
         number = -1
         for number, row in enumerate(rows):
             total: dict[int, Any] = {}
             for output, weight in row:
-                place = columns.setdefault(output, len(columns))
-                total[place] = total[place] + weight if place in total else weight
-            for place in sorted(total):
-                if total[place] != 0:
+                column = column_of.setdefault(output, len(column_of))
+                total[column] = total[column] + weight if column in total else weight
+            for column in sorted(total):
+                if total[column] != 0:
                     counts.append(number)
-                    places.append(place)
-                    weights.append(total[place])
+                    columns.append(column)
+                    weights.append(total[column])
         exact = not any(isinstance(weight, float) for weight in weights)
         entries = np.empty(len(weights), dtype=object if exact else float)
         entries[:] = list(map(_flint if exact else _float, weights))
-        return cls(number, np.array(counts), np.array(places), entries, tuple(columns))
+        return cls(number, np.array(counts), np.array(columns), entries, tuple(column_of))
 
     @classmethod
     def from_dense(cls, table: Array, outputs: Sequence[Hashable]) -> CountTable:
         """From all the entries: counts × outputs."""
-        counts, places = np.nonzero(table != 0)
-        return cls(len(table) - 1, counts, places, table[counts, places], tuple(outputs))
+        counts, columns = np.nonzero(table != 0)
+        return cls(len(table) - 1, counts, columns, table[counts, columns], tuple(outputs))
 
     @property
     def exact(self) -> bool:
@@ -139,10 +139,10 @@ class CountTable:
         totals, before = [0], 0
         kinds: dict[Any, int] = {}
         entries = [kinds.setdefault(weight, len(kinds)) for weight in self.weights]
-        places, starts = self.places.tolist(), self.starts.tolist()
+        columns, starts = self.columns.tolist(), self.starts.tolist()
         for start, stop in pairwise(starts):
-            first = places[start]
-            shape = *(place - first for place in places[start:stop]), *entries[start:stop]
+            first = columns[start]
+            shape = *(column - first for column in columns[start:stop]), *entries[start:stop]
             alone.append(names.setdefault(shape, len(names)))
             step = names.setdefault((None, first - before, *shape), len(names))
             totals.append((totals[-1] * BASE + step + 1) % PRIME)
@@ -163,7 +163,7 @@ class CountTable:
             return [
                 (output, weights[entry] * weight)
                 for entry in entries
-                for output, weight in spread[self.places[entry]]
+                for output, weight in spread[self.columns[entry]]
             ]
 
         after = CountTable.from_rows(row(count) for count in range(self.people + 1))
@@ -183,11 +183,11 @@ class CountTable:
         shape = self.people + 1, len(self.outputs)
         require_table("the table of counts by outputs", *shape)
         floats = np.zeros(shape)
-        floats[self.counts, self.places] = self.floats
+        floats[self.counts, self.columns] = self.floats
         exact = None
         if self.exact:
             exact = np.full(shape, flint_rational(0), dtype=object)
-            exact[self.counts, self.places] = self.weights
+            exact[self.counts, self.columns] = self.weights
         return Channel.from_table(space, Count().lattice(space), floats, exact, self.outputs)
 
 

@@ -34,13 +34,13 @@ def geometric_counts(people: int, alpha: object, scale: object, margin: int) -> 
     base = probability(alpha, "alpha") if exact else exp_down(-1 / float(rational(scale)))
     margin = min(margin, math.ceil(LEFT / -math.log(base)) + 1)
     first, last = -margin, people + margin
-    shown = np.arange(first - 1, last + 2)
-    require_table("the table of counts by outputs", people + 1, len(shown))
-    counts = np.repeat(np.arange(people + 1), len(shown))
-    places = np.tile(np.arange(len(shown)), people + 1)
-    apart = np.abs(shown[places] - counts)
+    outcomes = np.arange(first - 1, last + 2)
+    require_table("the table of counts by outputs", people + 1, len(outcomes))
+    counts = np.repeat(np.arange(people + 1), len(outcomes))
+    columns = np.tile(np.arange(len(outcomes)), people + 1)
+    apart = np.abs(outcomes[columns] - counts)
     # Σ over all further counts of α^distance is α^(distance of the first of them)/(1 − α).
-    at_end = (places == 0) | (places == len(shown) - 1)
+    at_end = (columns == 0) | (columns == len(outcomes) - 1)
     number = flint_rational(base) if exact else float(base)
     powers = np.empty(int(apart.max()) + 1, dtype=object if exact else float)
     power = number**0
@@ -51,8 +51,8 @@ def geometric_counts(people: int, alpha: object, scale: object, margin: int) -> 
     kept = weights != 0
     outputs: tuple[Hashable, ...] = (
         Beyond(True, first),
-        *(int(each) for each in shown[1:-1]),
+        *(int(each) for each in outcomes[1:-1]),
         Beyond(False, last),
     )
     lost = not exact and float(powers[-1]) < SMALLEST
-    return CountTable(people, counts[kept], places[kept], weights[kept], outputs, lost)
+    return CountTable(people, counts[kept], columns[kept], weights[kept], outputs, lost)

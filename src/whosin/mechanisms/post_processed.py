@@ -84,11 +84,11 @@ class PostProcessed(Mechanism):
         after = CountTable.from_rows(self._stages(old))
         shape = len(old), len(after.outputs)
         floats = np.zeros(shape)
-        floats[after.counts, after.places] = after.floats
+        floats[after.counts, after.columns] = after.floats
         if not after.exact:
             return floats, None, after.outputs
         exact = np.full(shape, flint_rational(0), dtype=object)
-        exact[after.counts, after.places] = after.weights
+        exact[after.counts, after.columns] = after.weights
         return floats, exact, after.outputs
 
     def _image(self, name: Hashable) -> Hashable:

@@ -50,8 +50,8 @@ class Sampled(Mechanism):
             # In rationals, then: the entries are the binary fractions that the floats are.
             if before.is_density or before.likelihoods.size > EXACT_ENTRIES:
                 raise Unsupported(
-                    "sampled so rarely some outputs are less likely than the smallest number there "
-                    "is; use a larger beta"
+                    "with a sampling rate this small some outputs are less likely than the "
+                    "smallest number there is; use a larger beta"
                 )
             beta = flint_rational(probability(self.beta, "beta"))
             exact = sample(grid, before.rationals, beta)

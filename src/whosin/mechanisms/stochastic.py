@@ -90,7 +90,7 @@ def output_names(outputs: Sequence[Hashable] | None, count: int) -> tuple[Hashab
         raise InvalidInput("outputs", "a list of names", repr(outputs))
     names = tuple(map(_output_name, outputs))
     if len(names) != count:
-        raise InvalidInput("outputs", f"{count} names, one a column", len(names))
+        raise InvalidInput("outputs", f"{count} names, one for each column", len(names))
     try:
         distinct = len(set(names))
     except TypeError:

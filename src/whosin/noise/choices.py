@@ -82,8 +82,8 @@ def randomized_response(
     answers = np.empty_like(values)
     source = checked_source(source)
     for code, row in enumerate(read):
-        places = np.nonzero(values == code)
-        answers[places] = _table(row).draw(source, places[0].size)
+        positions = np.nonzero(values == code)
+        answers[positions] = _table(row).draw(source, positions[0].size)
     return answers
 
 

@@ -103,9 +103,9 @@ def bernoulli_exp(exponents: Array, exact: Callable[[int], Fraction], source: So
     near = exponents <= 1
     below = near & (words + 1.0 <= low * 2.0**32)
     unsure = np.flatnonzero(~(below | (near & (words >= high * 2.0**32))))
-    for place in unsure:
-        real = exp_minus(exact(int(place)))
-        below[place] = is_below(source, real, int(words[place]), 32)
+    for index in unsure:
+        real = exp_minus(exact(int(index)))
+        below[index] = is_below(source, real, int(words[index]), 32)
     return below
 
 

@@ -92,9 +92,9 @@ class DiscreteGaussian:
         drawn = self.top.draw(source, count)
         signed: Array = drawn.astype(np.int64)
         lowest, highest = int(self.top.outcomes[0]), int(self.top.outcomes[-1])
-        for place in np.flatnonzero((drawn == lowest) | (drawn == highest)):
+        for index in np.flatnonzero((drawn == lowest) | (drawn == highest)):
             beyond = self._beyond(source)
-            signed[place] += beyond if signed[place] > 0 else -beyond
+            signed[index] += beyond if signed[index] > 0 else -beyond
         return signed
 
     def _beyond(self, source: Source) -> int:
@@ -119,8 +119,8 @@ class DiscreteGaussian:
         # (2q·2^b·r + r²)/(2σ²), all terms positive: a handful of roundings of 2^-53 each.
         exponents = offset * (high * (2.0**self.low_bits / sigma) + offset / 2)
 
-        def exact(place: int) -> Fraction:
-            start, more = int(high[place]) << self.low_bits, int(low[place])
+        def exact(index: int) -> Fraction:
+            start, more = int(high[index]) << self.low_bits, int(low[index])
             return Fraction(2 * start * more + more**2) / (2 * self.variance)
 
         kept = bernoulli_exp(exponents, exact, source)

@@ -65,8 +65,8 @@ class Grid:
             whole = np.where(near, 0, units).astype(np.int64)
         else:
             whole, near = np.zeros(flat.size, dtype=np.int64), np.ones(flat.size, dtype=bool)
-        for place in np.flatnonzero(near):
-            whole[place] = self._unit(flat[place])
+        for index in np.flatnonzero(near):
+            whole[index] = self._unit(flat[index])
         return whole.reshape(given.shape)
 
     def _unit(self, value: object) -> int:

@@ -77,14 +77,14 @@ class Inversion:
         words = first.astype(np.uint64) << np.uint64(missing) | rest
         low = np.searchsorted(self.above, words, side="left")
         high = np.searchsorted(self.below, words, side="right")
-        for place in np.flatnonzero(low != high):
-            low[place] = count_below(
+        for index in np.flatnonzero(low != high):
+            low[index] = count_below(
                 source,
-                int(words[place]),
+                int(words[index]),
                 self.word_bits,
                 self.thresholds,
-                int(low[place]),
-                int(high[place]),
+                int(low[index]),
+                int(high[index]),
             )
         settled: Array = self.outcomes[low]
         return settled

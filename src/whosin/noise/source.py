@@ -22,7 +22,7 @@ class Source(ABC):
 
     @abstractmethod
     def draw(self, count: int) -> bytes:
-        """That many random bytes."""
+        """`count` random bytes."""
 
     def words(self, bits: int, count: int) -> Array:
         """Random words of 8, 16, 32 or 64 bits."""

@@ -49,9 +49,9 @@ class BayesianDifferentialPrivacy(OfPriors):
         if exact:
             return Level(worst.value, worst.witness, True, worst.theorems, notion=self)
         # The witness is the case that attains most, which another prior than the worst may have.
-        shown = max(levels, key=_attained)
+        attaining = max(levels, key=_attained)
         return Level(
-            worst.value, shown.witness, False, worst.theorems, _attained(shown), notion=self
+            worst.value, attaining.witness, False, worst.theorems, _attained(attaining), notion=self
         )
 
     def _measure(self, prior: Prior, mechanism: object, space: Space | None) -> Level:
@@ -94,10 +94,10 @@ def _by_table(notion: Notion, prior: Prior, channel: Channel, space: Records) ->
 
 
 def _case(
-    space: Records, row: int, start: int, place: tuple[int, ...]
+    space: Records, row: int, start: int, position: tuple[int, ...]
 ) -> tuple[int, dict[int, int], int]:
-    """(row, the other rows that are known, output) of a place in the table along a row."""
-    before, after, output = place
+    """(row, the other rows that are known, output) of a position in the table along a row."""
+    before, after, output = position
     stride = (space.values + 1) ** (space.rows - 1 - row)
     others = known_rows.coordinates(before * (space.values + 1) * stride + after, space)
     known = {r: v for r, v in enumerate(others) if v is not None and r != row}

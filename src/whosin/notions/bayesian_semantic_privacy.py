@@ -89,7 +89,7 @@ def _search(channel: Channel, mass: Array, default: int) -> tuple[Nearest, list[
             sides = _by_pattern(result, space, row)
             near.add(
                 spread_of(*sides),
-                lambda place, row=row, start=start: (row, place[0], start + place[1]),  # type: ignore[misc]
+                lambda position, row=row, start=start: (row, position[0], start + position[1]),  # type: ignore[misc]
             )
             if channel.is_density:
                 parts[row].append(sides)

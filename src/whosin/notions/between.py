@@ -126,7 +126,7 @@ class _Search:
         self.certain, self.axis, self.default, self.known_of = certain, axis, default, known_of
         self.space: Records = certain.space
         order = {point: index for index, point in enumerate(axis.points)}
-        self.places = np.array([order[centre] for centre in axis.centres])
+        self.positions = np.array([order[centre] for centre in axis.centres])
         self.points = np.array([np.longdouble(float(point)) for point in axis.points])
         self.tables: dict[int, Array] = {}
         self.pairs: list[Pair] = []
@@ -138,16 +138,16 @@ class _Search:
         for gap in gaps:
             if gap.bound <= top * (1 + NEAR):
                 break
-            if self._depth(gap.place) > DEEP or work > WORK:
+            if self._depth(gap.number) > DEEP or work > WORK:
                 upper = max(upper, rational(gap.bound) * (1 + Fraction(NEAR)))
                 continue
             work += self._look(gap, top)
             top = max([top, *(float(pair.value) for pair in self.pairs)])
         return self._certified(best, upper, top)
 
-    def _depth(self, place: int) -> float:
+    def _depth(self, number: int) -> float:
         """How far apart two neighbouring centres are, in scales."""
-        return float(self.points[place + 1] - self.points[place]) * self.axis.rate
+        return float(self.points[number + 1] - self.points[number]) * self.axis.rate
 
     def _gaps(self, sides: Sequence[Sides], top: float) -> list[Gap]:
         result = []
@@ -155,33 +155,33 @@ class _Search:
         for row, (most, least) in enumerate(sides):
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 bound = np.fmax(most[:, :-1], most[:, 1:]) / np.fmin(least[:, :-1], least[:, 1:])
-            for pattern, place in np.argwhere((bound > top * (1 + NEAR)) & open_):
-                result.append(Gap(float(bound[pattern, place]), row, int(pattern), int(place)))
+            for pattern, index in np.argwhere((bound > top * (1 + NEAR)) & open_):
+                result.append(Gap(float(bound[pattern, index]), row, int(pattern), int(index)))
         return result
 
-    def _table(self, place: int) -> Array:
+    def _table(self, number: int) -> Array:
         """(u, d) of every condition in one gap: (m+1) … (m+1) × 2."""
-        if place not in self.tables:
-            at, rate = self.points[self.places], np.longdouble(self.axis.rate)
-            below, above = self.points[place], self.points[place + 1]
-            up = np.where(self.places > place, np.exp(np.minimum(-(at - above) * rate, 0)), 0)
-            down = np.where(self.places <= place, np.exp(np.minimum((at - below) * rate, 0)), 0)
+        if number not in self.tables:
+            at, rate = self.points[self.positions], np.longdouble(self.axis.rate)
+            below, above = self.points[number], self.points[number + 1]
+            up = np.where(self.positions > number, np.exp(np.minimum(-(at - above) * rate, 0)), 0)
+            down = np.where(self.positions <= number, np.exp(np.minimum((at - below) * rate, 0)), 0)
             both = np.stack([up, down], axis=1)
             parts = [t for _, t in known_rows.conditioned(both, self.certain.mass, self.space)]
             shape = (*[self.space.values + 1] * self.space.rows, 2)
-            self.tables = {place: np.concatenate(parts, axis=1).reshape(shape)}
-        return self.tables[place]
+            self.tables = {number: np.concatenate(parts, axis=1).reshape(shape)}
+        return self.tables[number]
 
     def _cells(self, gap: Gap) -> tuple[list[dict[int, int]], Array, Array]:
         """The conditions of a gap's row and known rows: their values, (u, d) with those values and
         with the default in row i."""
         known = self.known_of(gap.pattern, gap.row)
         kept = sorted((*known, gap.row))
-        place = tuple(
+        selection = tuple(
             slice(0, self.space.values) if row in kept else self.space.values
             for row in range(self.space.rows)
         )
-        table = np.moveaxis(self._table(gap.place)[place], kept.index(gap.row), 0)
+        table = np.moveaxis(self._table(gap.number)[selection], kept.index(gap.row), 0)
         default = np.broadcast_to(table[self.default], table.shape)
         possible = ~np.isnan(table[..., 0]) & ~np.isnan(default[..., 0])
         rows = [gap.row, *known]
@@ -191,7 +191,7 @@ class _Search:
     def _look(self, gap: Gap, top: float) -> int:
         """Keep the pairs of one gap that are near the best, and say how many were compared."""
         names, with_row, without = self._cells(gap)
-        depth = np.longdouble(self._depth(gap.place))
+        depth = np.longdouble(self._depth(gap.number))
         ends = [np.exp(-depth), np.exp(depth)]
         at_ends = [_at(with_row, w) / _at(without, w) for w in ends]
         most, least = np.maximum(*at_ends), np.minimum(*at_ends)
@@ -239,7 +239,7 @@ class _Search:
             if not self.axis.whole:
                 result.append((inside, None))
                 continue
-            middle = (self.points[gap.place] + self.points[gap.place + 1]) / 2
+            middle = (self.points[gap.number] + self.points[gap.number + 1]) / 2
             rate = np.longdouble(self.axis.rate)
             output = middle + np.log(inside) / (2 * rate)
             for whole in (np.floor(output), np.ceil(output)):
@@ -260,16 +260,16 @@ class _Search:
             upper = max(worst.upper, high)
             if low > max(best, worst.attained):
                 output = pair.output
-                shown: Hashable = int(output) if output is not None else self._output(pair)
-                worst = Between(upper, low, pair.gap.row, pair.gap.pattern, shown)
+                output_value: Hashable = int(output) if output is not None else self._output(pair)
+                worst = Between(upper, low, pair.gap.row, pair.gap.pattern, output_value)
             else:
                 worst = replace(worst, upper=upper)
         return worst
 
     def _output(self, pair: Pair) -> float:
         """y = (c + c')/2 + (s/2) ln w."""
-        place = pair.gap.place
-        middle = (self.points[place] + self.points[place + 1]) / 2
+        index = pair.gap.number
+        middle = (self.points[index] + self.points[index + 1]) / 2
         return float(middle + np.log(pair.root) / (2 * np.longdouble(self.axis.rate)))
 
 

@@ -2,9 +2,8 @@
 
 For any prior π with output probabilities q, I(π) ≤ capacity ≤ max_x KL(A_x ‖ q) (Blahut and
 Arimoto's bound), so that what is reported does not depend on how well the method did. The largest
-I(π) is a concave problem in which at most as many worlds matter as there are outputs: an
-interior-point Newton method works on some of the rows, and rows whose KL is larger are added until
-there are none.
+I(π) is a concave problem, in which no more worlds matter than there are outputs: an interior-point
+Newton method works on some of the rows, and rows whose KL is larger are added until there are none.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from whosin.priors import WorldTable
 from whosin.spaces import Space
 
 GAP = 1e-11
-"""At which the method stops, in nats; 1e-9 is what is promised."""
+"""The gap at which the method stops, in nats; 1e-9 is what is promised."""
 STEPS, ROUNDS = 120, 60
 FEW = 64
 """Rows to begin with, and to add at a time."""

@@ -48,8 +48,8 @@ class Certain:
 
     def worlds(self, known: Mapping[int, int]) -> list[int]:
         """The possible worlds in which these rows have these values."""
-        place = tuple(known.get(row, slice(None)) for row in range(self.space.rows))
-        return [int(w) for w in np.ravel(self._worlds[place]) if self.mass[w] != 0]
+        selection = tuple(known.get(row, slice(None)) for row in range(self.space.rows))
+        return [int(w) for w in np.ravel(self._worlds[selection]) if self.mass[w] != 0]
 
     def entry(self, world: int, output: int) -> Any:
         """Pr[y | world], up to a factor common to all worlds."""
@@ -81,14 +81,15 @@ def bracket(value: float, attained: float) -> tuple[bool, float | None]:
 
 
 class Nearest:
-    """The cases of a search that are within `NEAR` of its best; of infinite ones the first."""
+    """The cases of a search that are within `NEAR` of its best; where some are infinite, the first
+    of these."""
 
     def __init__(self) -> None:
         self.best: Any = None
         self.cases: list[tuple[Any, tuple[int, ...], Callable[[tuple[int, ...]], Any]]] = []
 
     def add(self, values: Array, name: Callable[[tuple[int, ...]], Any]) -> None:
-        """Keep what is near the best so far; `name` turns a place into a case."""
+        """Keep what is near the best so far; `name` turns a position into a case."""
         most = values.max()
         if self.best is not None and not most >= self.best * (1 - NEAR):
             return
@@ -96,12 +97,14 @@ class Nearest:
             self.best = most
             self.cases = [case for case in self.cases if case[0] >= most * (1 - NEAR)]
         if np.isinf(most):
-            places = [np.unravel_index(int(values.argmax()), values.shape)]
+            positions = [np.unravel_index(int(values.argmax()), values.shape)]
         else:
-            places = list(np.argwhere(values >= self.best * (1 - NEAR))[: MOST - len(self.cases)])
-        for result in places:
-            place = tuple(map(int, result))
-            self.cases.append((values[place], place, name))
+            positions = list(
+                np.argwhere(values >= self.best * (1 - NEAR))[: MOST - len(self.cases)]
+            )
+        for result in positions:
+            position = tuple(map(int, result))
+            self.cases.append((values[position], position, name))
 
     def certified(
         self,
@@ -119,8 +122,8 @@ class Nearest:
         near = self.cases[:1] if np.isinf(self.best) else self.cases
         best: tuple[Fraction | float, Any] | None = None
         work, all_kept = 0, len(near) < MOST
-        for _, place, name in near:
-            case = name(place)
+        for _, position, name in near:
+            case = name(position)
             work += cost(case)
             if best is not None and work > budget:
                 all_kept = False
@@ -134,10 +137,10 @@ class Nearest:
 
 
 def case_along(
-    space: Records, row: int, outputs: int, place: tuple[int, ...]
+    space: Records, row: int, outputs: int, position: tuple[int, ...]
 ) -> tuple[int, tuple[int, ...], int]:
-    """(row, the worlds that differ in it only, output) of a place in the table along a row."""
-    before, (after, output) = place[0], divmod(place[1], outputs)
+    """(row, the worlds that differ in it only, output) of a position in the table along a row."""
+    before, (after, output) = position[0], divmod(position[1], outputs)
     stride = space.stride(row)
     first = before * space.values * stride + after
     return row, tuple(first + value * stride for value in range(space.values)), output
@@ -145,7 +148,7 @@ def case_along(
 
 def largest_pair(sides: Iterable[tuple[int, Any]]) -> tuple[Fraction | float, int, int]:
     """(largest ratio of two likelihoods, the value on top, the value below), from (value,
-    likelihood); of values that are equally likely the first with itself."""
+    likelihood); where all values are equally likely, the first value twice."""
     listed = [(value, likelihood) for value, likelihood in sides if likelihood is not None]
     best: tuple[Fraction | float, int, int] = (Fraction(1), listed[0][0], listed[0][0])
     for high, top in listed:

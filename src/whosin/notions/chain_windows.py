@@ -52,7 +52,7 @@ class Right:
 def sweep(
     prior: MarkovChain, rows: int, query: NoisySum, marginals: Array, reach: int, row: int | None
 ) -> WorstWindow:
-    """All windows of at most `reach` on either side; of one row, or of any where the chain is
+    """All windows of at most `reach` on either side of one row, or of any row where the chain is
     homogeneous (row None)."""
     values = prior.values
     grid = Densities(query, reach)
@@ -154,8 +154,8 @@ def _known(
     if row is not None:
         return bool(marginals[row - distance, value] > 0)
     if side.value is None:
-        place = rows - 1 - side.distance - distance
-        return bool(place >= 0 and marginals[place, value] > 0)
+        row = rows - 1 - side.distance - distance
+        return bool(row >= 0 and marginals[row, value] > 0)
     return first[value] <= rows - 1 - side.distance - distance
 
 

@@ -161,13 +161,13 @@ def _witness(
     known: dict[int, int] = {}
     if window["left"] is not None:
         known[row - distance] = window["left"]
-        for place in range(row - distance - 1, -1, -1):
-            step = prior.matrix(place)
-            known[place] = int(np.argmax(marginals[place] * step[:, known[place + 1]]))
+        for other in range(row - distance - 1, -1, -1):
+            step = prior.matrix(other)
+            known[other] = int(np.argmax(marginals[other] * step[:, known[other + 1]]))
     if right.value is not None:
         known[row + right.distance] = right.value
-        for place in range(row + right.distance + 1, rows):
-            known[place] = int(np.argmax(prior.matrix(place - 1)[known[place - 1]]))
+        for other in range(row + right.distance + 1, rows):
+            known[other] = int(np.argmax(prior.matrix(other - 1)[known[other - 1]]))
     output = [
         (int(steps) + sum(int(query.weights[value, axis]) for value in known.values())) * step
         + rows * offset
@@ -175,10 +175,10 @@ def _witness(
             zip(window["output"], query.step, query.offset, strict=True)
         )
     ]
-    shown = tuple(int(v) if v.denominator == 1 else float(v) for v in output)
+    values = tuple(int(v) if v.denominator == 1 else float(v) for v in output)
     ratio = math.exp(worst.value)
     return Witness(
-        output=shown[0] if len(shown) == 1 else shown,
+        output=values[0] if len(values) == 1 else values,
         prior=0.5,
         posterior=ratio / (1 + ratio),
         ratio=ratio,

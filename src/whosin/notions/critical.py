@@ -25,7 +25,7 @@ class Gap:
     bound: float
     row: int
     pattern: int
-    place: int
+    number: int
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Recomputed:
                 if hasattr(exact, "p"):
                     return rational(exact), rational(exact)
                 return ball_end(exact.upper()), ball_end(exact.lower())
-        below, above = (self.axis.points[pair.gap.place + side] for side in (0, 1))
+        below, above = (self.axis.points[pair.gap.number + side] for side in (0, 1))
         p, q, other_q, other_p = (self._lines(cell, below, above) for cell in cells)
         with ctx.workprec(BITS):
             near = arb(float(pair.root))

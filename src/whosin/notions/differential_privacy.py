@@ -31,8 +31,8 @@ class DifferentialPrivacy(Notion):
             one entity for another; on records, one row's value for another).
         direction: "both", "positive" (the larger world on top) or "negative"; replacing is
             symmetric, so there it makes no difference.
-        group: on records, how many rows may differ at once: the level of a group of that many
-            people, which is at most that many times the level of one, and often less.
+        group: on records, how many rows may differ at once: the level of a group of k people, which
+            is at most k times the level of one, and often less.
     """
 
     relation: str = "add-remove"

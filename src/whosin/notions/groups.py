@@ -33,9 +33,9 @@ def group_case(channel: Channel, group: int) -> tuple[tuple[int, int], int]:
     least = least_within(array, space, group)
     world, output = first_at_least(array, least, largest_ratio(array, least))
     column = array[:, output]
-    places = np.flatnonzero(column == least[world, output])
-    differing = np.zeros(len(places), dtype=int)
+    worlds = np.flatnonzero(column == least[world, output])
+    differing = np.zeros(len(worlds), dtype=int)
     for row in range(space.rows):
         stride = space.stride(row)
-        differing += places // stride % space.values != world // stride % space.values
-    return (world, int(places[differing <= group][0])), output
+        differing += worlds // stride % space.values != world // stride % space.values
+    return (world, int(worlds[differing <= group][0])), output

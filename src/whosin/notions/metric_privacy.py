@@ -90,7 +90,9 @@ def _matrix(metric: object) -> tuple[tuple[Fraction | float, ...], ...]:
     rows = [listed(row, "metric", accepted) for row in listed(metric, "metric", accepted)]
     if not rows or any(len(row) != len(rows) for row in rows):
         sizes = f"{len(rows)} rows of {sorted({len(row) for row in rows})} numbers"
-        raise InvalidInput("metric", "as many rows as columns, one a world", sizes)
+        raise InvalidInput(
+            "metric", "the same number of rows and columns, one for each world", sizes
+        )
     result = tuple(tuple(_distance(each) for each in row) for row in rows)
     for one, row in enumerate(result):
         if row[one] != 0:
@@ -126,7 +128,7 @@ def _pairs(metric: object, space: Space) -> Iterator[Pairs]:
 
 def _listed_pairs(metric: Any, space: Space) -> Iterator[Pairs]:
     if len(metric) != space.worlds:
-        raise InvalidInput("metric", f"{space.worlds} rows, one a world", len(metric))
+        raise InvalidInput("metric", f"{space.worlds} rows, one for each world", len(metric))
     if space.worlds > MOST:
         raise Unsupported(f"a metric that is written out has at most {MOST:,} worlds")
     for one, row in enumerate(metric):
@@ -167,27 +169,27 @@ class _Search:
             alike = top == bottom
         high, low = (np.where(alike | np.isnan(each), 0.0, each) for each in (high, low))
         self.least = max(self.least, float(low.max(initial=0.0)))
-        places = np.argwhere((high >= self.least) & (high > 0))
+        largest = np.argwhere((high >= self.least) & (high > 0))
         if self.least == math.inf:
-            places = places[:1]
-        for pair, y in places:
+            largest = largest[:1]
+        for pair, y in largest:
             if len(self.cases) >= MOST:
                 self.cases = [case for case in self.cases if case[0] >= self.least]
                 self.whole &= len(self.cases) < MOST
             if len(self.cases) < MOST:
-                place = (int(first[pair]), int(second[pair]), int(y))
-                self.cases.append((float(high[pair, y]), distances[pair], place))
+                indices = (int(first[pair]), int(second[pair]), int(y))
+                self.cases.append((float(high[pair, y]), distances[pair], indices))
             else:
                 self.most = max(getattr(self, "most", 0.0), float(high[pair, y]))
 
     def level(self, notion: Notion) -> Level:
         """The largest level, certified; a bracket where too many cases tie to look at each."""
         best: tuple[float, tuple[int, int, int]] | None = None
-        for high, distance, places in self.cases:
+        for high, distance, case in self.cases:
             if high >= self.least:
-                value = _level(self.channel, distance, places)
+                value = _level(self.channel, distance, case)
                 if best is None or value > best[0]:
-                    best = value, places
+                    best = value, case
         if best is None:
             return Level(0.0, None, True, (), notion=notion)
         most = best[0] if self.whole else max(best[0], math.nextafter(self.most, math.inf))
@@ -195,9 +197,9 @@ class _Search:
         return Level(most, _witness(self.channel, best[1]), exact, (), lower, notion=notion)
 
 
-def _level(channel: Channel, distance: Any, places: tuple[int, int, int]) -> float:
+def _level(channel: Channel, distance: Any, case: tuple[int, int, int]) -> float:
     """|ln of the ratio| / distance, rounded up."""
-    one, two, output = places
+    one, two, output = case
     top, bottom = channel.entries.at(one, output), channel.entries.at(two, output)
     if top == bottom:
         return 0.0
@@ -207,9 +209,9 @@ def _level(channel: Channel, distance: Any, places: tuple[int, int, int]) -> flo
         return ball_up(abs(ball(top / bottom).log()) / ball(distance))
 
 
-def _witness(channel: Channel, places: tuple[int, int, int]) -> Witness:
+def _witness(channel: Channel, case: tuple[int, int, int]) -> Witness:
     """Two worlds, as likely as each other before, and the output that tells them apart."""
-    one, two, output = places
+    one, two, output = case
     if channel.entries.at(one, output) < channel.entries.at(two, output):
         one, two = two, one
     top, bottom = (rational(channel.entries.at(world, output)) for world in (one, two))

@@ -57,8 +57,8 @@ class OverSet:
             view = space.axis(self._beside_possible(array, row), row)
             near.add(_worst(view, floats[one]), partial(case_along, space, row, array.shape[1]))
         budget = BALLS if self.channel.entries.in_balls else ENTRIES
-        upper, attained, found = near.certified(self._largest, lambda _: space.values, budget)
-        return level_of(notion, log_up, upper, attained, self._witness(attained, *found))
+        upper, attained, case = near.certified(self._largest, lambda _: space.values, budget)
+        return level_of(notion, log_up, upper, attained, self._witness(attained, *case))
 
     def _in_floats(self) -> tuple[dict[RowSet, Odds], Array]:
         """Odds and likelihoods in floats so wide that no product of the two overflows."""
@@ -87,7 +87,7 @@ class OverSet:
         best: Fraction | float = Fraction(1)
         values = (0, 0)
         rest = enumerate(zip(self.sets, self.space.world(worlds[0]), strict=True))
-        if not all(self.possible[one][value] for place, (one, value) in rest if place != row):
+        if not all(self.possible[one][value] for other, (one, value) in rest if other != row):
             return best, (case, values)
         with precisely():
             entries = [self.channel.entries.at(world, output) for world in worlds]

@@ -55,7 +55,7 @@ class SemanticPrivacy(Notion):
             result = ratios(along, along[:, self.default : self.default + 1])
             table = result.reshape(records.worlds, -1)
             spread = spread_of(np.fmax.reduce(table), np.fmin.reduce(table))
-            near.add(spread, lambda place, row=row: (row, place[0]))  # type: ignore[misc]
+            near.add(spread, lambda position, row=row: (row, position[0]))  # type: ignore[misc]
         even = np.full(records.worlds, flint_rational(1))
         certain = Certain(channel, even)
         upper, attained, (row, output) = near.certified(

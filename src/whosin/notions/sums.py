@@ -65,7 +65,7 @@ def _rate(part: Laplace | Geometric) -> Fraction | float:
 
 
 def _common(numbers: Sequence[Fraction]) -> Fraction:
-    """The largest step of which all numbers are multiples."""
+    """The largest step such that all numbers are multiples of it."""
     top = math.gcd(*(number.numerator for number in numbers))
     bottom = math.lcm(*(number.denominator for number in numbers))
     whole = math.gcd(*(int(number * bottom) for number in numbers))
@@ -88,8 +88,8 @@ class Densities:
         moved = array
         for axis, steps in enumerate(self.query.weights[value]):
             if steps:
-                place = array.ndim - len(self.shape) + axis
-                moved = _shift(moved, int(steps), place, float(self.query.decay[axis]))
+                along = array.ndim - len(self.shape) + axis
+                moved = _shift(moved, int(steps), along, float(self.query.decay[axis]))
         return moved
 
 

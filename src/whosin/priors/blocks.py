@@ -135,12 +135,12 @@ class Blocks(Prior):
             spread = np.zeros(lattice.worlds, dtype=kind)
             np.add.at(spread, lattice.labels(), self._sum(grid, tables, number))
             return spread
-        places = {name: position for position, name in enumerate(lattice.space.entities)}
+        positions = {name: position for position, name in enumerate(lattice.space.entities)}
         moves: list[dict[int, Fraction]] = []
         for table in tables:
             move: dict[int, Fraction] = {}
             for present, mass in table.items():
-                shift = lattice.class_of(places[name] for name in present)
+                shift = lattice.class_of(positions[name] for name in present)
                 move[shift] = move.get(shift, Fraction(0)) + mass
             moves.append(move)
         total = np.zeros(lattice.worlds, dtype=kind)
@@ -206,6 +206,6 @@ def _product(moves: list[dict[int, Fraction]]) -> list[Any]:
             entries[shift] = flint_rational(mass)
         factors.append(fmpq_poly(entries))
     while len(factors) > 1:
-        pairs = [factors[place : place + 2] for place in range(0, len(factors), 2)]
+        pairs = [factors[start : start + 2] for start in range(0, len(factors), 2)]
         factors = [pair[0] * pair[1] if len(pair) == 2 else pair[0] for pair in pairs]
     return list(factors[0].coeffs())

@@ -70,8 +70,8 @@ class Box(PriorSet):
     """Rows are independent, and the distribution of each lies between bounds, value by value.
 
     Args:
-        low, high: the bounds of each value's probability, for every row; or lists with one such
-            list a row.
+        low, high: the bounds of each value's probability, for every row; or lists of bounds, one
+            for each row.
     """
 
     low: tuple[Any, ...]
@@ -116,7 +116,7 @@ def _within_bounds(low: tuple[Any, ...], high: tuple[Any, ...], where: str) -> W
     below = tuple(probability(value, f"low{where}") for value in low)
     above = tuple(probability(value, f"high{where}") for value in high)
     if not below or len(below) != len(above):
-        accepted = "as many probabilities in low as in high"
+        accepted = "the same number of probabilities in low and in high"
         raise InvalidInput(f"low and high{where}", accepted, f"{len(below)} and {len(above)}")
     for value, (least, most) in enumerate(zip(below, above, strict=True)):
         if least > most:

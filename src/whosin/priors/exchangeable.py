@@ -1,4 +1,4 @@
-"""Nobody stands out: only the number of entities present is uncertain in its own way."""
+"""All entities are alike: only the number of those present has a distribution of its own."""
 
 from __future__ import annotations
 

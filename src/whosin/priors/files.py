@@ -25,9 +25,9 @@ from whosin.spaces import Records
 from whosin.validation import whole
 
 MOST_PEOPLE = 100_000
-"""In the blocks of a file."""
+"""People in the blocks of a file."""
 MOST_ROWS = 100_000
-"""Of a chain; ten thousand take some seconds."""
+"""Rows of a chain; ten thousand take some seconds."""
 KINDS: dict[str, tuple[Any, ...]] = {
     "independent": (Independent, "p"),
     "uniform": (Uniform,),

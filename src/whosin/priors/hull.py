@@ -56,8 +56,8 @@ class Hull(PriorSet):
     """Rows are independent, and the distribution of each is any mixture of the listed ones.
 
     Args:
-        points: distributions over the values of a row, for every row; or a list with one such list
-            a row. `Independent` with one distribution stands for that.
+        points: distributions over the values of a row, for every row; or a list of them for each
+            row. `Independent` with one distribution means that distribution.
     """
 
     points: tuple[Any, ...]

@@ -25,7 +25,7 @@ class Independent(Prior):
 
     Args:
         p: one probability for everyone, or one for each entity in the space's order; on records a
-            distribution over values, or a list with one a row.
+            distribution over values, or a list with one for each row.
     """
 
     p: object
@@ -79,7 +79,9 @@ class Independent(Prior):
         listed = self.p if self.by_row else (self.p,) * space.rows
         assert isinstance(listed, tuple)
         if len(listed) != space.rows:
-            raise InvalidInput("p", f"a distribution, or {space.rows}, one a row", len(listed))
+            raise InvalidInput(
+                "p", f"a distribution, or {space.rows}, one for each row", len(listed)
+            )
         read: dict[int, tuple[Fraction, ...]] = {}  # by identity: a million rows often share one
         for number, row in enumerate(listed):
             if id(row) in read:
@@ -91,7 +93,9 @@ class Independent(Prior):
 
     def check(self, space: Subsets) -> None:
         if self.by_row:
-            raise InvalidInput("p", "numbers, one an entity", "distributions, one a row")
+            raise InvalidInput(
+                "p", "numbers, one for each entity", "distributions, one for each row"
+            )
         if isinstance(self.p, tuple) and len(self.p) != space.size:
             raise InvalidInput("p", f"one probability or {space.size}", f"{len(self.p)}")
 

@@ -27,14 +27,14 @@ class MarkovChain(RecordPrior):
 
     Args:
         initial: the distribution of the first row.
-        transition: one matrix for every step, or a list with one matrix a step.
+        transition: one matrix for every step, or a list with one matrix for each step.
     """
 
     initial: tuple[object, ...]
     transition: tuple[Any, ...]
 
     def __init__(self, initial: Iterable[object], transition: Iterable[Any]) -> None:
-        listed(transition, "transition", "a matrix, or one a step")
+        listed(transition, "transition", "a matrix, or one for each step")
         object.__setattr__(self, "initial", listed(initial, "initial", "a list of numbers"))
         object.__setattr__(self, "transition", _tuples(transition))
         _ = self.start, self.steps
@@ -46,10 +46,12 @@ class MarkovChain(RecordPrior):
 
     @cached_property
     def steps(self) -> tuple[Matrix, ...]:
-        """The transition matrices, exactly: one for all steps, or one a step."""
+        """The transition matrices, exactly: one for all steps, or one for each step."""
         values = len(self.start)
         if not self.transition or not all(isinstance(row, tuple) for row in self.transition):
-            raise InvalidInput("transition", "a matrix, or one a step", repr(self.transition))
+            raise InvalidInput(
+                "transition", "a matrix, or one for each step", repr(self.transition)
+            )
         nested = self.transition[0] and isinstance(self.transition[0][0], tuple)
         listed = self.transition if nested else (self.transition,)
         checked = []

@@ -60,7 +60,7 @@ class Network(RecordPrior):
 
     def on_records(self, space: Records, number: AsNumber) -> Array:
         if len(self.nodes) != space.rows:
-            raise InvalidInput("nodes", f"{space.rows}, one a row", len(self.nodes))
+            raise InvalidInput("nodes", f"{space.rows}, one for each row", len(self.nodes))
         require_table("a table over all records", space.worlds, 1, space.values)
         out = np.empty(space.worlds, dtype=float if number is float else object)
         for index, world in enumerate(space):

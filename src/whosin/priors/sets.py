@@ -44,13 +44,13 @@ class RowSet(ABC):
 
     @abstractmethod
     def worst(self, costs: Sequence[Any]) -> Row:
-        """A member with the largest mean of these costs, one a value."""
+        """A member with the largest mean of these costs, one for each value."""
 
     def all_odds(self) -> dict[tuple[int, int], Fraction | float]:
-        """The odds of each two different values of which the first is possible."""
+        """The odds of any two different values, where the first one is possible."""
         pairs = ((a, b) for a in range(self.values) for b in range(self.values) if a != b)
-        found = ((pair, self.odds(*pair)) for pair in pairs)
-        return {pair: odds for pair, odds in found if odds is not None}
+        answers = ((pair, self.odds(*pair)) for pair in pairs)
+        return {pair: odds for pair, odds in answers if odds is not None}
 
 
 class PriorSet(RecordPrior):
@@ -59,13 +59,13 @@ class PriorSet(RecordPrior):
     @property
     @abstractmethod
     def sets(self) -> tuple[RowSet, ...]:
-        """One set that serves every row, or one a row."""
+        """One set that serves every row, or one for each row."""
 
     def of_rows(self, space: Records) -> tuple[RowSet, ...]:
         """The set of each row."""
         sets = self.sets * space.rows if len(self.sets) == 1 else self.sets
         if len(sets) != space.rows:
-            raise InvalidInput("prior", f"one set, or {space.rows}, one a row", len(sets))
+            raise InvalidInput("prior", f"one set, or {space.rows}, one for each row", len(sets))
         for one in self.sets:
             if one.values != space.values:
                 accepted = f"distributions over {space.values} values"

@@ -53,7 +53,9 @@ class WorldTable(Prior):
     def worlds(self, space: Space) -> dict[int, Fraction]:
         """World number → probability, positive ones only."""
         if self.length is not None and self.length != space.worlds:
-            raise InvalidInput("probabilities", f"{space.worlds} numbers, one a world", self.length)
+            raise InvalidInput(
+                "probabilities", f"{space.worlds} numbers, one for each world", self.length
+            )
         table: dict[int, Fraction] = {}
         for world, mass in self._exact.items():
             number = world if isinstance(world, int) else space.index(world)

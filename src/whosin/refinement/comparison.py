@@ -21,7 +21,7 @@ from whosin.refinement.linear_systems import pivots, product, solved
 from whosin.spaces import Space
 
 ROUNDED = Fraction(1, 10**12)
-"""How far a simulation of channels of floats may be off: the accuracy of such input."""
+"""How far a simulation of channels of floats may be off: the accuracy of floats."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ def simulates(source: object, target: object, space: Space | None = None) -> Com
     merged, shares = _merged(b[distinct])
     outcome = _decide(merged, a[distinct])
     if outcome.simulation is not None:
-        found = np.array(outcome.simulation, dtype=object)
-        return _simulated(_unmerged(found, shares), b, a)
+        simulation = np.array(outcome.simulation, dtype=object)
+        return _simulated(_unmerged(simulation, shares), b, a)
     if not exact and outcome.nearly is not None:
         near = _unmerged(outcome.nearly, shares)
         result = _simulated(near, b, a)
@@ -99,20 +99,20 @@ def _decide(b: Array, a: Array) -> _Outcome:
     """Decide A = B·R in rationals."""
     rows, columns = pivots(b)
     square = b[np.ix_(rows, columns)]
-    found = solved(square, a[rows])
-    off = product(b[:, columns], found) - a
+    solution = solved(square, a[rows])
+    off = product(b[:, columns], solution) - a
     wrong = np.argwhere(off != 0)
     if len(wrong):
         x, y = wrong[0]
         weights = _outside(b, rows, columns, int(x), int(y), bool(off[x, y] > 0), a.shape[1])
-        return _Outcome(None, weights, found if len(columns) == b.shape[1] else None)
+        return _Outcome(None, weights, solution if len(columns) == b.shape[1] else None)
     if len(columns) == b.shape[1]:
-        negative = np.argwhere(found < 0)
+        negative = np.argwhere(solution < 0)
         if not len(negative):
-            return _Outcome(found)
-        worst = min(negative.tolist(), key=lambda place: found[tuple(place)])
+            return _Outcome(solution)
+        worst = min(negative.tolist(), key=lambda entry: solution[tuple(entry)])
         weights = _negative(square, rows, worst[0], worst[1], a.shape)
-        return _Outcome(None, weights, found)
+        return _Outcome(None, weights, solution)
     return _by_program(b, a, rows)
 
 
@@ -151,10 +151,10 @@ def _by_program(b: Array, a: Array, rows: list[int]) -> _Outcome:
             for each in (source, target)
         )
     )
-    for found in program.exact_simulations(near, source, target):
-        sums = (found.sum(axis=1) == 1).all()
-        if sums and not (found < 0).any() and (product(b, found) == a).all():
-            return _Outcome(found)
+    for simulation in program.exact_simulations(near, source, target):
+        sums = (simulation.sum(axis=1) == 1).all()
+        if sums and not (simulation < 0).any() and (product(b, simulation) == a).all():
+            return _Outcome(simulation)
     for sign in (1, -1):
         weights = np.full(a.shape, flint_rational(0), dtype=object)
         for position, row in enumerate(rows):
@@ -178,15 +178,17 @@ def _stochastic(near: Array) -> Array:
     )
 
 
-def _simulated(found: Array, b: Array, a: Array) -> Comparison:
+def _simulated(simulation: Array, b: Array, a: Array) -> Comparison:
     """A simulation, and how far it is from the target."""
-    if (found < 0).any() or not (found.sum(axis=1) == 1).all():
-        found = _stochastic(np.array([[float(rational(e)) for e in row] for row in found]))
-        if not (found.sum(axis=1) == 1).all():
+    if (simulation < 0).any() or not (simulation.sum(axis=1) == 1).all():
+        simulation = _stochastic(
+            np.array([[float(rational(e)) for e in row] for row in simulation])
+        )
+        if not (simulation.sum(axis=1) == 1).all():
             return Comparison(None)
-    off = product(b, found) - a
+    off = product(b, simulation) - a
     distance = max(rational(sum(abs(each) for each in row)) / 2 for row in off)
-    rows = tuple(tuple(rational(each) for each in row) for row in found)
+    rows = tuple(tuple(rational(each) for each in row) for row in simulation)
     return Comparison(True, distance == 0, rows, distance)
 
 
@@ -194,10 +196,10 @@ def _refuted(source: Channel, target: Channel, distinct: list[int], weights: Arr
     """The prior and the gain of weights, measured again by the definition of leakage."""
     count, outputs = source.space.worlds, target.outputs
     gains = [[Fraction(0)] * count for _ in outputs]
-    for place, world in enumerate(distinct):
-        least = min(weights[place])  # the same for all guesses: no difference to a comparison
+    for index, world in enumerate(distinct):
+        least = min(weights[index])  # the same for all guesses: no difference to a comparison
         for y in range(len(outputs)):
-            gains[y][world] = rational(weights[place, y] - least)
+            gains[y][world] = rational(weights[index, y] - least)
     gain, prior = GainMatrix(gains, outputs), Uniform()
     values = [vulnerabilities(channel, prior, gain)[2] for channel in (target, source)]
     holds = False if values[0] > values[1] else None
@@ -231,10 +233,10 @@ def _merged(table: Array) -> tuple[Array, list[tuple[int, Any]]]:
         if total == 0:
             shares.append((-1, flint_rational(0)))
             continue
-        place = kinds.setdefault(tuple(column / total), len(kinds))
-        shares.append((place, total))
+        kind = kinds.setdefault(tuple(column / total), len(kinds))
+        shares.append((kind, total))
     sums = [
-        sum((t for p, t in shares if p == place), flint_rational(0)) for place in range(len(kinds))
+        sum((t for p, t in shares if p == kind), flint_rational(0)) for kind in range(len(kinds))
     ]
     result = np.array(
         [[each * size for each in shape] for shape, size in zip(kinds, sums, strict=True)]
@@ -242,9 +244,9 @@ def _merged(table: Array) -> tuple[Array, list[tuple[int, Any]]]:
     return result.T.reshape(table.shape[0], len(kinds)), shares
 
 
-def _unmerged(found: Array, shares: list[tuple[int, Any]]) -> Array:
+def _unmerged(simulation: Array, shares: list[tuple[int, Any]]) -> Array:
     """A row of R for every output of the source."""
-    never = [flint_rational(1), *([flint_rational(0)] * (found.shape[1] - 1))]
+    never = [flint_rational(1), *([flint_rational(0)] * (simulation.shape[1] - 1))]
     return np.array(
-        [never if place < 0 else list(found[place]) for place, _ in shares], dtype=object
+        [never if kind < 0 else list(simulation[kind]) for kind, _ in shares], dtype=object
     )

@@ -62,8 +62,8 @@ def matrix(table: Array) -> Any:
     return fmpq_mat(rows, columns, list(table.ravel()))
 
 
-def array(found: Any) -> Array:
+def array(matrix: Any) -> Array:
     """A FLINT matrix as an array."""
-    result = np.empty(found.nrows() * found.ncols(), dtype=object)
-    result[:] = found.entries()
-    return result.reshape(found.nrows(), found.ncols())
+    result = np.empty(matrix.nrows() * matrix.ncols(), dtype=object)
+    result[:] = matrix.entries()
+    return result.reshape(matrix.nrows(), matrix.ncols())

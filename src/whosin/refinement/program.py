@@ -19,7 +19,7 @@ from whosin.refinement.linear_systems import pivots, product, solved
 
 PATIENCE = 120.0
 POSITIVE = (1e-9, 1e-7, 1e-11)
-"""Above which entries of R may be positive: one after the other is tried."""
+"""Entries of R above this may be positive; the values are tried one after the other."""
 MOST = 1 << 22
 """Coefficients."""
 
@@ -42,9 +42,9 @@ def solve(source: Array, target: Array) -> tuple[Array, Array]:
     model.col_upper_ = np.full(count, highspy.kHighsInf)
     right = np.concatenate([target.ravel(), np.ones(inner)])
     model.row_lower_, model.row_upper_ = right, right
-    starts, places, values = _coefficients(source, columns)
+    starts, rows_used, values = _coefficients(source, columns)
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    model.a_matrix_.start_, model.a_matrix_.index_ = starts, places
+    model.a_matrix_.start_, model.a_matrix_.index_ = starts, rows_used
     model.a_matrix_.value_ = values
     solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     options = {"output_flag": False, "threads": 1, "time_limit": PATIENCE, "solver": "simplex"}
@@ -57,27 +57,27 @@ def solve(source: Array, target: Array) -> tuple[Array, Array]:
     result = solver.getSolution()
     if len(result.col_value) != count or len(result.row_dual) != lines:
         return np.zeros((inner, columns)), np.zeros((rows, columns))
-    found = np.array(result.col_value)[: inner * columns].reshape(inner, columns)
-    return found, np.array(result.row_dual)[: rows * columns].reshape(rows, columns)
+    simulation = np.array(result.col_value)[: inner * columns].reshape(inner, columns)
+    return simulation, np.array(result.row_dual)[: rows * columns].reshape(rows, columns)
 
 
 def _coefficients(source: Array, columns: int) -> tuple[Array, Array, Array]:
     """By column: R_ba is in the equations (x, a) with B_xb, and in its row's sum; then slacks."""
     rows, inner = source.shape
     line = np.arange(rows) * columns
-    places, values, lengths = [], [], []
+    lines, values, lengths = [], [], []
     for b in range(inner):
         used = np.flatnonzero(source[:, b])
         for a in range(columns):
-            places.append(np.append(line[used] + a, rows * columns + b))
+            lines.append(np.append(line[used] + a, rows * columns + b))
             values.append(np.append(source[used, b], 1.0))
             lengths.append(len(used) + 1)
     for sign in (1.0, -1.0):
-        places.append(np.arange(rows * columns))
+        lines.append(np.arange(rows * columns))
         values.append(np.full(rows * columns, sign))
         lengths += [1] * (rows * columns)
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    return starts, np.concatenate(places), np.concatenate(values)
+    return starts, np.concatenate(lines), np.concatenate(values)
 
 
 def exact_simulations(near: Array, source: Array, target: Array) -> Iterator[Array]:
@@ -103,8 +103,8 @@ def _vertex(near: Array, support: Array, source: Array, target: Array) -> Array:
         follows.append((own, base, turn, others))
         free += [(b, a) for b in others]
     values = _free_values(near, free, follows, inner)
-    for place in free:
-        result[place] = values[place]
+    for cell in free:
+        result[cell] = values[cell]
     for a, (own, base, turn, others) in enumerate(follows):
         for position, b in enumerate(own):
             shift = sum(
@@ -120,7 +120,7 @@ def _free_values(
     """What makes every row of R sum to 1; where that leaves a choice, what floats have."""
     if not free:
         return {}
-    zero, index = flint_rational(0), {place: number for number, place in enumerate(free)}
+    zero, index = flint_rational(0), {cell: number for number, cell in enumerate(free)}
     system = np.full((inner, len(free)), zero, dtype=object)
     right = np.full((inner, 1), flint_rational(1), dtype=object)
     for a, (own, base, turn, others) in enumerate(follows):
@@ -136,6 +136,6 @@ def _free_values(
     left = right[rows]
     if rest:
         left = left - product(system[np.ix_(rows, rest)], kept.reshape(len(rest), 1))
-    found = solved(system[np.ix_(rows, chosen)], left)
-    values = {free[number]: found[position, 0] for position, number in enumerate(chosen)}
+    solution = solved(system[np.ix_(rows, chosen)], left)
+    values = {free[number]: solution[position, 0] for position, number in enumerate(chosen)}
     return values | {free[number]: kept[position, 0] for position, number in enumerate(rest)}

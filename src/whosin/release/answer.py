@@ -46,8 +46,8 @@ class Answer(Displayed):
             answer: clamping and bounding are not covered.
         noise: what noise it has, in words.
         cost: what it cost under the plan's relation.
-        details: of an answer with several tables: the labels of their columns, what each is worth,
-            and what was measured, so that others can estimate again. Of a learned table: what was
+        details: for an answer with several tables, the labels of their columns, what each is worth,
+            and what was measured, so that others can estimate again. For a learned table: what was
             measured and chosen, at which price, how good it is, and the plan's promise.
     """
 

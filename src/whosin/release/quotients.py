@@ -92,7 +92,7 @@ def _normal_tail(beyond: Array, one: float, other: Array) -> Array:
 
 
 def _edge(ruled_out: Callable[[Array], Array], inside: Array, outside: Array) -> Array:
-    """The last place, from the inside, that is not ruled out; the end itself if that is not."""
+    """The last point, from the inside, that is not ruled out; the end itself if that is not."""
     open_end = ~ruled_out(outside)
     end = outside
     for _ in range(ROUNDS):

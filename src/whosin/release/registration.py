@@ -26,9 +26,9 @@ def binding_of(table: Table, queries: Iterable[Query] = (), *, rows: bool = Fals
     """What a budget for a table is bound to.
 
     Args:
-        queries: those that will be asked: a `maximum` among them brings its universe, and one with
-            bounds of its own these.
-        rows: look at the rows too, to know them again under another name (see `fingerprint`).
+        queries: those that will be asked: a `maximum` among them brings its universe, and a query
+            with bounds of its own brings these.
+        rows: look at the rows too, to recognise them under another name (see `fingerprint`).
     """
     asked = tuple(queries)
     universes = {universe_of(query) for query in asked} - {None}
@@ -75,8 +75,8 @@ def _further(table: Table, declared: Further) -> dict[str, Any]:
     data = {"public": declared.public, "schema": _schema(dict(opened.schema()))}
     if isinstance(declared, FurtherTable):
         return data | {"entity": declared.entity or table.entity, "rows": declared.rows}
-    found = {"key": declared.key, "on": declared.on or declared.key, "to": declared.to}
-    return data | {key: value for key, value in found.items() if value is not None}
+    join = {"key": declared.key, "on": declared.on or declared.key, "to": declared.to}
+    return data | {key: value for key, value in join.items() if value is not None}
 
 
 def _schema(kinds: Mapping[str, Any]) -> dict[str, str]:

@@ -181,9 +181,9 @@ def read_scenario(
 def _tables(given: object, folder: Path) -> tuple[Further, ...]:
     """Further tables, whose sources lie beside the scenario too."""
     tables = read_tables(given)
-    for place, each in enumerate(tables):
+    for index, each in enumerate(tables):
         if not isinstance(each.source, str):
-            with at(f"tables[{place}].source"):
+            with at(f"tables[{index}].source"):
                 raise InvalidInput("source", "given as a text", repr(each.source)[:80])
     return tuple(replace(each, source=_beside(folder, each.source)) for each in tables)
 
@@ -230,9 +230,9 @@ def _beside(folder: Path, name: str) -> str:
     return name if elsewhere or Path(name).is_absolute() else str(folder / name)
 
 
-def _query(data: object, place: int, folder: Path) -> Query:
+def _query(data: object, index: int, folder: Path) -> Query:
     """A query, whose output lies beside the scenario too."""
-    with at(f"queries[{place}]"):
+    with at(f"queries[{index}]"):
         query = read_query(data, QUERIES)
     path = getattr(query, "path", None)
     if not isinstance(path, str):

@@ -192,7 +192,7 @@ class Session:
             BudgetRefused: the batch does not fit; nothing was spent.
             ScanFailed: the engine failed; the debits of this request stand, and once the curator
                 has resumed the dataset they can be used again.
-            SourceChanged: so does this, and nothing has to be resumed.
+            SourceChanged: the same holds for this, and nothing has to be resumed.
         """
         asked = asked_of(queries)
         offers = self._resumed(asked, share, split, noise)

@@ -56,8 +56,8 @@ class Table:
             otherwise only about columns that are the same for a person, is about people, one row
             each.
 
-    Everything that is checked here is read from the schema, never from the rows; of public tables,
-    that their keys are unique.
+    Everything that is checked here is read from the schema, never from the rows. Only public tables
+    are read: their keys must be unique.
     """
 
     def __init__(
@@ -120,7 +120,8 @@ class Table:
         return Database(self.engine, own, entity, pairs, self.features)
 
     def _declare(self, domains: Mapping[str, object]) -> None:
-        """The domains: of features first as data, since they say how columns are read."""
+        """The domains. Those of features come first, as data, since they say how columns are
+        read."""
         features = {each.name for each in self.features}
         for column, domain in domains.items():
             with at(f"domains.{column}"):

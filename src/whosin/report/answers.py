@@ -68,9 +68,9 @@ def file_table(answer: Answer) -> Any:
     import pyarrow as pa
 
     table = answer.to_arrow()
-    for place, (name, labels) in enumerate(_key_columns(answer).items(), 2):
+    for position, (name, labels) in enumerate(_key_columns(answer).items(), 2):
         column = free(name, [*table.column_names, NOISY])
-        table = table.add_column(place, column, pa.array(labels, pa.string()))
+        table = table.add_column(position, column, pa.array(labels, pa.string()))
     if not answer.noisy:
         return table
     return table.append_column(free(NOISY, table.column_names), pa.array(answer.noisy))
@@ -82,9 +82,9 @@ def _key_columns(answer: Answer) -> dict[str, list[str | None]]:
     names = dict.fromkeys(key for each in tables for key in each.columns if key not in NUMBERS)
     result: dict[str, list[str | None]] = {name: [] for name in names}
     for each in tables:
-        place = {name: at for at, name in enumerate(each.columns)}
+        columns = {name: at for at, name in enumerate(each.columns)}
         for name, labels in result.items():
-            own = place.get(name)
+            own = columns.get(name)
             labels += [None if own is None else str(row[own]) for row in each.rows]
     return result
 

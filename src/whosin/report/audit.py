@@ -34,7 +34,7 @@ RATES = (0.1, 0.01, 0.001)
 
 
 def print_audit(
-    found: AuditBounds,
+    bounds: AuditBounds,
     name: str,
     claim: float | None,
     refuted: bool | None,
@@ -47,49 +47,49 @@ def print_audit(
     """The bounds, the witness and what becomes of the claim."""
     console = Console(highlight=False)
     console.print(
-        f"[bold]What {printable(name)} leaks[/bold], with {found.confidence:.6g} confidence",
+        f"[bold]What {printable(name)} leaks[/bold], with {bounds.confidence:.6g} confidence",
         soft_wrap=True,
     )
     table = facts_table()
-    delta = f" (granting δ = {found.delta:g})" if found.delta else ""
-    table.add_row("ε", f"[bold]at least {_down(found.epsilon)}[/bold]{delta}")
+    delta = f" (granting δ = {bounds.delta:g})" if bounds.delta else ""
+    table.add_row("ε", f"[bold]at least {_down(bounds.epsilon)}[/bold]{delta}")
     if exact is not None:
         table.add_row("", f"{_digits(exact['pair'])} by computation, for these inputs")
         table.add_row(
             "", f"{_digits(exact['epsilon'])} by computation, over all neighbouring inputs"
         )
-    if found.epsilon == 0:
+    if bounds.epsilon == 0:
         table.add_row("", "nothing was shown")
-    table.add_row("a small belief", f"grows at least × {_down(found.gamma)}")
-    after = percent(found.posterior(prior), "down")
+    table.add_row("a small belief", f"grows at least × {_down(bounds.gamma)}")
+    after = percent(bounds.posterior(prior), "down")
     promised = ""
     if plan is not None and claim is not None:
         most = percent(posterior(exp_up(min(claim, 700.0)), rational(prior)), "up")
-        promised = f" (the plan: to at most {most}, but for δ)" if found.delta else ""
+        promised = f" (the plan: to at most {most}, but for δ)" if bounds.delta else ""
         promised = promised or f" (the plan: to at most {most})"
     table.add_row(f"from {percent(prior)}", f"to at least {after} sure{promised}")
-    _rows(found, table)
+    _rows(bounds, table)
     console.print(table)
-    for note in getattr(found, "notes", ()):
+    for note in getattr(bounds, "notes", ()):
         console.print(f"Note: {note}.")
     if plan is not None:
         console.print(f"The plan: whoever is looking {plan.target.words()}.")
     if claim is not None:
-        shown = f"ε ≤ {_claimed(claim, refuted)}" + (
-            f", δ = {found.delta:g}" if found.delta else ""
+        claimed = f"ε ≤ {_claimed(claim, refuted)}" + (
+            f", δ = {bounds.delta:g}" if bounds.delta else ""
         )
         if refuted:
-            by = "these guesses" if isinstance(found, ModelAudit | OneRun) else "this event"
-            console.print(f"The claim {shown} is [bold]refuted[/bold] by {by}.")
+            by = "these guesses" if isinstance(bounds, ModelAudit | OneRun) else "this event"
+            console.print(f"The claim {claimed} is [bold]refuted[/bold] by {by}.")
         elif undecided is not None:
-            console.print(f"The claim {shown} is undecided: {undecided}.", soft_wrap=True)
+            console.print(f"The claim {claimed} is undecided: {undecided}.", soft_wrap=True)
         else:
             console.print(
-                f"The claim {shown} is not refuted. That is no proof of privacy: other inputs, "
+                f"The claim {claimed} is not refuted. That is no proof of privacy: other inputs, "
                 "events or more samples may show more.",
                 soft_wrap=True,
             )
-            needed = found.samples_to_refute(claim) if isinstance(found, Audit) else None
+            needed = bounds.samples_to_refute(claim) if isinstance(bounds, Audit) else None
             if needed is not None:
                 power = 10 ** (len(str(needed)) - 1)
                 rounded = math.ceil(needed / power) * power
@@ -100,21 +100,21 @@ def print_audit(
 
 
 @singledispatch
-def _rows(found: AuditBounds, table: Table) -> None:
+def _rows(bounds: AuditBounds, table: Table) -> None:
     """What this kind of audit counted."""
 
 
 @_rows.register
-def _(found: Audit, table: Table) -> None:
-    if found.pattern is not None:
-        table.add_row("inputs", printable(found.pattern))
-    table.add_row("with", _value(found.with_))
-    table.add_row("without", _value(found.without))
-    if found.epsilon > 0:
-        _rows_of_counts(table, found.counts)
-    if found.timing:
+def _(audit: Audit, table: Table) -> None:
+    if audit.pattern is not None:
+        table.add_row("inputs", printable(audit.pattern))
+    table.add_row("with", _value(audit.with_))
+    table.add_row("without", _value(audit.without))
+    if audit.epsilon > 0:
+        _rows_of_counts(table, audit.counts)
+    if audit.timing:
         table.add_row("time", "counts as a part of each output: so long did its call take")
-    table.add_row("samples", f"{found.samples:,} of each world, all stages together")
+    table.add_row("samples", f"{audit.samples:,} of each world, all stages together")
 
 
 def _rows_of_counts(table: Table, counts: tuple[EventCount, ...]) -> None:
@@ -128,22 +128,22 @@ def _rows_of_counts(table: Table, counts: tuple[EventCount, ...]) -> None:
             table.add_row("", seen)
 
 
-def _event_label(place: int, count: EventCount, of: int) -> str:
+def _event_label(index: int, count: EventCount, of: int) -> str:
     """The first event is that of ε; only one that favours "with" speaks of γ."""
-    if of == 1 or (place == 0 and not count.event.above):
+    if of == 1 or (index == 0 and not count.event.above):
         return "event"
     if not count.event.above:
         return "other event"
-    return "event, also for γ" if place == 0 else "event for γ"
+    return "event, also for γ" if index == 0 else "event for γ"
 
 
 @_rows.register
-def _(found: Scores, table: Table) -> None:
-    if found.epsilon > 0:
-        _rows_of_counts(table, found.counts)
+def _(scores: Scores, table: Table) -> None:
+    if scores.epsilon > 0:
+        _rows_of_counts(table, scores.counts)
     for fpr in RATES:
         try:
-            rate = found.tpr_at(fpr)
+            rate = scores.tpr_at(fpr)
         except InvalidInput:
             table.add_row(f"TPR at {fpr:g} FPR", "too few non-members to tell")
             continue
@@ -152,45 +152,45 @@ def _(found: Scores, table: Table) -> None:
 
 
 @_rows.register
-def _(found: SyntheticAudit, table: Table) -> None:
-    rows = len(found.membership.members), len(found.membership.non_members)
+def _(audit: SyntheticAudit, table: Table) -> None:
+    rows = len(audit.membership.members), len(audit.membership.non_members)
     table.add_row("rows", f"{rows[0]:,} behind the table, {rows[1]:,} others")
-    table.add_row("columns", f"{found.numbers} of numbers, {found.words} of words")
-    table.add_row("score", f"{found.score}, the best of three, which is paid for")
-    for risk in found.risks:
+    table.add_row("columns", f"{audit.numbers} of numbers, {audit.words} of words")
+    table.add_row("score", f"{audit.score}, the best of three, which is paid for")
+    for risk in audit.risks:
         words = f"{risk.hits} of {risk.trials} guesses, {risk.control_hits} on others"
         table.add_row(risk.name, f"{words}: a risk of at least {percent(risk.low, 'down')}")
-    verdict = "would pass" if found.closest_passes else "would not pass"
-    words = f"{found.closest[0]:.4g}, of others {found.closest[1]:.4g}: {verdict}"
+    verdict = "would pass" if audit.closest_passes else "would not pass"
+    words = f"{audit.closest[0]:.4g}, of others {audit.closest[1]:.4g}: {verdict}"
     table.add_row("closest record", f"{words}, which proves nothing")
 
 
 @_rows.register
-def _(found: ModelAudit, table: Table) -> None:
-    kind = "" if found.kind == "rows" else f" ({found.kind})"
-    table.add_row("canaries", f"{found.canaries:,}{kind}, in by fair coins")
-    failed = f"; {found.failed} fits failed" if found.failed else ""
-    table.add_row("trainings", f"{found.runs} attacked, {found.shadows} shadows{failed}")
-    table.add_row("attack", f"{found.attack}, chosen on the shadows" if found.shadows else "plain")
-    _guess_rows(found.run, table)
-    for fpr, tpr in found.seen:
+def _(audit: ModelAudit, table: Table) -> None:
+    kind = "" if audit.kind == "rows" else f" ({audit.kind})"
+    table.add_row("canaries", f"{audit.canaries:,}{kind}, in by fair coins")
+    failed = f"; {audit.failed} fits failed" if audit.failed else ""
+    table.add_row("trainings", f"{audit.runs} attacked, {audit.shadows} shadows{failed}")
+    table.add_row("attack", f"{audit.attack}, chosen on the shadows" if audit.shadows else "plain")
+    _guess_rows(audit.run, table)
+    for fpr, tpr in audit.seen:
         table.add_row(f"TPR at {fpr:g} FPR", f"{tpr:.4f} as seen")
 
 
 @_rows.register
-def _(found: OneRun, table: Table) -> None:
-    low, high = found.rates
-    table.add_row("canaries", f"{found.canaries:,}")
-    rates = f"declared {found.rate:.6g}; the coins leave {low:.3g} to {high:.3g}"
+def _(run: OneRun, table: Table) -> None:
+    low, high = run.rates
+    table.add_row("canaries", f"{run.canaries:,}")
+    rates = f"declared {run.rate:.6g}; the coins leave {low:.3g} to {high:.3g}"
     if low < high:
         table.add_row("rate of inclusion", rates)
     else:
-        table.add_row("rate of inclusion", f"{found.rate:.6g}, known")
-    _guess_rows(found, table)
+        table.add_row("rate of inclusion", f"{run.rate:.6g}, known")
+    _guess_rows(run, table)
 
 
-def _guess_rows(found: OneRun, table: Table) -> None:
-    for label, guesses in (("guesses", found.both), ("in guesses", found.inside)):
+def _guess_rows(run: OneRun, table: Table) -> None:
+    for label, guesses in (("guesses", run.both), ("in guesses", run.inside)):
         if not guesses.tried:
             table.add_row(label, "none: no scores stand apart from the others")
             continue
@@ -250,28 +250,28 @@ def _digits(value: float) -> str:
     return "∞" if value == math.inf else f"{value:.4f}"
 
 
-def chart(found: AuditBounds, claim: float | None) -> Any:
+def chart(bounds: AuditBounds, claim: float | None) -> Any:
     """Rates for scores; otherwise posterior against prior, as claimed and as shown."""
-    if isinstance(found, Scores):
-        return rate_chart(found)
+    if isinstance(bounds, Scores):
+        return rate_chart(bounds)
     curves: list[Any] = []
     if claim is not None:
         allowed = math.exp(min(claim, 700.0))
         name = f"what the claim ε = {claim:.4g} allows"
         curves.append(("+", name, lambda p: float(posterior(allowed, p))))
     curves.append(("·", "before", lambda p: p))
-    shown = f"shown by the audit, at {found.confidence:.0%} confidence: at least"
-    curves.append(("●", shown, lambda p: found.posterior(p)))
+    label = f"shown by the audit, at {bounds.confidence:.0%} confidence: at least"
+    curves.append(("●", label, lambda p: bounds.posterior(p)))
     return belief_chart(curves, (0.0, 1.0), "How sure someone can become")
 
 
-def rate_chart(found: Scores) -> Any:
+def rate_chart(scores: Scores) -> Any:
     """True against false positive rates on logarithmic axes, with bounds that hold together."""
     import altair
 
     rows = [
         {"fpr": rate.fpr, "low": rate.low, "tpr": rate.tpr, "high": rate.high}
-        for rate in found.curve()
+        for rate in scores.curve()
     ]
     floor = min(row["fpr"] for row in rows) / 2
     for row in rows:
@@ -290,8 +290,8 @@ def rate_chart(found: Scores) -> Any:
     guess = ends.mark_line(strokeDash=[5, 4], color=COLOURS[3]).encode(
         x=x, y=altair.Y("tpr:Q", scale=scale, title=y_title)
     )
-    title = f"An attack on {len(found.members):,} members and {len(found.non_members):,} others"
-    subtitle = f"bounds hold together with {found.confidence:.0%} confidence; dashed: guessing"
+    title = f"An attack on {len(scores.members):,} members and {len(scores.non_members):,} others"
+    subtitle = f"bounds hold together with {scores.confidence:.0%} confidence; dashed: guessing"
     return altair.layer(band, guess, line).properties(
         title=altair.Title(title, subtitle=subtitle), width=460, height=360
     )

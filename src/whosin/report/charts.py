@@ -25,7 +25,7 @@ LISTED = {"direction": "vertical", "labelLimit": 460}
 RATES_DRAWN = tuple(min(1.0, 10 ** (-5 + step / 20)) for step in range(101))
 """The false positive rates of a chart on logarithmic axes."""
 FEW_CORNERS = 200
-"""So many corners of a curve are drawn where they are; of more none can be seen."""
+"""Up to this many corners of a curve are drawn; with more, single ones cannot be seen."""
 WIDEST_TITLE = 64
 COLOURS = ["#1b6ca8", "#c44536", "#3a7d44", "#888888"]
 ALLOWED = "#7a4fa3"
@@ -101,19 +101,19 @@ def belief_chart(
     if allowed:
         names, colours = [*names, "what is allowed"], [*colours, ALLOWED]
     percent = altair.Axis(format="%")
-    places = {
+    encoding = {
         "x": altair.X("prior:Q", title="belief before the release", axis=percent),
         "y": altair.Y("posterior:Q", title="largest belief after it", axis=percent),
         "color": coloured("who", names, colours, **LISTED),
     }
-    lines = [of_rows(rows).mark_line(strokeWidth=2.5).encode(**places)]
+    lines = [of_rows(rows).mark_line(strokeWidth=2.5).encode(**encoding)]
     if allowed:
         points_ = [
             {"prior": float(prior), "posterior": float(most), "who": names[-1]}
             for prior, most in allowed
         ]
         spots = altair.OverlayMarkDef(size=60)
-        lines.append(of_rows(points_).mark_line(strokeWidth=1.5, point=spots).encode(**places))
+        lines.append(of_rows(points_).mark_line(strokeWidth=1.5, point=spots).encode(**encoding))
     shade = (
         of_rows([{"low": band[0], "high": band[1]}])
         .mark_rect(opacity=0.12, color=COLOURS[0])
@@ -197,7 +197,7 @@ def leakage_chart(points: Sequence[tuple[float, float]], plan: ChainPlan, rows: 
     return altair.layer(lines, chosen).properties(title=title, width=460, height=360)
 
 
-PLACES: dict[str, tuple[float, float]] = {
+POSITIONS: dict[str, tuple[float, float]] = {
     "PMP under D_U": (2.0, 6.0),
     "PMP under D_NI^k": (1.0, 5.0),
     "UDP": (0.0, 4.0),
@@ -243,7 +243,7 @@ def notion_chart() -> Any:
     labels: list[dict[str, object]] = []
     for edge in EDGES:
         kind = "both ways" if edge.both_ways else "implies"
-        start, end = PLACES[edge.source], PLACES[edge.target]
+        start, end = POSITIONS[edge.source], POSITIONS[edge.target]
         _draw(lines, heads, start, end, kind, edge.both_ways)
         middle = {"x": 0.45 * start[0] + 0.55 * end[0], "y": 0.45 * start[1] + 0.55 * end[1]}
         arrow = "⇔" if edge.both_ways else "⇒"
@@ -252,9 +252,9 @@ def notion_chart() -> Any:
         text = edge.theorem if edge.theorem in THEOREMS else "⊇" if held else "⇒"
         labels.append({**middle, "text": text, "tip": tip})
     for barrier in BARRIERS:
-        start, end = PLACES[barrier.source], PLACES[barrier.target]
+        start, end = POSITIONS[barrier.source], POSITIONS[barrier.target]
         _draw(lines, heads, start, end, "does not imply", False, aside=0.12)
-    nodes = [{"x": x, "y": y, "text": name} for name, (x, y) in PLACES.items()]
+    nodes = [{"x": x, "y": y, "text": name} for name, (x, y) in POSITIONS.items()]
     plain = {
         "x": altair.X("x:Q", axis=None, scale=altair.Scale(domain=list(SPAN_X))),
         "y": altair.Y("y:Q", axis=None, scale=altair.Scale(domain=list(SPAN_Y))),
@@ -312,5 +312,5 @@ def _draw(
         {"x": x2 + (x - x2) * inset, "y": y2 + (y - y2) * inset, "kind": kind, "angle": angle}
     )
     if both:
-        place = {"x": x + (x2 - x) * inset, "y": y + (y2 - y) * inset}
-        heads.append({**place, "kind": kind, "angle": angle + 180})
+        tail = {"x": x + (x2 - x) * inset, "y": y + (y2 - y) * inset}
+        heads.append({**tail, "kind": kind, "angle": angle + 180})

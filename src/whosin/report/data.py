@@ -11,7 +11,7 @@ from whosin.notions.reading import plain_words
 from whosin.refinement import Comparison
 
 OUTCOMES: dict[bool | None, str] = {True: "holds", False: "refuted", None: "undecided"}
-"""What can become of a claim."""
+"""What a check of a claim can find."""
 NAMES = {kind: name for name, kind in NOTIONS.items()}
 """What `--notion` calls each notion."""
 LONGEST_BITS = 10_000

@@ -37,7 +37,7 @@ SCORES = {
 }
 WORDS = {"SNP", "A1", "frequencies", "test", "protects"}
 """Columns of words; the others are numbers."""
-SHOWN = ("CHR", "SNP", "BP", "A1", "F_A", "F_U", "CHISQ", "P", "OR", "L95", "U95")
+PRINTED_COLUMNS = ("CHR", "SNP", "BP", "A1", "F_A", "F_U", "CHISQ", "P", "OR", "L95", "U95")
 
 
 def offer_card(offer: StudyOffer) -> list[Section]:
@@ -74,8 +74,8 @@ def _published(offer: StudyOffer) -> list[str]:
         ratio = math.exp(doubled) if doubled < 700 else math.inf
         half = percent(beliefs.posterior(ratio, 0.5), "up")
         lines.append(
-            f"Exchanged labels are two such changes: ε = {doubled:.4f}, from 50% to at most {half} "
-            "sure of who is a case."
+            f"Exchanging two labels is two of these changes: ε = {doubled:.4f}, from 50% to at "
+            f"most {half} sure of who is a case."
         )
     else:
         lines.append(
@@ -100,7 +100,7 @@ def print_release(release: StudyRelease) -> None:
     print_sections(offer_card(release.offer))
     console.print()
     rows = release_rows(release)
-    names = [name for name in SHOWN if name in rows[0]]
+    names = [name for name in PRINTED_COLUMNS if name in rows[0]]
     console.print(_table(names, [[short_cell(row[name]) for name in names] for row in rows]))
 
 
@@ -188,8 +188,8 @@ def attack_prior(plan: Plan) -> float:
 
 
 def attack_limit(plan: Plan, rate: float) -> float:
-    """No test recognises more than e^ε times its false-positive rate, nor more than
-    1 − e^(−ε)(1 − rate)."""
+    """No test recognises more than e^ε times its false-positive rate, or more than 1 − e^(−ε)(1 −
+    rate)."""
     ratio = math.exp(plan.epsilon)
     return min(ratio * rate, 1 - (1 - rate) / ratio)
 

@@ -27,7 +27,7 @@ SETTINGS = {
 def manhattan(
     snps: Snps, p: Array, title: str, genome: Snps | None = None, named: bool = False
 ) -> Any:
-    """−log10 P along the genome; of points that would lie on each other one is drawn.
+    """−log10 P along the genome; where points would lie on each other, one of them is drawn.
 
     Args:
         genome: all SNPs of the study, to scale the axis, if only some are drawn.
@@ -37,15 +37,15 @@ def manhattan(
 
     everything = snps if genome is None else genome
     starts, ends = _chromosomes(everything)
-    places = np.array(
+    positions = np.array(
         [starts[c] + at for c, at in zip(snps.chromosome, snps.position.tolist(), strict=True)]
     )
     height = -np.log10(np.maximum(p, 1e-300))
-    kept = _thinned(places, height)
+    kept = _thinned(positions, height)
     order = {name: number for number, name in enumerate(starts)}
     rows = [
         {
-            "place": float(places[i]),
+            "position": float(positions[i]),
             "height": round(float(height[i]), 3),
             "shade": "even" if order[snps.chromosome[i]] % 2 else "odd",
             "name": snps.name[i],
@@ -55,7 +55,7 @@ def manhattan(
     middles = [(starts[name] + ends[name]) / 2 for name in starts]
     step = max(1, len(middles) // 12)
     labels = {round(m): name for m, name in list(zip(middles, starts, strict=True))[::step]}
-    names = "{" + ", ".join(f"'{place}': '{name}'" for place, name in labels.items()) + "}"
+    names = "{" + ", ".join(f"'{position}': '{name}'" for position, name in labels.items()) + "}"
     top = max(8.5, float(height.max(initial=0)) * 1.08)
     span = [0, max(ends.values())]
     points = (
@@ -63,7 +63,7 @@ def manhattan(
         .mark_circle(size=70 if named else 14, opacity=0.9)
         .encode(
             x=altair.X(
-                "place:Q",
+                "position:Q",
                 title="chromosome",
                 scale=altair.Scale(domain=span, nice=False),
                 axis=altair.Axis(
@@ -201,11 +201,11 @@ def _chromosomes(snps: Snps) -> tuple[dict[str, int], dict[str, int]]:
     return starts, ends
 
 
-def _thinned(places: Array, height: Array) -> Array:
+def _thinned(positions: Array, height: Array) -> Array:
     """One point a cell of the picture."""
-    if len(places) <= 5_000:
-        return np.arange(len(places))
-    columns = places / max(places.max(), 1) * CELLS[0]
+    if len(positions) <= 5_000:
+        return np.arange(len(positions))
+    columns = positions / max(positions.max(), 1) * CELLS[0]
     rows = height / max(height.max(), 1e-9) * CELLS[1]
     cells = columns.astype(np.int64) * (CELLS[1] + 1) + rows.astype(np.int64)
     return np.sort(np.unique(cells, return_index=True)[1])

@@ -113,12 +113,12 @@ def sections(parts: Sequence[card.Section]) -> str:
 
 def people(marks: Marks) -> str:
     """A hundred marks as a drawing: full before, half at most after."""
-    places = [divmod(at, LINE) for at in range(MARKS)]
+    positions = [divmod(at, LINE) for at in range(MARKS)]
     fills = {BEFORE: "#1b6ca8", AFTER: "#a9cbe4", NEVER: "none"}
     dots = "".join(
         f'<circle cx="{8 + 15 * column}" cy="{8 + 15 * row}" r="5.5" stroke="#1b6ca8" '
         f'fill="{fills[kind]}"/>'
-        for (row, column), kind in zip(places, "".join(marks.lines()), strict=True)
+        for (row, column), kind in zip(positions, "".join(marks.lines()), strict=True)
     )
     first, then = marks.when
     words = (

@@ -40,5 +40,5 @@ def side(exact: bool) -> Rounding:
 
 def is_rounded(value: float | Fraction) -> bool:
     """Whether `short` shows fewer digits than the value has."""
-    shown = short(value)
-    return not ("/" in shown or shown == "∞" or (shown[-1].isdigit() and Fraction(shown) == value))
+    text = short(value)
+    return not ("/" in text or text == "∞" or (text[-1].isdigit() and Fraction(text) == value))

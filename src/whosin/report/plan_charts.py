@@ -1,6 +1,6 @@
 """The two pictures of a plan or an ε: how sure anyone can become, and what the best test reaches.
 
-Which one comes first is the target's affair: one about rates is a point of the second.
+Which one comes first depends on the target: a target about rates is a point of the second.
 """
 
 from __future__ import annotations

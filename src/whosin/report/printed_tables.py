@@ -28,13 +28,13 @@ INDENT = (0, 2, 0, 2)
 
 def print_tables(console: Console, answer: Answer, request: str) -> None:
     """The tables while they are short, and a line for each of the others."""
-    shown = views(answer)
+    all_views = views(answer)
     if words := agreement(answer):
         console.print(Padding(escape(words), (0, 0, 0, 2), expand=False))
-    short = sum(len(each.cells) for each in shown) <= MOST_CELLS
+    short = sum(len(each.cells) for each in all_views) <= MOST_CELLS
     left = MOST_CELLS if short else SOME_CELLS
     listed: list[TableView] = []
-    for view in shown:
+    for view in all_views:
         if listed or len(view.cells) > left:
             listed.append(view)
             continue
@@ -42,7 +42,7 @@ def print_tables(console: Console, answer: Answer, request: str) -> None:
         console.print(f"\n  [bold]{escape(view.title)}[/bold]  [dim]{view.margin_words}[/dim]")
         _print(console, view)
     if listed:
-        _print_list(console, listed, len(shown), request)
+        _print_list(console, listed, len(all_views), request)
 
 
 def _print(console: Console, view: TableView) -> None:
@@ -63,9 +63,9 @@ def list_table(view: TableView) -> Table:
         table.add_column(escape(key), overflow="fold")
     for name in ("value ± margin", "whole (biased)"):
         table.add_column(name, justify="right")
-    for place, cell in enumerate(view.cells):
-        value = f"{_mark(view, place)}{view.number(place)} ± {view.margin(place)}"
-        table.add_row(*(escape(str(each)) for each in cell), value, f"{view.wholes[place]:,}")
+    for index, cell in enumerate(view.cells):
+        value = f"{_mark(view, index)}{view.number(index)} ± {view.margin(index)}"
+        table.add_row(*(escape(str(each)) for each in cell), value, f"{view.wholes[index]:,}")
     return table
 
 
@@ -75,8 +75,8 @@ def crosstab_table(view: TableView, tab: Crosstab) -> Table:
     table.add_column(f"{escape(tab.down)} \\ {escape(tab.across)}")
     for label in tab.column_labels:
         table.add_column(escape(str(label)), justify="right")
-    for label, places in zip(tab.row_labels, tab.places, strict=True):
-        values = (f"{_mark(view, place)}{view.number(place)}" for place in places)
+    for label, indices in zip(tab.row_labels, tab.indices, strict=True):
+        values = (f"{_mark(view, index)}{view.number(index)}" for index in indices)
         table.add_row(escape(str(label)), *values)
     return table
 
@@ -102,5 +102,5 @@ def _print_list(console: Console, listed: list[TableView], count: int, request: 
     )
 
 
-def _mark(view: TableView, place: int) -> str:
-    return MARK if any(view.noisy[place : place + 1]) else ""
+def _mark(view: TableView, index: int) -> str:
+    return MARK if any(view.noisy[index : index + 1]) else ""

@@ -81,12 +81,19 @@ def rows(findings: Sequence[CellFinding], labels: Labels) -> list[tuple[str, ...
     told = [each for each in findings if each.population]
     result: list[tuple[str, ...]] = []
     for each in sorted(told, key=lambda each: -abs(float(each.posterior) - float(each.prior))):
-        shown = "–" if each.shown is None else str(each.shown)
-        shown = "" if each.people in ("left", "joined") else shown
+        number = "–" if each.shown is None else str(each.shown)
+        number = "" if each.people in ("left", "joined") else number
         count = str(each.low) if each.low == each.high else f"{each.low} to {each.high}"
         after = f"≤ {percent(each.posterior, 'up')}" if each.bound else percent(each.posterior)
         result.append(
-            (_name(each, labels), shown, str(each.population), percent(each.prior), after, count)
+            (
+                _name(each, labels),
+                number,
+                str(each.population),
+                percent(each.prior),
+                after,
+                count,
+            )
         )
     return result
 

@@ -13,7 +13,7 @@ from whosin.report.terminal_tables import columns_table, print_table
 from whosin.report.text import print_filled, print_reasons
 from whosin.rules import RulePlan
 
-FOUND = {
+RULE_WORDS = {
     "suppress": "Suppress counts below {}",
     "round": "Round to the nearest {}",
     "random-round": "Round at random to multiples of {}",
@@ -34,7 +34,9 @@ def print_rule_plan(plan: RulePlan, secret: str = "membership") -> None:
     if plan.parameter is None:
         console.print(f"[bold]{NONE[plan.kind]}[/bold]", soft_wrap=True)
     else:
-        console.print(f"[bold]{FOUND[plan.kind].format(plan.parameter)}[/bold]", soft_wrap=True)
+        console.print(
+            f"[bold]{RULE_WORDS[plan.kind].format(plan.parameter)}[/bold]", soft_wrap=True
+        )
     print_filled(
         f"Promise: whoever is looking {plan.target.words()}{words.sure}, except with probability "
         f"{plan.delta:g} given that {words.given}. A likelihood ratio of {plan.ratio:.4g} is "

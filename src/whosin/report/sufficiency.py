@@ -124,7 +124,7 @@ def _of_rates(
 def _of_beliefs(
     target: Target, adversary: Adversary, times: int, epsilon: Fraction, delta: Fraction
 ) -> Sufficiency:
-    """By the likelihood ratio: e^ε, and with a δ e^ε/(1 − 1/10) but for a probability of 10 δ."""
+    """By the likelihood ratio: e^ε, or with a δ e^ε/(1 − 1/10), except with probability 10 δ."""
     allowed = target.ratio(adversary.low, adversary.high)
     room = rational(1 - 1 / HEADROOM) if delta else Fraction(1)
     held = exp_up(epsilon * times) / room

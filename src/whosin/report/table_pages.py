@@ -2,7 +2,7 @@
 
 Contract: a report that stands alone has every table with its margins of error, as a crosstab with
 shades where it has two columns, in both versions; what to show is chosen by radio buttons that the
-style sheet reads. A number stands in every cell, so no shade says what the text does not. Each
+style sheet reads. Every cell has its number, so no shade says more than the text does. Each
 table is in the file as CSV, all of them as one Parquet.
 """
 
@@ -21,7 +21,7 @@ from whosin.report.table_views import Crosstab, TableView, agreement, rounded, v
 MOST_CELLS = 40_000
 """Cells of the tables that are in a report, and in the files inside it."""
 MOST_BYTES = 1_500_000
-"""Of a file inside a report: browsers take addresses of two million letters."""
+"""Bytes of a file inside a report: browsers take addresses of two million letters."""
 MOST_OPEN = 12, 150
 """Tables, and cells, of an answer that is shown whole, side by side."""
 MOST_ROWS = 600
@@ -55,17 +55,17 @@ def tables_html(answer: Answer, number: int) -> str:
     """All tables of an answer.
 
     Args:
-        number: of the answer in the report.
+        number: the answer's number in the report.
     """
-    shown = list(_within(views(answer)))
+    tables = list(_within(views(answer)))
     every = answer.tables
     small = len(every) <= MOST_OPEN[0] and len(answer.rows) <= MOST_OPEN[1]
     name = "" if small else f' name="tables-{number}"'
     blocks = [
         _details(view, table, " open" if small else name)
-        for view, table in zip(shown, islice(every, len(shown)), strict=True)
+        for view, table in zip(tables, islice(every, len(tables)), strict=True)
     ]
-    missing = len(every) - len(shown)
+    missing = len(every) - len(tables)
     return "\n".join(
         [
             "<div class=tables>",
@@ -84,10 +84,10 @@ def tables_html(answer: Answer, number: int) -> str:
     )
 
 
-def _within(shown: tuple[TableView, ...]) -> Iterator[TableView]:
+def _within(tables: tuple[TableView, ...]) -> Iterator[TableView]:
     """Tables from the first on, as many as a file can hold."""
     left = MOST_CELLS
-    for each in shown:
+    for each in tables:
         left -= len(each.cells)
         if left < 0:
             return
@@ -137,8 +137,8 @@ def _heat(view: TableView, tab: Crosstab) -> str:
     highest = max(0.0, *view.values), max(0, *view.wholes)
     head = "".join(f"<th>{escape(str(label))}</th>" for label in tab.column_labels)
     lines = []
-    for label, places in zip(tab.row_labels, tab.places, strict=True):
-        cells = "".join(_shaded(view, place, highest) for place in places)
+    for label, indices in zip(tab.row_labels, tab.indices, strict=True):
+        cells = "".join(_shaded(view, index, highest) for index in indices)
         lines.append(f"<tr><th>{escape(str(label))}</th>{cells}</tr>")
     corner = f"{escape(tab.down)} \\ {escape(tab.across)}"
     most = rounded(highest[0], view.decimals), f"{highest[1]:,}"
@@ -149,27 +149,27 @@ def _heat(view: TableView, tab: Crosstab) -> str:
     )
 
 
-def _shaded(view: TableView, place: int, highest: tuple[float, int]) -> str:
-    numbers = view.values[place], view.wholes[place]
+def _shaded(view: TableView, index: int, highest: tuple[float, int]) -> str:
+    numbers = view.values[index], view.wholes[index]
     parts = [
         max(0, round(100 * number / most)) if most else 0
         for number, most in zip(numbers, highest, strict=True)
     ]
     return (
-        f'<td style="--a:{parts[0]}%;--b:{parts[1]}%"><span class=value>{_value(view, place)}'
-        f"</span><span class=whole>{view.wholes[place]:,}</span></td>"
+        f'<td style="--a:{parts[0]}%;--b:{parts[1]}%"><span class=value>{_value(view, index)}'
+        f"</span><span class=whole>{view.wholes[index]:,}</span></td>"
     )
 
 
 def _list(view: TableView) -> str:
     heads = "".join(f"<th>{escape(key)}</th>" for key in view.keys)
     lines = []
-    for place, cell in enumerate(view.cells[:MOST_ROWS]):
+    for index, cell in enumerate(view.cells[:MOST_ROWS]):
         labels = "".join(f"<td>{escape(str(label))}</td>" for label in cell)
-        one, every = view.margin(place), rounded(view.all_margins[place], view.decimals)
+        one, every = view.margin(index), rounded(view.all_margins[index], view.decimals)
         lines.append(
-            f"<tr>{labels}<td class=number><span class=value>{_value(view, place)}</span>"
-            f"<span class=whole>{view.wholes[place]:,}</span></td><td class=number>"
+            f"<tr>{labels}<td class=number><span class=value>{_value(view, index)}</span>"
+            f"<span class=whole>{view.wholes[index]:,}</span></td><td class=number>"
             f"<span class=value>± <span class=each>{one}</span><span class=every>{every}</span>"
             "</span></td></tr>"
         )
@@ -182,8 +182,8 @@ def _list(view: TableView) -> str:
     )
 
 
-def _value(view: TableView, place: int) -> str:
-    return MARK * any(view.noisy[place : place + 1]) + view.number(place)
+def _value(view: TableView, index: int) -> str:
+    return MARK * any(view.noisy[index : index + 1]) + view.number(index)
 
 
 def _link(table: Answer) -> str:

@@ -30,14 +30,14 @@ class Crosstab:
     """A table of two columns by rows and columns; the one with more values goes down.
 
     Attributes:
-        places: for each row of the crosstab the places of its cells in the table.
+        indices: for each row of the crosstab the indices of its cells in the table.
     """
 
     down: str
     across: str
     row_labels: tuple[Any, ...]
     column_labels: tuple[Any, ...]
-    places: tuple[tuple[int, ...], ...]
+    indices: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -81,20 +81,20 @@ class TableView:
             return None
         (one, other), (first, second) = self.labels, self.keys
         width = len(other)
-        places = tuple(
+        indices = tuple(
             tuple(row * width + column for column in range(width)) for row in range(len(one))
         )
         if len(one) < width:
-            return Crosstab(second, first, other, one, tuple(zip(*places, strict=True)))
-        return Crosstab(first, second, one, other, places)
+            return Crosstab(second, first, other, one, tuple(zip(*indices, strict=True)))
+        return Crosstab(first, second, one, other, indices)
 
-    def number(self, place: int) -> str:
+    def number(self, index: int) -> str:
         """The estimate of a cell."""
-        return rounded(self.values[place], self.decimals)
+        return rounded(self.values[index], self.decimals)
 
-    def margin(self, place: int) -> str:
+    def margin(self, index: int) -> str:
         """How far the estimate of a cell may be off."""
-        return rounded(self.margins[place], self.decimals)
+        return rounded(self.margins[index], self.decimals)
 
     @property
     def margin_words(self) -> str:
@@ -131,20 +131,20 @@ def views(answer: Answer) -> tuple[TableView, ...]:
 
 
 def _view(table: Answer) -> TableView:
-    place = {name: number for number, name in enumerate(table.columns)}
+    columns = {name: number for number, name in enumerate(table.columns)}
     keys = keys_of(table)
 
     def half(low: str, high: str) -> tuple[float, ...]:
-        return tuple((row[place[high]] - row[place[low]]) / 2 for row in table.rows)
+        return tuple((row[columns[high]] - row[columns[low]]) / 2 for row in table.rows)
 
     return TableView(
         title=table.title,
         keys=keys,
-        cells=tuple(tuple(row[place[key]] for key in keys) for row in table.rows),
-        values=tuple(row[place["value"]] for row in table.rows),
+        cells=tuple(tuple(row[columns[key]] for key in keys) for row in table.rows),
+        values=tuple(row[columns["value"]] for row in table.rows),
         margins=half("low", "high"),
         all_margins=half("all_low", "all_high"),
-        wholes=tuple(row[place["whole"]] for row in table.rows),
+        wholes=tuple(row[columns["whole"]] for row in table.rows),
         noisy=table.noisy,
     )
 
@@ -154,19 +154,19 @@ def agreement(answer: Answer) -> str:
     Tables whose cells overlap, as ranges do, have no total."""
     described = answer.details["tables"] if answer.details else ()
     pairs = zip(described, views(answer), strict=True)
-    shown = [view for each, view in pairs if each.get("adds_up", True)]
-    if len(shown) < 2:
+    summed = [view for each, view in pairs if each.get("adds_up", True)]
+    if len(summed) < 2:
         return ""
-    sums = [math.fsum(each.values) for each in shown]
-    slack = EQUAL * max(len(each.cells) for each in shown)
-    wholes = {sum(each.wholes) for each in shown}
+    sums = [math.fsum(each.values) for each in summed]
+    slack = EQUAL * max(len(each.cells) for each in summed)
+    wholes = {sum(each.wholes) for each in summed}
     if max(sums) - min(sums) > slack or len(wholes) > 1:
         ends = f"{rounded(min(sums), 1)} to {rounded(max(sums), 1)}"
         wide = f"{min(wholes):,} to {max(wholes):,}"
-        return f"The totals of the {len(shown)} tables differ: {ends}, in {BIASED}, {wide}."
-    total = rounded(sums[0], min(each.decimals for each in shown))
-    others = len(described) - len(shown)
-    which = f"each of the {len(shown)} tables" + (" whose cells do not overlap" if others else "")
+        return f"The totals of the {len(summed)} tables differ: {ends}, in {BIASED}, {wide}."
+    total = rounded(sums[0], min(each.decimals for each in summed))
+    others = len(described) - len(summed)
+    which = f"each of the {len(summed)} tables" + (" whose cells do not overlap" if others else "")
     return f"The totals agree: {which} adds up to {total}, and in {BIASED}, to {wholes.pop():,}."
 
 

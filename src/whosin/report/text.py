@@ -80,8 +80,9 @@ def print_comparison(result: Comparison, source: Channel, target: Channel) -> No
     assert result.source_value is not None
     console.print("[red]It cannot be simulated: somebody gains more from it.[/red]")
     console.print(
-        f"All worlds alike before, the best guess is worth {short(result.target_value)} with it "
-        f"and {short(result.source_value)} with the other. What a guess gains in each world:",
+        "If all worlds are equally likely before, the best guess is worth "
+        f"{short(result.target_value)} with it and {short(result.source_value)} with the other. "
+        "What a guess gains in each world:",
         soft_wrap=True,
     )
     table = Table("guess", *(printable(world) for world in list(source.space)[:GUESSES]))
@@ -169,10 +170,10 @@ def printable(name: object) -> str:
 
 def _known(rows: dict[int, int]) -> str:
     """Known rows, the middle of a long series left out."""
-    shown = [f"row {row} = {value}" for row, value in rows.items()]
-    if len(shown) > 8:
-        return f"{', '.join(shown[:3])}, … {len(shown) - 6} more …, {', '.join(shown[-3:])}"
-    return ", ".join(shown) or "no other row"
+    words = [f"row {row} = {value}" for row, value in rows.items()]
+    if len(words) > 8:
+        return f"{', '.join(words[:3])}, … {len(words) - 6} more …, {', '.join(words[-3:])}"
+    return ", ".join(words) or "no other row"
 
 
 def print_references(theorems: Sequence[Theorem], papers: Sequence[Paper]) -> None:
@@ -282,10 +283,12 @@ def print_explanation(meaning: Explanation, verdict: Sufficiency | None = None) 
         console.print(
             f"\nEach line may fail with probability {as_typed(meaning.failure, 'up')} (T18)."
         )
-    console.print("\nHow many who are in a test recognises, by how many others it accuses:\n")
+    console.print(
+        "\nHow many of those who are in a test recognises, by how many others it accuses:\n"
+    )
     rates = meaning.rates()
-    shown = [percent(fpr) for fpr, _ in rates]
-    table = columns_table("accused by mistake", *shown, right=shown)
+    accused = [percent(fpr) for fpr, _ in rates]
+    table = columns_table("accused by mistake", *accused, right=accused)
     table.add_row("recognised, at most", *(percent(tpr, "up") for _, tpr in rates))
     print_table(console, table)
     console.print()

@@ -64,14 +64,14 @@ def infer_allowed(
         raise InvalidInput("published", accepted, "others")
     weights = _line_weights(groups, seen, ends, free, fits)
     result = [Inferred(low, high, Fraction(low), True) for low, high in ends]
-    for place, g in enumerate(free):
-        result[g] = _mean(fits[:, place], weights)
+    for column, g in enumerate(free):
+        result[g] = _mean(fits[:, column], weights)
     return result
 
 
-def _bounded(found: Inferred) -> Inferred:
-    sure = found.low == found.high
-    return Inferred(found.low, found.high, Fraction(found.low) if sure else None, sure)
+def _bounded(count: Inferred) -> Inferred:
+    sure = count.low == count.high
+    return Inferred(count.low, count.high, Fraction(count.low) if sure else None, sure)
 
 
 def _in_order(free: list[int], seen: Sequence[ShownSum]) -> list[int]:
@@ -93,7 +93,7 @@ def _tables(
 ) -> Lines | None:
     """The counts of all groups in `order`, sorted by group, of every table that fits the sums; None
     where there are too many."""
-    places = {g: place for place, g in enumerate(sorted(order))}
+    columns = {g: column for column, g in enumerate(sorted(order))}
     lines = np.array([[ends[g][0] for g in sorted(order)]], dtype=np.int64)
     done: set[int] = set()
     for g in order:
@@ -101,13 +101,13 @@ def _tables(
         if len(lines) * (high - low + 1) > MOST_TABLES:
             return None
         lines = np.repeat(lines, high - low + 1, axis=0)
-        lines[:, places[g]] = np.resize(np.arange(low, high + 1), len(lines))
+        lines[:, columns[g]] = np.resize(np.arange(low, high + 1), len(lines))
         done.add(g)
         fits = np.ones(len(lines), dtype=bool)
         for each in seen:
             if g in each.groups:
-                fixed = sum(ends[m][0] for m in each.groups if m not in places)
-                total = fixed + lines[:, [places[m] for m in each.groups if m in places]].sum(1)
+                fixed = sum(ends[m][0] for m in each.groups if m not in columns)
+                total = fixed + lines[:, [columns[m] for m in each.groups if m in columns]].sum(1)
                 slack = sum(ends[m][1] - ends[m][0] for m in each.groups if m not in done)
                 fits &= (total <= max(each.likely)) & (total + slack >= min(each.likely))
                 if not slack:
@@ -132,15 +132,15 @@ def _line_weights(
 ) -> Array:
     """How likely each line is, with what was seen, up to a factor: whole numbers."""
     result = np.ones(len(fits), dtype=object)
-    for place, g in enumerate(free):
+    for column, g in enumerate(free):
         weights = count_weights(groups[g], *ends[g], [])
         assert weights is not None
-        result = result * weights[fits[:, place] - ends[g][0]]
-    places = {g: place for place, g in enumerate(free)}
+        result = result * weights[fits[:, column] - ends[g][0]]
+    columns = {g: column for column, g in enumerate(free)}
     for each in seen:
-        members = [places[g] for g in each.groups if g in places]
+        members = [columns[g] for g in each.groups if g in columns]
         if len(each.likely) > 1 and members:
-            fixed = sum(ends[g][0] for g in each.groups if g not in places)
+            fixed = sum(ends[g][0] for g in each.groups if g not in columns)
             totals, which = np.unique(fixed + fits[:, members].sum(1), return_inverse=True)
             shares = [each.likely[total] for total in totals.tolist()]
             result = result * whole_weights(shares)[which.reshape(-1)]

@@ -24,7 +24,7 @@ class FailureWitness:
         outputs: the outputs whose likelihood ratio exceeds it.
         distribution: what that person believes; entity 0 is the one in question.
         words: the same in words, for a count of many people.
-        probability: of these outputs, given that the entity is in.
+        probability: how likely these outputs are, given that the entity is in.
     """
 
     outputs: tuple[object, ...]

@@ -68,9 +68,9 @@ def eliminate(tables: Sequence[Weighted], most: int) -> Elimination | None:
     sizes: dict[int, int] = {}
     users: dict[int, set[int]] = {}
     for number, each in enumerate(tables):
-        for place, name in enumerate(each.names):
+        for column, name in enumerate(each.names):
             users.setdefault(name, set()).add(number)
-            sizes[name] = max(sizes.get(name, 1), len(np.unique(each.lines[:, place])))
+            sizes[name] = max(sizes.get(name, 1), len(np.unique(each.lines[:, column])))
 
     def expected(variable: int) -> float:
         """Lines of the product, were the tables independent of each other."""
@@ -92,14 +92,14 @@ def eliminate(tables: Sequence[Weighted], most: int) -> Elimination | None:
             if pairs is None:
                 return None
             first, second = pairs
-            fresh = [place for place, name in enumerate(names[part]) if name not in scope]
+            fresh = [column for column, name in enumerate(names[part]) if name not in scope]
             product = np.hstack([product[first], lines[part][second][:, fresh]])
-            scope += tuple(names[part][place] for place in fresh)
+            scope += tuple(names[part][column] for column in fresh)
             used = [*(each[first] for each in used), second]
         total += len(product)
         if total > 2 * most:
             return None
-        rest = [place for place, name in enumerate(scope) if name != variable]
+        rest = [column for column, name in enumerate(scope) if name != variable]
         remaining, back = _distinct(product[:, rest])
         values = product[:, scope.index(variable)]
         steps.append(_Step(variable, values, parts, used, back, len(remaining)))
@@ -108,7 +108,7 @@ def eliminate(tables: Sequence[Weighted], most: int) -> Elimination | None:
                 if name != variable:
                     users[name].discard(part)
             lines[part] = lines[part][:0]
-        names.append(tuple(scope[place] for place in rest))
+        names.append(tuple(scope[column] for column in rest))
         lines.append(remaining)
         for name in names[-1]:
             users[name].add(len(names) - 1)
@@ -155,8 +155,8 @@ def marginals(elimination: Elimination, exact: bool) -> dict[int, dict[int, Any]
             whole = _summed(products[consumer[own]], used, step.size)
             others = whole // weights[own] if exact else whole - weights[own]
             products[number] = _times(products[number], _normal(others)[step.result])
-        values, places = np.unique(step.values, return_inverse=True)
-        sums = _summed(products[number], places, len(values))
+        values, positions = np.unique(step.values, return_inverse=True)
+        sums = _summed(products[number], positions, len(values))
         result[step.variable] = dict(zip(values.tolist(), _plain(sums), strict=True))
     return result
 
@@ -208,17 +208,19 @@ def _times(*weights: Array) -> Array:
     return result
 
 
-def _summed(weights: Array, places: Lines, size: int) -> Array:
-    """Weights added up by place; of nothing they are 0, whose logarithm is −∞."""
+def _summed(weights: Array, positions: Lines, size: int) -> Array:
+    """Weights added up by position; a sum of nothing is 0, and its logarithm −∞."""
     if weights.dtype == object:
         result = np.zeros(size, dtype=object)
-        np.add.at(result, places, weights)
+        np.add.at(result, positions, weights)
         return result
     most = np.full(size, -np.inf)
-    np.maximum.at(most, places, weights)
+    np.maximum.at(most, positions, weights)
     base = np.where(np.isfinite(most), most, 0.0)
     with np.errstate(divide="ignore"):
-        return np.asarray(base + np.log(np.bincount(places, np.exp(weights - base[places]), size)))
+        return np.asarray(
+            base + np.log(np.bincount(positions, np.exp(weights - base[positions]), size))
+        )
 
 
 def _as_kind(weights: Array, exact: bool) -> Array:

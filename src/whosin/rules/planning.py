@@ -2,8 +2,8 @@
 
 Contract: what is returned has been seen to keep the promise, by a bound on all priors of the family
 (F9, F21, F22); a smaller one might keep it without being known to. A higher threshold hides more
-and so keeps whatever a lower one keeps, and so does a larger population; bases are tried in turn,
-since a larger base may leak more.
+and so keeps whatever a lower one keeps. The same holds for a larger population. Bases are tried in
+turn, since a larger base may leak more.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class RulePlan:
         failure: (at least, at most) the probability that the rule breaks it, given that the person
             is in; without a rule where there is none.
         without: the same with no rule, for the people given.
-        costs: of the rule, at the least and the largest belief.
+        costs: what the rule costs, at the least and the largest belief.
         beside: noise for the same promise.
         remains: against people who know more; the last of them know everyone else.
     """
@@ -154,7 +154,7 @@ def plan(
     ratio = rational(target.ratio(*family.beliefs))
     search = _Search(family, ratio, failing)
     parameter, rule, count = _smallest(kind, search, people, zeros)
-    shown, among = (rule, count) if rule is not None else (Exact(), people or count)
+    applied, among = (rule, count) if rule is not None else (Exact(), people or count)
     return RulePlan(
         kind=kind,
         parameter=parameter,
@@ -163,11 +163,11 @@ def plan(
         delta=float(failing),
         people=people,
         ratio=round_down(ratio),
-        failure=search.bracket(shown, among),
+        failure=search.bracket(applied, among),
         without=None if people is None else search.bracket(Exact(), people),
-        costs=_costs(shown, among, family) if parameter is not None else (),
+        costs=_costs(applied, among, family) if parameter is not None else (),
         beside=_beside(target, family, failing, among),
-        remains=_remains(shown, among, family, ratio),
+        remains=_remains(applied, among, family, ratio),
     )
 
 
@@ -186,8 +186,8 @@ def _check_family(family: Family) -> None:
 
 @dataclass(frozen=True)
 class _Search:
-    """Which rules are known to keep a ratio, but for a failure probability, whatever is made of
-    what they show (F9): so a rule that shows less keeps what one that shows more does."""
+    """Which rules are known to keep a ratio, except with a failure probability, whatever is made of
+    what they show (F9). So a rule that shows less keeps what a rule that shows more keeps."""
 
     family: Family
     ratio: Fraction
@@ -294,8 +294,8 @@ def _cost(rule: Rule, people: int, belief: float) -> RuleCost:
             else:
                 assert isinstance(output, int)
                 error += share * abs(output - count)
-    shown = 1 - hidden
-    return RuleCost(belief, error / shown if shown > 1e-12 else math.nan, min(hidden, 1.0))
+    published = 1 - hidden
+    return RuleCost(belief, error / published if published > 1e-12 else math.nan, min(hidden, 1.0))
 
 
 def _beside(target: Target, family: Family, delta: Fraction, people: int) -> tuple[Beside, ...]:

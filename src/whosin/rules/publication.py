@@ -1,8 +1,8 @@
 """A table as it would be shown, read and checked: its cells, totals and people.
 
 Contract: shapes that do not fit, and numbers that no count could stand for, are refused in one
-sentence with their place. What a number or a suppressed cell says of the count behind it is told by
-the rule alone; what the pattern of suppressed cells says, by `hides`.
+sentence with their cell. The rule alone says what a number or a suppressed cell tells about the
+count behind it; `hides` says what the pattern of suppressed cells tells.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class Layout:
             accepted = "a rule such as Suppress(5), or rules that post-process each other"
             raise InvalidInput("rule", accepted, excerpt(given.rule))
         procedure = _procedure(given.secondary, rule)
-        sizes = [_whole_at(cell, "population", place) for place, cell in _cells(frame)]
-        read = {place: _shown_at(cell, name, place) for place, cell in _cells(table)}
+        sizes = [_whole_at(cell, "population", position) for position, cell in _cells(frame)]
+        read = {position: _count_at(cell, name, position) for position, cell in _cells(table)}
         counted = given.totals != "added"
         return cls(
             name, nested, rows, columns,
@@ -214,12 +214,12 @@ def _cells(rows: Sequence[Sequence[Any]]) -> list[tuple[tuple[int, int], Any]]:
     return [((r, c), cell) for r, row in enumerate(rows) for c, cell in enumerate(row)]
 
 
-def _whole_at(value: object, name: str, place: tuple[int, int]) -> int:
-    return whole(value, f"{name}[{place[0]}][{place[1]}]", 0, MOST_PEOPLE)
+def _whole_at(value: object, name: str, position: tuple[int, int]) -> int:
+    return whole(value, f"{name}[{position[0]}][{position[1]}]", 0, MOST_PEOPLE)
 
 
-def _shown_at(value: object, name: str, place: tuple[int, int]) -> int | None:
-    return None if value is None else _whole_at(value, name, place)
+def _count_at(value: object, name: str, position: tuple[int, int]) -> int | None:
+    return None if value is None else _whole_at(value, name, position)
 
 
 def cells_like(value: object, now: Layout, field: str) -> list[Any]:

@@ -148,12 +148,12 @@ def check_published(
     if then is not None:
         seen += _seen(then, labels, THEN)
     if now.procedure is None and (then is None or then.procedure is None):
-        found = infer(groups, seen)
+        counts = infer(groups, seen)
     else:
-        found = infer_allowed(groups, seen, _allowed(labels, now, then))
+        counts = infer_allowed(groups, seen, _allowed(labels, now, then))
     return [
         _finding(now, label, group, each)
-        for label, group, each in zip(labels, groups, found, strict=True)
+        for label, group, each in zip(labels, groups, counts, strict=True)
     ]
 
 
@@ -182,16 +182,16 @@ def _groups(
 
 
 def _seen(layout: Layout, labels: list[Label], people: tuple[str, ...]) -> list[ShownSum]:
-    """What the cells and totals of a publication show, of which groups."""
+    """What the cells and totals of a publication show, and about which groups."""
     members: dict[int, list[int]] = {}
     for number, (cell, name) in enumerate(labels):
         if name in people:
             members.setdefault(cell, []).append(number)
     result = []
-    for place, (cells, value, where) in enumerate(layout.numbers()):
+    for index, (cells, value, where) in enumerate(layout.numbers()):
         groups = tuple(number for cell in cells for number in members[cell])
         most = sum(layout.population[cell] for cell in cells)
-        likely = layout.likely(value, most, where, total=place >= len(layout.cells))
+        likely = layout.likely(value, most, where, total=index >= len(layout.cells))
         if likely is not None:
             result.append(ShownSum(groups, likely, f"{layout.name}{where}"))
     return result
@@ -216,18 +216,18 @@ def _allowed(labels: list[Label], now: Layout, then: Layout | None) -> Allowed:
     return allowed
 
 
-def _finding(now: Layout, label: Label, group: AlikePeople, found: Inferred) -> CellFinding:
+def _finding(now: Layout, label: Label, group: AlikePeople, count: Inferred) -> CellFinding:
     cell, people = label
     rest, prior = group.size - group.known_in, Rational(group.belief)
     posterior: Rational | float = prior
-    if rest and found.mean is None:
-        posterior = Rational(Fraction(found.high - group.known_in, rest))
-    elif rest and isinstance(found.mean, Fraction):
-        posterior = Rational((found.mean - group.known_in) / rest)
-    elif rest and found.mean is not None:
-        posterior = min(1.0, max(0.0, (float(found.mean) - group.known_in) / rest))
+    if rest and count.mean is None:
+        posterior = Rational(Fraction(count.high - group.known_in, rest))
+    elif rest and isinstance(count.mean, Fraction):
+        posterior = Rational((count.mean - group.known_in) / rest)
+    elif rest and count.mean is not None:
+        posterior = min(1.0, max(0.0, (float(count.mean) - group.known_in) / rest))
     row, column = divmod(cell, now.columns)
     return CellFinding(
-        row, column, people, now.cells[cell], rest, prior, posterior, found.low, found.high,
-        found.exact, found.mean is None, group.known_in,
+        row, column, people, now.cells[cell], rest, prior, posterior, count.low, count.high,
+        count.exact, count.mean is None, group.known_in,
     )  # fmt: skip

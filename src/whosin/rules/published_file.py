@@ -116,8 +116,8 @@ def like(table: TableFile, frame: TableFile) -> tuple[tuple[int, ...], ...]:
     Raises:
         InvalidInput: a cell of the table that the population does not have.
     """
-    rows = {label: place for place, label in enumerate(frame.rows)}
-    columns = {label: place for place, label in enumerate(frame.columns)}
+    rows = {label: index for index, label in enumerate(frame.rows)}
+    columns = {label: index for index, label in enumerate(frame.columns)}
     for label in table.rows:
         if label not in rows:
             raise InvalidInput("population", "a row for each of the table", f"none for {label!r}")

@@ -23,10 +23,11 @@ Pattern = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class NextSmallest:
-    """Where a line has one suppressed cell alone, its smallest other cell is suppressed too.
+    """Where a line has only one suppressed cell, its smallest other cell is suppressed too.
 
     Lines are the rows if the table has their totals, from the top, then the columns if it has
-    theirs, from the left, again and again until nothing changes. Of equal counts it is the first.
+    theirs, from the left, again and again until nothing changes. Among equal counts it is the
+    first.
 
     Args:
         zeros: "shown" where a count of 0 is never chosen, or "hidden".

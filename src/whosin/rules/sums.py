@@ -30,7 +30,7 @@ WIDEST = 3_000
 """Counts that one group may have, beyond which weights are floats."""
 MOST_COUNTS = 200_000
 MOST_BITS = 4_000
-"""Of an exact result: longer ones nobody reads, and are floats."""
+"""Bits of an exact result: nobody reads longer ones, which become floats."""
 
 Likely = Mapping[int, Fraction]
 
@@ -147,7 +147,7 @@ def _contradiction(where: str = "published") -> InvalidInput:
     return InvalidInput(where, "what some counts fit, with all the others", "a contradiction")
 
 
-def count_weights(group: AlikePeople, low: int, high: int, shown: Sequence[Likely]) -> Array | None:
+def count_weights(group: AlikePeople, low: int, high: int, sums: Sequence[Likely]) -> Array | None:
     """How likely the counts are, up to a factor: whole numbers, or logarithms where there are many;
     None where there are too many."""
     size, start, wide = group.size - group.known_in, low - group.known_in, high - low
@@ -166,7 +166,7 @@ def count_weights(group: AlikePeople, low: int, high: int, shown: Sequence[Likel
             weights[step] = ways * inside**step * outside ** (wide - step)
             ways = ways * (size - start - step) // (start + step + 1)
         weights = weights // math.gcd(*weights)
-    for likely in shown:
+    for likely in sums:
         factors = [likely.get(count, Fraction(0)) for count in range(low, high + 1)]
         if weights.dtype == object:
             weights = weights * whole_weights(factors)
@@ -258,10 +258,10 @@ def _component(
     if product is None:
         return bounds
     exact = product.lines <= EXACT_LINES and all(each.weights.dtype == object for each in tables)
-    found, fits = marginals(product, exact), supports(product)
+    shares, fits = marginals(product, exact), supports(product)
     if any(g not in fits for g in members):
         raise _contradiction()
-    return [_inferred(found[g], fits[g], exact) for g in members]
+    return [_inferred(shares[g], fits[g], exact) for g in members]
 
 
 def _tables(
@@ -303,8 +303,8 @@ def _last(one: Lines, other: Lines, likely: Likely) -> tuple[Lines, Array] | Non
     left, kinds = np.repeat(one, len(totals)), np.tile(np.arange(len(totals)), len(one))
     right = totals[kinds] - left
     fits = np.isin(right, other)
-    shown = whole_weights(list(likely.values()))[kinds[fits]]
-    return np.stack([left[fits], right[fits]], axis=1), shown
+    weights = whole_weights(list(likely.values()))[kinds[fits]]
+    return np.stack([left[fits], right[fits]], axis=1), weights
 
 
 def _inferred(weights: Mapping[int, Any], fits: tuple[int, int], exact: bool) -> Inferred:

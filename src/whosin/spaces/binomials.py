@@ -18,7 +18,7 @@ WIDTH, MORE = 9, 60
 BLOCK = 48
 """Binomials of fewer than this many are never cut off."""
 CUT = 1e-15
-"""More than all the probability that is cut off."""
+"""A bound on all the probability that is cut off."""
 
 
 def rounding(people: int) -> float:
@@ -54,8 +54,8 @@ def two_binomials(at_low: int, low: float, at_high: int, high: float) -> tuple[i
 def block_of_binomials(
     at_low: int, low: float, at_high: int, high: float, count: int
 ) -> tuple[int, Array]:
-    """(first, weights): `two_binomials` for at_low, at_low + 1, … at low and as many fewer at high,
-    one a row.
+    """(first, weights): `two_binomials` for at_low, at_low + 1, … at low and that number fewer at
+    high, one for each row.
 
     All of them share what at_low at low and at_high − count + 1 at high do, and the others are few.
     """

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from whosin.exact import Array
-from whosin.spaces.lattice import Addition, Lattice, Place, Separation
+from whosin.spaces.lattice import Addition, AdditionCase, Lattice, Separation
 from whosin.spaces.memory import require_table
 from whosin.spaces.subsets import Subsets
 from whosin.spaces.width import FLOOR, Underflow
@@ -25,7 +25,8 @@ from whosin.spaces.width import FLOOR, Underflow
 SMALL = 1 << 18
 """Up to this many comparisons are gathered, some at a time."""
 CACHED = 1 << 13
-"""How many are gathered at a time: larger arrays would come anew from the system each time."""
+"""How many entries are gathered at a time: the system would have to provide larger arrays anew each
+time."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class CountLattice(Lattice):
             return
         for kind in range(len(self.kinds)):
             view = self.axis(array, kind)
-            yield Addition(view[:, 1:], view[:, :-1], partial(self._place, kind, array.shape[1]))
+            yield Addition(view[:, 1:], view[:, :-1], partial(self._case, kind, array.shape[1]))
 
     @cached_property
     def _steps(self) -> tuple[Array, Array, Array]:
@@ -123,21 +124,23 @@ class CountLattice(Lattice):
         kinds, below, above = (np.concatenate(column) for column in zip(*parts, strict=True))
         return kinds, below, above
 
-    def _place(self, kind: int, outputs: int, position: tuple[int, ...]) -> Place:
+    def _case(self, kind: int, outputs: int, position: tuple[int, ...]) -> AdditionCase:
         before, count, rest = position
         after, output = divmod(rest, outputs)
         world = (before * self.lengths[kind] + count) * self.strides[kind] + after
-        return self._place_at(kind, world, output)
+        return self._case_at(kind, world, output)
 
-    def _gathered(self, start: int, position: tuple[int, ...]) -> Place:
+    def _gathered(self, start: int, position: tuple[int, ...]) -> AdditionCase:
         kinds, below, _ = self._steps
         row, output = start + position[0], position[1]
-        return self._place_at(int(kinds[row]), int(below[row]), output)
+        return self._case_at(int(kinds[row]), int(below[row]), output)
 
-    def _place_at(self, kind: int, world: int, output: int) -> Place:
+    def _case_at(self, kind: int, world: int, output: int) -> AdditionCase:
         count = world // self.strides[kind] % self.lengths[kind]
         known = self.representative(world)
-        return Place(self.kinds[kind][count], known, world + self.strides[kind], world, output)
+        return AdditionCase(
+            self.kinds[kind][count], known, world + self.strides[kind], world, output
+        )
 
     def extremes(self, array: Array) -> tuple[Array, Array, Array]:
         largest = np.full_like(array, -1)

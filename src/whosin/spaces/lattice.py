@@ -22,7 +22,7 @@ from whosin.exact import Array
 from whosin.spaces.subsets import Subsets
 
 
-class Place(NamedTuple):
+class AdditionCase(NamedTuple):
     """One cell of a view, back in terms of worlds: class numbers, and a set standing for them."""
 
     entity: int
@@ -33,11 +33,11 @@ class Place(NamedTuple):
 
 
 class Addition(NamedTuple):
-    """Likelihoods with and without one entity; `place` turns a position in them into a `Place`."""
+    """Likelihoods with and without one entity; `case` says what a position in them is."""
 
     present: Array
     absent: Array
-    place: Callable[[tuple[int, ...]], Place]
+    case: Callable[[tuple[int, ...]], AdditionCase]
 
 
 class Separation(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 
 from whosin.exact import Array
 from whosin.spaces.count_lattice import conditional, convolve, one_count
-from whosin.spaces.lattice import Addition, Lattice, Place, Separation
+from whosin.spaces.lattice import Addition, AdditionCase, Lattice, Separation
 from whosin.spaces.subsets import Subsets
 
 
@@ -50,12 +50,12 @@ class MaximumLattice(Lattice):
         for rank in range(1, self.worlds):
             below = array[:rank]
             above = np.broadcast_to(array[rank], below.shape)
-            yield Addition(above, below, partial(self._place, rank))
+            yield Addition(above, below, partial(self._case, rank))
 
-    def _place(self, rank: int, position: tuple[int, ...]) -> Place:
+    def _case(self, rank: int, position: tuple[int, ...]) -> AdditionCase:
         below, output = position
         entity = self.order[rank - 1]
-        return Place(entity, self.representative(below), rank, below, output)
+        return AdditionCase(entity, self.representative(below), rank, below, output)
 
     def extremes(self, array: Array) -> tuple[Array, Array, Array]:
         # From a set with maximum a one entity leads to any larger maximum, or (a ≥ 2) to a again.

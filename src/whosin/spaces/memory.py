@@ -38,8 +38,8 @@ def _groups() -> list[int]:
             used, cache = "memory.usage_in_bytes", "total_inactive_file"
         else:
             continue
-        place = home / path.lstrip("/")
-        for folder in (place, *place.parents):
+        lowest = home / path.lstrip("/")
+        for folder in (lowest, *lowest.parents):
             if home in (folder, *folder.parents):
                 left += _left(folder, limit, used, cache)
     return left

@@ -91,7 +91,9 @@ class Sum(Statistic):
         numbers = range(space.values) if self.values is None else self.values
         listed = isinstance(numbers, Sequence | np.ndarray) and not isinstance(numbers, str)
         if not listed or len(numbers) != space.values:
-            raise InvalidInput("values", f"{space.values} numbers, one a value", repr(self.values))
+            raise InvalidInput(
+                "values", f"{space.values} numbers, one for each value", repr(self.values)
+            )
         return [(rational(number, "values"),) for number in numbers]
 
     def _numbers(self, space: Subsets) -> list[Fraction]:
@@ -119,7 +121,7 @@ class Histogram(Statistic):
     def weights(self, space: Records) -> list[Centre]:
         cells = list(range(space.values)) if self.cells is None else list(self.cells)
         if len(cells) != space.values:
-            raise InvalidInput("cells", f"{space.values} names, one a value", len(cells))
+            raise InvalidInput("cells", f"{space.values} names, one for each value", len(cells))
         names = list(dict.fromkeys(cells))
         return [tuple(Fraction(cell == name) for name in names) for cell in cells]
 
@@ -226,7 +228,7 @@ def _per_entity(values: Any, space: Subsets, field: str) -> list[Any]:
         return [values[entity] for entity in space.entities]
     listed = list(values)
     if len(listed) != space.size:
-        raise InvalidInput(field, f"{space.size} entries, one an entity", f"{len(listed)}")
+        raise InvalidInput(field, f"{space.size} entries, one for each entity", f"{len(listed)}")
     return listed
 
 

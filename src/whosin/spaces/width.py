@@ -76,8 +76,8 @@ def extended(value: Any) -> Any:
 
 
 def products(weights: Array, array: Array) -> tuple[Array, Array]:
-    """FLINT rationals, one a row, and the array's columns, each scaled by a power of two, both in
-    floats so wide that no product of the two underflows.
+    """FLINT rationals, one for each row, and the array's columns. Each is scaled by a power of two,
+    and both are in floats so wide that no product of the two underflows.
 
     Raises:
         Unsupported: no float type is.

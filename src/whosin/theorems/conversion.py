@@ -21,7 +21,7 @@ from whosin.validation import excerpt, of_kind
 
 
 @dataclass(frozen=True)
-class MapPlace:
+class MapNode:
     """A notion on the map; differential privacy by replacing exists on records and on sets."""
 
     notion: Notion
@@ -29,7 +29,7 @@ class MapPlace:
 
 
 Reached = tuple[Number, tuple[str, ...]]
-"""The best level found at a place, and the steps that led there."""
+"""The best level found at a node, and the steps that led there."""
 
 
 def convert(level: Level, to: Notion, space: Space | None = None) -> Level:
@@ -51,12 +51,12 @@ def convert(level: Level, to: Notion, space: Space | None = None) -> Level:
         raise InvalidInput("level", "one that a notion measured", "one without a notion")
     if space is not None and not isinstance(space, Subsets | Records):
         raise InvalidInput("space", "Subsets(…) or Records(…)", excerpt(space))
-    start, end = _places(level, source.canonical(), to.canonical(), space)
-    places = _between(start, end)
-    result = _walk(start, end, level.value, places, space, tight=True) if level.exact else None
+    start, end = _ends(level, source.canonical(), to.canonical(), space)
+    nodes = _between(start, end)
+    result = _walk(start, end, level.value, nodes, space, tight=True) if level.exact else None
     exact = result is not None
     if result is None:
-        result = _walk(start, end, level.value, places, space, tight=False)
+        result = _walk(start, end, level.value, nodes, space, tight=False)
     if result is None:
         raise _none(start, end, space)
     value, chain = result
@@ -65,23 +65,23 @@ def convert(level: Level, to: Notion, space: Space | None = None) -> Level:
 
 
 def _walk(
-    start: MapPlace,
-    end: MapPlace,
+    start: MapNode,
+    end: MapNode,
     value: Number,
-    places: list[MapPlace],
+    nodes: list[MapNode],
     space: Space | None,
     tight: bool,
 ) -> Reached | None:
     """The best way to the end, by equivalences only or by all steps."""
-    best: dict[MapPlace, Reached] = {start: (value, ())}
+    best: dict[MapNode, Reached] = {start: (value, ())}
     fresh = [start]
     while fresh:
-        better: dict[MapPlace, None] = {}
+        better: dict[MapNode, None] = {}
         for here in fresh:
             level, chain = best[here]
-            if len(chain) >= len(places):
+            if len(chain) >= len(nodes):
                 continue
-            for there in places:
+            for there in nodes:
                 for step in _steps(here, there, space):
                     if tight and not step.tight:
                         continue
@@ -93,7 +93,7 @@ def _walk(
     return best.get(end)
 
 
-def _steps(here: MapPlace, there: MapPlace, space: Space | None) -> Iterable[Step]:
+def _steps(here: MapNode, there: MapNode, space: Space | None) -> Iterable[Step]:
     if here == there:
         return ()
     if here.records:
@@ -101,22 +101,22 @@ def _steps(here: MapPlace, there: MapPlace, space: Space | None) -> Iterable[Ste
     return () if there.records else subset_steps.steps(here.notion, there.notion)
 
 
-def _between(start: MapPlace, end: MapPlace) -> list[MapPlace]:
+def _between(start: MapNode, end: MapNode) -> list[MapNode]:
     """The notions a chain may pass through: those without parameters, and kin of the two ends."""
     result = {start: None, end: None}
-    ends = [place.notion for place in (start, end)]
+    ends = [each.notion for each in (start, end)]
     unsized = (*subset_steps.common(), *(kin for end in ends for kin in subset_steps.kin(end)))
     for notion in unsized:
-        result[MapPlace(notion, False)] = None
+        result[MapNode(notion, False)] = None
     if start.records:
         for notion in record_steps.kin(*ends):
-            result[MapPlace(notion, True)] = None
+            result[MapNode(notion, True)] = None
     return list(result)
 
 
-def _places(
+def _ends(
     level: Level, source: Notion, target: Notion, space: Space | None
-) -> tuple[MapPlace, MapPlace]:
+) -> tuple[MapNode, MapNode]:
     """Both ends on the map. The case behind the level says which kind of replacing is meant, or the
     space does, or the other end."""
     case = level.witness
@@ -130,20 +130,20 @@ def _places(
     if first is None:
         first = bool(on[1])
     second = on[1] if on[1] is not None else first
-    return MapPlace(source, first), MapPlace(target, second)
+    return MapNode(source, first), MapNode(target, second)
 
 
-def _none(start: MapPlace, end: MapPlace, space: Space | None) -> NoImplication:
+def _none(start: MapNode, end: MapNode, space: Space | None) -> NoImplication:
     words = f"no implication is known from {start.notion!r} to {end.notion!r}"
     reason = None if start.records or end.records else counterexample(start.notion, end.notion)
     if start.records != end.records:
         reason = "one is about the values of rows, the other about who is in"
     if reason is not None:
         return NoImplication(f"{words}: {reason}", reason)
-    priors = [p for place in (start, end) for p in place.notion.priors]
+    priors = [p for each in (start, end) for p in each.notion.priors]
     if space is None and any(record_priors.needs_space(prior) for prior in priors):
         words += "; say the space, as in convert(level, to, Records(rows, values))"
     elif priors:
-        words += "; the theorems ask for a prior of full support, a possible default, or rows that "
+        words += "; the theorems need a prior of full support, a possible default, or rows that "
         words += "are independent"
     return NoImplication(words, None)

@@ -43,7 +43,7 @@ def membership_from_identifiability(
     within(real(epsilon, "epsilon"), "epsilon", "at least 0")
     people = [probability(p, "beliefs") for p in listed(beliefs, "beliefs", "a list of numbers")]
     if not people or not all(0 < p < 1 for p in people):
-        raise InvalidInput("beliefs", "strictly between 0 and 1, one a person", beliefs)
+        raise InvalidInput("beliefs", "strictly between 0 and 1, one for each person", beliefs)
     if epsilon >= LARGEST:
         return math.inf
     odds = exp_up(epsilon)
@@ -83,10 +83,10 @@ def information_from_dp(epsilon: Number, beliefs: Iterable[object]) -> float:
     on each other break it.
 
     Args:
-        beliefs: the probability of value 1, one a row.
+        beliefs: the probability of value 1, one for each row.
     """
     within(real(epsilon, "epsilon"), "epsilon", "at least 0")
-    listing = listed(beliefs, "beliefs", "a list of probabilities, one a row")
+    listing = listed(beliefs, "beliefs", "a list of probabilities, one for each row")
     exact = (probability(each, "beliefs") for each in listing)
     counted = Counter(min(p, 1 - p) for p in exact if 0 < p < 1)
     if epsilon == 0 or not counted:

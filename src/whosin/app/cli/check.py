@@ -39,16 +39,16 @@ def table(
     secondary_by: Annotated[
         str | None,
         typer.Option(
-            help="How they were chosen, if that is known: next-smallest (where a row or column "
-            "with a total has one suppressed cell alone, its smallest other cell), "
+            help="How these further cells were chosen, if that is known: next-smallest (where a "
+            "row or column with a total has only one suppressed cell, its smallest other cell), "
             "next-smallest:hidden (zeros too)."
         ),
     ] = None,
     totals: Annotated[
         str,
         typer.Option(
-            help="counted: the rule was applied to them; exact: they show as they are; added: sums "
-            "of what shows."
+            help="How totals were made: counted (the rule was applied to them), exact, or added "
+            "(sums of the published cells)."
         ),
     ] = "counted",
     before: Annotated[
@@ -65,8 +65,8 @@ def table(
 ) -> None:
     """Say how sure anyone could become of each person, cell by cell. Not for publication.
 
-    Everyone behind a cell is taken to be alike, and as likely in as --prior says. Which suppressed
-    cells can be worked out from the totals, and which nearly so, is said too.
+    Everyone behind a cell is taken to be alike, and in with the probability that --prior says.
+    Which suppressed cells can be worked out from the totals, and which nearly so, is said too.
     """
     from whosin.errors import InvalidInput
     from whosin.report.published_tables import findings_data, print_findings
@@ -80,16 +80,16 @@ def table(
         raise InvalidInput("--before", "given with --population-before", "one without the other")
     chosen = None if rule is None else read_rule(rule)
     further = read_procedure(secondary_by, "--secondary-by") if secondary_by else secondary
-    shown = read_table(published, "published")
+    current = read_table(published, "published")
     frame = read_table(population, "population", totals=False)
-    now = publication(shown, frame, chosen, totals, further)
+    now = publication(current, frame, chosen, totals, further)
     then = None
     if before is not None and population_before is not None:
         earlier = read_table(before, "before")
-        compare_labels(shown, earlier, "--before")
+        compare_labels(current, earlier, "--before")
         frame = read_table(population_before, "population", totals=False)
         then = publication(earlier, frame, chosen, totals, further)
     findings = check_published(now, prior, then)
-    labels = shown.rows, shown.columns
+    labels = current.rows, current.columns
     data = findings_data(findings, labels, secret)
     print_result(json, data, print_findings, findings, labels, secret)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whosin.report.sufficiency import Sufficiency
 
 MOST_NOISE = 1_000_000
-"""Over the sensitivity."""
+"""The largest noise that is explained, divided by the sensitivity."""
 
 
 @with_words("target", without=("epsilon", "delta"))
@@ -38,10 +38,10 @@ def explain(
     ] = None,
     delta: Annotated[str | None, typer.Option(help="δ of an (ε, δ) guarantee.")] = None,
     rows: Annotated[
-        int, typer.Option(help="With --from: the rows of a person, where rows are protected.")
+        int, typer.Option(help="With --from: how many rows a person has, where rows are protected.")
     ] = 1,
     multiplier: Annotated[
-        str | None, typer.Option(help="Or a process: its noise over the sensitivity.")
+        str | None, typer.Option(help="Or a process: its noise divided by the sensitivity.")
     ] = None,
     noise: Annotated[
         str, typer.Option(help="With --multiplier: gaussian, laplace or discrete-gaussian.")
@@ -197,7 +197,7 @@ def _is_needed(parameter: Parameter) -> bool:
 
 
 def _held_against(words: Mapping[str, Any], prior: str | None, source: _Source) -> Sufficiency:
-    """Whether it is enough for the target that was said, for someone with such a prior."""
+    """Whether it is enough for the stated target, for someone with this prior."""
     from whosin.calibration import read_adversary, read_target
     from whosin.report.sufficiency import sufficiency
 
@@ -222,7 +222,8 @@ def _only_with(given: str, source: str, options: Mapping[str, object]) -> None:
 def _debit(
     stated: Guarantee | None, ledger: str | None, dataset: str | None, title: str | None
 ) -> None:
-    """A debit names the ledger, the dataset and what is published, and is of another tool."""
+    """A debit is for another tool's release, and names the ledger, the dataset and what is
+    published."""
     named = {"--ledger": ledger, "--dataset": dataset, "--title": title}
     if not any(named.values()):
         return

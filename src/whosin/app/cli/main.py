@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @cache
 def _command() -> Any:
-    """Made once in a process: some 70 ms."""
+    """The command, made once in a process: this takes some 70 ms."""
     return typer.main.get_command(app)
 
 

@@ -28,14 +28,14 @@ def load_with_module(target: str, what: str = "what to audit") -> tuple[Any, Mod
     Args:
         what: what the object is for, in messages.
     """
-    place, colon, name = target.rpartition(":")
-    if not colon or not place or not name:
+    source, colon, name = target.rpartition(":")
+    if not colon or not source or not name:
         accepted = "module:function, path/to/file.py:function or a channel file (.json)"
         raise InvalidInput(what, accepted, repr(target))
-    module = _from_file(Path(place), what) if place.endswith(".py") else _module(place, what)
+    module = _from_file(Path(source), what) if source.endswith(".py") else _module(source, what)
     if not hasattr(module, name):
         public = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
-        raise UnknownName(f"function of {place}", name, public)
+        raise UnknownName(f"function of {source}", name, public)
     return getattr(module, name), module
 
 

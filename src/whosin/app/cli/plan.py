@@ -149,9 +149,9 @@ def _plan_rule(
         with Console(stderr=True).status("looking for the smallest that keeps the promise …"):
             planned = rules.plan(rule, target, family, delta, people, zeros)
     except InvalidInput as error:
-        places = {"known": "adversary.known", "people": "adversary.people", "delta": "target.delta"}
-        places["rule"] = "--rule"
-        error.path = places.get(error.field, error.path)
+        paths = {"known": "adversary.known", "people": "adversary.people", "delta": "target.delta"}
+        paths["rule"] = "--rule"
+        error.path = paths.get(error.field, error.path)
         raise
     print_result(json, planned.to_dict() | {"secret": secret}, print_rule_plan, planned, secret)
 

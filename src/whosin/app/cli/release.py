@@ -124,7 +124,7 @@ def show_answers(
 
 @contextmanager
 def _naming(request: str) -> Iterator[None]:
-    """Whatever keeps answers from being shown, they are stored, and their request shows them."""
+    """If something keeps answers from being shown, say that they are stored and how to see them."""
     again = f"the answers are stored, and --request {request} shows them without paying again"
     try:
         yield

@@ -1,4 +1,4 @@
-"""Options that were given twice where one value is taken: refused, since one would be lost."""
+"""Options that take one value and were given twice: refused, since one would be lost."""
 
 from __future__ import annotations
 

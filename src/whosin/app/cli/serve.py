@@ -132,7 +132,7 @@ def _settings(
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Bind first, so that a taken port is one clear line."""
+    """Bind the port first, so that a port that is taken gives one clear line."""
     if not 0 <= port <= 65535:
         raise InvalidInput("--port", "from 0 to 65535", port)
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET

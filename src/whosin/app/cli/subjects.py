@@ -1,8 +1,8 @@
 """What `whosin audit` is pointed at: a function of the user's, a channel or mechanism of ours, or
 the noise of a plan.
 
-Contract: our own finite mechanisms are sampled row by row and come with their exact level, for the
-audit's bound to stand beside. Functions are found by `named_objects`.
+Contract: our own finite mechanisms are sampled row by row and come with their exact level, to
+compare with the audit's bound. `named_objects` finds functions.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def tradeoff(
     prior: Annotated[
         str | None,
         typer.Option(
-            help="uniform (default), 0.7,0.3 for every row, or one a row: 0.7,0.3;0.5,0.5"
+            help="uniform (default), 0.7,0.3 for every row, or one for each row: 0.7,0.3;0.5,0.5"
         ),
     ] = None,
     prior_file: Annotated[
@@ -36,13 +36,13 @@ def tradeoff(
     ] = None,
     notion: Annotated[
         str | None,
-        typer.Option(help="dp (default), identifiability or mutual-information; all in a curve."),
+        typer.Option(help="dp (default), identifiability or mutual-information; a curve has all."),
     ] = None,
     epsilon: Annotated[str | None, typer.Option(help="The level: ε, or nats.")] = None,
     distortion: Annotated[str | None, typer.Option(help="Or the expected distortion.")] = None,
     curve: Annotated[bool, typer.Option("--curve", help="Or the whole curve.")] = False,
     cost: Annotated[
-        str | None, typer.Option(help="What showing b for a costs, row by row: 0,1;2,0")
+        str | None, typer.Option(help="The cost of showing b instead of a, row by row: 0,1;2,0")
     ] = None,
     points: Annotated[int, typer.Option(help="Points of a curve.")] = 13,
     save: Draw = None,
@@ -89,7 +89,7 @@ def tradeoff(
 
 
 def _in_words(text: str, rows: int | None, values: int | None) -> tuple[Prior, Records]:
-    """`uniform`, one distribution for every row, or one a row."""
+    """`uniform`, one distribution for every row, or one for each row."""
     from whosin.priors import Independent, Uniform
     from whosin.spaces import Records
 
@@ -104,7 +104,9 @@ def _in_words(text: str, rows: int | None, values: int | None) -> tuple[Prior, R
             "--prior", f"uniform, or {space.values} probabilities, as --values says", repr(text)
         )
     if len(listed) not in (1, space.rows):
-        raise InvalidInput("--prior", f"one distribution, or {space.rows}, one a row", len(listed))
+        raise InvalidInput(
+            "--prior", f"one distribution, or {space.rows}, one for each row", len(listed)
+        )
     return Independent(listed if len(listed) > 1 else listed[0]), space
 
 

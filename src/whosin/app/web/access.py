@@ -2,7 +2,7 @@
 
 Contract: whether a token is needed is decided when the server starts, and can only become stricter:
 a file of users that is emptied, deleted or damaged later lets nobody in. A browser holds the number
-of a session, not the token; logging out ends it, and so do a new token and the removal of the user.
+of a session, not the token; logging out, a new token and the removal of the user all end it.
 Failed logins are counted by address and make unknown tokens from it wait; a token that has been
 used before is not held up by others at its address. Everything kept here is bounded.
 """
@@ -60,7 +60,7 @@ class Access:
         self._proven: OrderedDict[str, None] = OrderedDict()
 
     def user(self, headers: Headers, address: str) -> str | None:
-        """In whose name a request comes.
+        """The user in whose name a request comes.
 
         Raises:
             Refused: a token that nobody has, too often from this address.
@@ -118,10 +118,11 @@ class Access:
             return session.user
 
     def _holder(self, known: dict[str, str], token: str, address: str) -> str | None:
-        """Whose token it is; wrong ones count, and beyond a number of them new ones wait."""
-        kept, place, now = digest(token), _network(address), time.monotonic()
+        """Whose token it is. Wrong tokens are counted, and after some of them new tokens have to
+        wait."""
+        kept, network, now = digest(token), _network(address), time.monotonic()
         with self._lock:
-            count, last = self._failures.get(place, (0, -FORGET))
+            count, last = self._failures.get(network, (0, -FORGET))
             count = count if now - last < FORGET else 0
             wait = last + min(LONGEST_WAIT, 2.0 ** (count - FREE)) - now if count >= FREE else 0.0
             if wait > 0 and kept not in self._proven:
@@ -132,11 +133,11 @@ class Access:
                 self._proven[kept] = None
                 _bound(self._proven, MOST_PROVEN)
                 return user
-            self._failures.pop(place, None)
-            self._failures[place] = (count + 1, now)
+            self._failures.pop(network, None)
+            self._failures[network] = (count + 1, now)
             _bound(self._failures, MOST_ADDRESSES)
         if count + 1 >= FREE:
-            print(f"whosin: {count + 1} failed logins from {place}", file=sys.stderr)
+            print(f"whosin: {count + 1} failed logins from {network}", file=sys.stderr)
         return None
 
 

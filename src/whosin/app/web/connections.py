@@ -1,10 +1,10 @@
 """How a server treats connections: no silent one stays, and there are never too many.
 
 Contract: a connection that has not sent a whole request, headers and body, within some seconds is
-closed, whether it is new or kept; so is one that does not take its answer. When there are many, the
-one that has been silent for longest makes room, so that idle ones cannot keep others out. Small
-answers are sent at once (TCP_NODELAY: listening sockets made by Python are not seen as TCP by
-asyncio, which would otherwise set it).
+closed, whether it is new or kept. A connection that does not take its answer is closed too. When
+there are many, the one that has been silent for longest makes room, so that idle ones cannot keep
+others out. Small answers are sent at once (TCP_NODELAY: listening sockets made by Python are not
+seen as TCP by asyncio, which would otherwise set it).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_SECONDS = 10.0
 BODY_SECONDS = 20.0
-"""Without a byte of the body; and a body has a minute, and one more for each megabyte."""
+"""Seconds without a byte of the body. A body has a minute, and one more for each megabyte."""
 KEPT_SECONDS = 15
 UNREAD_SECONDS = 60.0
 SLOWEST = 1 << 14

@@ -1,7 +1,7 @@
 """From errors to what a page may show.
 
 Contract: `{"error": {"field": …, "message": …}}` and a fitting status. Messages are those of
-`whosin.errors`, which quote no row; of anything else only its kind is logged, never its words.
+`whosin.errors`, which quote no row. For anything else only its kind is logged, never its words.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def install(app: FastAPI) -> None:
 
 
 def log_unexpected(error: Exception) -> None:
-    """Kind and place on standard error; the words may quote rows and stay out."""
+    """The kind of an error and where it happened, on standard error. Its words may quote rows."""
     log(f"internal error: {' at '.join(kind_and_line(error))}")
 
 

@@ -27,7 +27,7 @@ class FairQueue:
         at_once: how many can.
         each: how many requests one person may have under way.
         waiting: how many may wait in all.
-        patience: seconds to wait for a turn.
+        patience: how many seconds to wait for a turn.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ from whosin.isolation import readers
 from whosin.ledger.binding import Binding, Bound
 from whosin.release import DuckDB
 from whosin.release.engines.base import ARROW, KINDS
-from whosin.release.scans.fingerprint import fingerprint_of_place
+from whosin.release.scans.fingerprint import fingerprint_of_source
 from whosin.release.table import dataset_name
 
 Seen: TypeAlias = Mapping[str, Bound] | None
@@ -85,7 +85,7 @@ def is_seen(folder: Path, name: str, seen: Seen) -> bool:
     if bound is None:
         return False
     try:
-        source = fingerprint_of_place(str(folder / name))
+        source = fingerprint_of_source(str(folder / name))
     except OSError:  # it may be gone by now
         return False
     return bound.holds_rows_of(Binding(bound.binding.entity, source=source))
@@ -162,7 +162,7 @@ def check_upload(path: str, name: str) -> None:
 
 
 def check_content(path: Path, name: str) -> None:
-    """See that a file begins as its name says."""
+    """Check that a file begins as files of its kind do."""
     kind = (KINDS | ARROW)[Path(name).suffix.lower()]
     with path.open("rb") as file:
         start = file.read(1 << 16)

@@ -17,7 +17,7 @@ Spelled = Annotated[
 Short = Annotated[str, Field(max_length=200)]
 Many = Annotated[int, Field(ge=-(10**9), le=10**9)]
 Whole = Annotated[int, Field(ge=-(10**18), le=10**18)]
-"""Numbers that can be printed and computed with; which of them make sense, the library says."""
+"""Numbers that can be printed and computed with; the library says which of them make sense."""
 REQUEST = r"^[A-Za-z0-9-]{8,80}$"
 REQUEST_WORDS = "8 to 80 letters, digits and dashes"
 
@@ -154,7 +154,7 @@ class VerifyBody(NotionWords):  # type: ignore[misc, valid-type]
     at_most: Spelled | None = Field(default=None, description="A claim to check")
 
     def words(self) -> dict[str, Any]:
-        """The words of the notion that were said."""
+        """The words of the notion that were given."""
         return dict(self.model_dump(by_alias=True, include=set(NotionWords.model_fields)))
 
 

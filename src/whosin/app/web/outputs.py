@@ -29,15 +29,15 @@ def check(folder: Path, body: ScenarioBody, own: Collection[int] = ()) -> None:
     """See that the files that a scenario will write can have their names.
 
     Args:
-        own: places of the queries that this request has paid for: their files may be there.
+        own: indices of the queries that this request has paid for: their files may be there.
 
     Raises:
         Refused: a name is taken.
     """
     wanted: set[Path] = set()
-    for place, path in _wanted(folder, body):
-        if path in wanted or (path.exists() and place not in own):
-            raise _taken(path, place)
+    for index, path in _wanted(folder, body):
+        if path in wanted or (path.exists() and index not in own):
+            raise _taken(path, index)
         wanted.add(path)
 
 
@@ -46,9 +46,9 @@ def reserved(folder: Path, body: ScenarioBody) -> Iterator[None]:
     """Keep the names from other releases of this server for the length of a block."""
     wanted: set[Path] = set()
     with _lock:
-        for place, path in _wanted(folder, body):
+        for index, path in _wanted(folder, body):
             if path in wanted | _writing:
-                raise _taken(path, place)
+                raise _taken(path, index)
             wanted.add(path)
         _writing.update(wanted)
     try:
@@ -65,9 +65,9 @@ def _wanted(folder: Path, body: ScenarioBody) -> Iterator[tuple[int, Path]]:
                 yield index, folder / plain_name(query.get("path"))
 
 
-def _taken(path: Path, place: int) -> Refused:
+def _taken(path: Path, index: int) -> Refused:
     words = f"there is a file {path.name!r} already; choose another name"
-    return Refused(409, words, f"queries.{place}.path")
+    return Refused(409, words, f"queries.{index}.path")
 
 
 def written(folder: Path, answer: Answer) -> Path:

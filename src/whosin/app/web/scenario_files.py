@@ -29,12 +29,12 @@ def toml_text(data: Mapping[str, Any]) -> str:
 
 
 def _given(value: Any) -> Any:
-    """The same without what is left out, which TOML has no word for."""
+    """The same without missing values, which TOML cannot write."""
     if isinstance(value, Mapping):
         return {key: _given(each) for key, each in value.items() if each is not None}
     if isinstance(value, list | tuple):
         if None in value:
-            raise InvalidInput("a list", "without null, for which TOML has no word", None)
+            raise InvalidInput("a list", "without null, which TOML cannot write", None)
         return [_given(each) for each in value]
     return value
 

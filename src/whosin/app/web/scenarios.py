@@ -27,7 +27,7 @@ from whosin.release import QUERIES, Offer, Release, Session, Table
 from whosin.release.columns.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.registration import binding_of
-from whosin.release.scans.fingerprint import fingerprint_of_place
+from whosin.release.scans.fingerprint import fingerprint_of_source
 from whosin.release.scenario import Scenario, read_scenario
 from whosin.release.session import unnamed
 from whosin.release.table import dataset_name
@@ -72,10 +72,10 @@ def on_table(body: LookBody) -> ScenarioBody:
 
 def full_data(settings: Settings, body: ScenarioBody) -> dict[str, Any]:
     """The keys of a scenario file, with the server's ledger, for a person to keep."""
-    return data(body) | {"ledger": {"url": ledger_place(settings)}}
+    return data(body) | {"ledger": {"url": ledger_url(settings)}}
 
 
-def ledger_place(settings: Settings) -> str:
+def ledger_url(settings: Settings) -> str:
     """Where the server's ledger is, as seen from the served folder, without a password."""
     where = settings.ledger
     if "://" not in where:
@@ -118,8 +118,9 @@ def opened(
 
 
 def _check_tables(settings: Settings, body: ScenarioBody, visitor: Visitor) -> None:
-    """Further tables are files of the folder. Who may not decide names those that the budget is
-    bound to, before any of them is opened: of a public table, errors may quote rows."""
+    """Further tables are files of the folder. A user who may not decide can only name those that
+    the budget is bound to. That is checked before any is opened, since errors about a public table
+    may quote rows."""
     seen = visitor.tables(settings)
     bound = None if seen is None else seen.get(dataset_name(body.table.source))
     for index, each in enumerate(body.tables):
@@ -127,7 +128,7 @@ def _check_tables(settings: Settings, body: ScenarioBody, visitor: Visitor) -> N
             source = folder.find_table(settings.folder, each.source)
             if seen is None:
                 continue
-            prints = fingerprint_of_place(source)
+            prints = fingerprint_of_source(source)
             if bound is None or not bound.has_table(each.name, bool(each.public), prints):
                 raise InvalidInput("source", "a table that the budget is bound to", each.source)
 
@@ -255,7 +256,7 @@ def release(
 def _paid(ledger: Ledger, dataset: str, request: str, count: int) -> list[int]:
     """The queries of a request that were debited before."""
     debited = ledger.requests(dataset, f"{request}/")
-    return [place for place in range(count) if f"{request}/{place}" in debited]
+    return [index for index in range(count) if f"{request}/{index}" in debited]
 
 
 def stored(
@@ -268,6 +269,6 @@ def stored(
     if standing_of(settings, dataset) is not None:
         with visitor.ledger(settings, create=False) as ledger:
             answered = ledger.requests(dataset, f"{request}/", answered=True)
-    if not all(f"{request}/{place}" in answered for place in range(len(body.queries))):
+    if not all(f"{request}/{index}" in answered for index in range(len(body.queries))):
         raise Refused(404, "no release of this id has been answered", "request")
     return release(settings, body, request, visitor)

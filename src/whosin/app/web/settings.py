@@ -8,7 +8,7 @@ from pathlib import Path
 
 MEGABYTE = 1 << 20
 LARGEST_BODY = 2 * MEGABYTE
-"""Of a JSON request."""
+"""Bytes of a JSON request, at most."""
 
 
 @dataclass(frozen=True)

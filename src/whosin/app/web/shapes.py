@@ -15,7 +15,8 @@ from whosin.app.web.models import REQUEST, REQUEST_WORDS
 
 JSON_BODY = "the body must be a JSON object, sent with the header Content-Type: application/json"
 SPELLED = ("constrained-str", "float")
-"""How the framework names the two ways to write a number; no part of a request is called so."""
+"""How the framework names the two ways to write a number; no part of a request has one of these
+names."""
 
 ACCEPTED: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "string_type": lambda _: "a text",
@@ -78,7 +79,7 @@ def refused(error: HTTPException) -> str:
     if error.status_code == 405:
         return f"this address takes {(error.headers or {}).get('Allow', 'another method')} only"
     if error.status_code == 400:
-        return "the body must be JSON in UTF-8, of reasonable depth and numbers"
+        return "the body must be JSON in UTF-8, without very deep nesting or very long numbers"
     return str(error.detail)
 
 

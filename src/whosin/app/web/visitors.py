@@ -21,7 +21,7 @@ from whosin.ledger import Entry, Ledger
 from whosin.ledger.binding import Bound
 
 NAME_DIGITS = 12
-"""Of the digest of a user's name, in that user's request ids."""
+"""Digits of the digest of a user's name, in that user's request ids."""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
 """Where requests are worked on: each in a process of its own, with a deadline and a memory limit.
 
 Contract: the process that listens computes nothing exact, reads no table and waits for no ledger.
-What does is a task: the function of a route (`quick_route`, `scan_route`), which is given the
-settings, the visitor and the body and answers with a model, a text or bytes. Quick tasks (plans,
-prices, levels, listings, reading files) have some seconds. Releases scan tables and have minutes;
-they are priced as a quick task first, so that only a scan can take long. Each has its own turns,
-and everyone a fair share.
+Tasks do all that. A task is the function of a route (`quick_route`, `scan_route`), which is given
+the settings, the visitor and the body and answers with a model, a text or bytes. Quick tasks
+(plans, prices, levels, listings, reading files) have some seconds. Releases scan tables and have
+minutes; they are priced as a quick task first, so that only a scan can take long. Each has its own
+turns, and everyone a fair share.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ MODULES = {
     "release": ("ibis.backends.duckdb", "pyarrow.dataset", "pyarrow.csv"),
     "tradeoff": ("highspy",),
 }
-"""What tasks begin with, by extra. Not opendp: it starts threads, and a process with threads cannot
-fork safely."""
+"""The modules that are imported before tasks begin, by extra. Not opendp: it starts threads, and a
+process with threads cannot fork safely."""
 
 SHARED = Nursery([each for extra in MODULES if installed(extra) for each in MODULES[extra]])
 """One for all servers of this process: a task carries its settings."""
@@ -90,8 +90,8 @@ def scan(request: Request, task: Callable[..., Any], *given: Any) -> Any:
 def quick_route(task: Task) -> Task:
     """A route whose function is a quick task, done in a process of its own.
 
-    The settings and the visitor come from the server where the task has such parameters, and the
-    others from the request.
+    The settings and the visitor come from the server where the task takes them, and the other
+    parameters from the request.
     """
     return _route(task, quick)
 

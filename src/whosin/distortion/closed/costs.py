@@ -42,8 +42,8 @@ def expected_cost(row: Sequence[Fraction], matrix: object, cost: Array) -> Fract
     """Σ_a p(a) Σ_b matrix[a][b] cost[a][b], exactly."""
     total = Fraction(0)
     for mass, line, prices in zip(row, matrix, exact_cost(cost), strict=True):  # type: ignore[call-overload]
-        shown = zip(line, prices, strict=True)
-        total += mass * sum((share * price for share, price in shown), Fraction(0))
+        priced = zip(line, prices, strict=True)
+        total += mass * sum((share * price for share, price in priced), Fraction(0))
     return total
 
 
@@ -56,7 +56,7 @@ def best_constant(structure: Structure, cost: Array) -> tuple[Fraction, Sequence
 def _best_constant(
     structure: Structure, cost: tuple[tuple[float, ...], ...]
 ) -> tuple[Fraction, Sequence[int]]:
-    total, shown = Fraction(0), [0] * structure.space.rows
+    total, answers = Fraction(0), [0] * structure.space.rows
     prices = exact_cost(np.array(cost))
     known: dict[tuple[Fraction, ...], tuple[Fraction, int]] = {}
     for group in structure.groups:
@@ -67,6 +67,6 @@ def _best_constant(
             known[row] = min((price, b) for b, price in enumerate(expected))
         least, answer = known[row]
         total += len(group) * least
-        for place in group:
-            shown[place] = answer
-    return total, shown
+        for position in group:
+            answers[position] = answer
+    return total, answers

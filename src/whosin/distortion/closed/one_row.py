@@ -25,13 +25,13 @@ def kept_values(row: tuple[Fraction, ...], g: Fraction) -> tuple[list[int], Frac
 def likeliest(row: tuple[Fraction, ...], epsilon: float) -> BestAtLevel:
     """The best mechanism for one row with this distribution, and the bound that it meets."""
     low, high = exp_down(epsilon), exp_up(epsilon)
-    shown, distortion = kept_values(row, low)
-    many = len(shown)
+    outputs, distortion = kept_values(row, low)
+    many = len(outputs)
     kept = list(accumulate(sorted(row, reverse=True)))
     # e^ε is between the two rationals, and the distortion falls with it.
     bound = min(_distortion(kept, high, k) for k in range(1, len(row) + 1))
     form = "constant" if many == 1 else "E_d" if many == len(row) else "likeliest"
-    matrix = _matrix(shown, len(row), low)
+    matrix = _matrix(outputs, len(row), low)
     return BestAtLevel(distortion, bound, PerRow((matrix,)), form)
 
 
@@ -40,15 +40,15 @@ def _distortion(kept: list[Fraction], g: Fraction, k: int) -> Fraction:
     return kept[k - 1] * (k - 1) / (g + k - 1) + 1 - kept[k - 1]
 
 
-def _matrix(shown: list[int], values: int, g: Fraction) -> Matrix:
-    total = g + len(shown) - 1
-    inside = set(shown)
+def _matrix(outputs: list[int], values: int, g: Fraction) -> Matrix:
+    total = g + len(outputs) - 1
+    inside = set(outputs)
 
     def entry(a: int, b: int) -> Fraction:
         if b not in inside:
             return Fraction(0)
         if a not in inside:
-            return Fraction(1, len(shown))
+            return Fraction(1, len(outputs))
         return (g if a == b else Fraction(1)) / total
 
     return tuple(tuple(entry(a, b) for b in range(values)) for a in range(values))

@@ -124,11 +124,11 @@ def _inverse(structure: Structure, mass: Array, k: Any) -> Array:
 
 def _letter(row: tuple[Fraction, ...], k: Fraction) -> Matrix | None:
     c = 1 + (len(row) - 1) * k
-    shown = [(c * p - k) / (1 - k) for p in row]
-    if min(shown) < 0 or min(row) == 0:
+    weights = [(c * p - k) / (1 - k) for p in row]
+    if min(weights) < 0 or min(row) == 0:
         return None
     return tuple(
-        tuple(shown[b] * (1 if a == b else k) / (row[a] * c) for b in range(len(row)))
+        tuple(weights[b] * (1 if a == b else k) / (row[a] * c) for b in range(len(row)))
         for a in range(len(row))
     )
 
@@ -145,9 +145,9 @@ def _by_type(structure: Structure, k: Fraction, epsilon: float) -> ByType:
     result = _inverse(structure, mass, flint_rational(k))
     if min(result) < 0:
         raise _below(structure, epsilon)
-    shown = [rational(result[space.index(world)]) for world in structure.representatives]
-    common = math.lcm(*(mass.denominator for mass in shown))
-    outputs = np.array([int(mass * common) for mass in shown], dtype=object)[types.outputs]
+    masses = [rational(result[space.index(world)]) for world in structure.representatives]
+    common = math.lcm(*(mass.denominator for mass in masses))
+    outputs = np.array([int(mass * common) for mass in masses], dtype=object)[types.outputs]
     changed = types.cost(1.0 - np.eye(space.values)).astype(int).tolist()
     powers = [k.numerator**d * k.denominator ** (space.rows - d) for d in range(space.rows + 1)]
     shares = types.ways * outputs * np.array([powers[d] for d in changed], dtype=object)

@@ -83,16 +83,16 @@ class ByType(Mechanism):
         counts = tuple(
             tuple(np.bincount(rows[list(group)], minlength=m).tolist()) for group in self.groups
         )
-        chosen, steps = self._by_counts[self._place[counts]]
+        chosen, steps = self._by_counts[self._number_of[counts]]
         out = np.empty_like(rows)
         at = np.unravel_index(int(chosen[drawn_index(steps, rng)]), self.types.shape)
         for group, part, index in zip(self.groups, self.types.groups, at, strict=True):
-            places = np.array(group)
+            positions = np.array(group)
             for a in range(m):
-                mine = rng.permutation(places[rows[places] == a])
+                mine = rng.permutation(positions[rows[positions] == a])
                 out[mine] = np.repeat(np.arange(m), part.tables[index, a])
         return out
 
     @cached_property
-    def _place(self) -> dict[tuple[tuple[int, ...], ...], int]:
+    def _number_of(self) -> dict[tuple[tuple[int, ...], ...], int]:
         return {counts: number for number, counts in enumerate(self.types.counts)}

@@ -66,7 +66,8 @@ def choices(tables: Sequence[Sequence[Fraction]], which: Array, rng: np.random.G
 
 
 def _revealed(ends: list[Fraction], drawn: int, rng: np.random.Generator) -> int:
-    """Go on revealing bits of a number that begins with `drawn` until its place is certain."""
+    """Go on revealing bits of a number that begins with `drawn` until it is certain where the
+    number lies."""
     bits = BITS
     while True:
         low, high = Fraction(drawn, 1 << bits), Fraction(drawn + 1, 1 << bits)

@@ -52,6 +52,6 @@ class PerBlock(Mechanism):
         rows = checked_table(self.space, table)
         out = np.empty_like(rows)
         for mechanism, copies in self.parts:
-            for places in copies:
-                out[list(places)] = mechanism.sample(rows[list(places)], rng)
+            for positions in copies:
+                out[list(positions)] = mechanism.sample(rows[list(positions)], rng)
         return out

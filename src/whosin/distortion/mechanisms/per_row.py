@@ -99,13 +99,13 @@ def as_matrix(values: Array) -> Matrix:
     return tuple(lines)
 
 
-def constant(shown: Sequence[int], values: int) -> PerRow:
+def constant(table: Sequence[int], values: int) -> PerRow:
     """Always the same table."""
-    if len(set(shown)) == 1:
-        shown = shown[:1]
+    if len(set(table)) == 1:
+        table = table[:1]
     return PerRow(
         tuple(
-            ((tuple(Fraction(int(b == value)) for b in range(values))),) * values for value in shown
+            ((tuple(Fraction(int(b == value)) for b in range(values))),) * values for value in table
         )
     )
 

@@ -23,8 +23,8 @@ from whosin.distortion.symmetry.compositions import outer
 from whosin.distortion.symmetry.joint_types import Types
 from whosin.exact import Array, exp_down, exp_up
 
-PLACES = 128
-"""Binary places of the fixed point."""
+BITS = 128
+"""Bits behind the point of the fixed-point numbers."""
 
 
 def shares_of(weights: Array) -> Array:
@@ -62,26 +62,26 @@ class ShareCertificate:
     @cached_property
     def _factors(self) -> tuple[Array, Array]:
         """Whole numbers a, b: w_source · a ≤ e^ε · w_target · b, for each move."""
-        moves, place = self.types.moves, self.types.inputs
+        moves, inputs = self.types.moves, self.types.inputs
         above, below = moves.above.astype(object), moves.below.astype(object)
         if self.worlds is not None:
             common = math.lcm(*(mass.denominator for mass in self.worlds))
             whole = [mass.numerator * (common // mass.denominator) for mass in self.worlds]
             masses = np.array(whole, dtype=object)
-            above = above * masses[place[moves.source]]
-            below = below * masses[place[moves.target]]
+            above = above * masses[inputs[moves.source]]
+            below = below * masses[inputs[moves.target]]
         return above, below
 
     def keeps(self, shares: Array, epsilon: float) -> bool:
         """Whether the mechanism is within ε for every pair of neighbours: a proof."""
-        moves, place = self.types.moves, self.types.inputs
+        moves, inputs = self.types.moves, self.types.inputs
         totals = self.totals(shares)
         if not (totals > 0).all():
             return False
         above, below = self._factors
         bound = exp_down(epsilon)
-        left = shares[moves.source] * totals[place[moves.target]] * above * bound.denominator
-        right = shares[moves.target] * totals[place[moves.source]] * below * bound.numerator
+        left = shares[moves.source] * totals[inputs[moves.target]] * above * bound.denominator
+        right = shares[moves.target] * totals[inputs[moves.source]] * below * bound.numerator
         return bool((left <= right).all())
 
     @cached_property
@@ -100,24 +100,24 @@ class ShareCertificate:
         total = 0
         for mass, cost, sum_ in zip(self.masses, spent, self.totals(shares), strict=True):
             top, bottom = mass.numerator * cost, mass.denominator * sum_ * common
-            total += -((-top << PLACES) // bottom)
-        return Fraction(total, 1 << PLACES)
+            total += -((-top << BITS) // bottom)
+        return Fraction(total, 1 << BITS)
 
     def bound(self, multipliers: Array, epsilon: float) -> Fraction:
         """A lower bound on the distortion of every mechanism within ε."""
         used = np.flatnonzero(multipliers > 0)
         moves = self.types.moves
         prices, common = self._prices
-        masses = [(mass.numerator << PLACES) // mass.denominator for mass in self.masses]
+        masses = [(mass.numerator << BITS) // mass.denominator for mass in self.masses]
         reduced = np.array(masses, dtype=object)[self.types.inputs] * prices // common
         # Any u ≥ 0 will do, so they are rounded before they are used.
-        whole = np.array([int(math.ldexp(u, PLACES)) for u in multipliers[used]], dtype=object)
+        whole = np.array([int(math.ldexp(u, BITS)) for u in multipliers[used]], dtype=object)
         above, below = (side[used] for side in self._factors)
         top = exp_up(epsilon)
-        factor = -((-top.numerator << PLACES) // top.denominator)
+        factor = -((-top.numerator << BITS) // top.denominator)
         np.add.at(reduced, moves.source[used], whole * above // below)
-        np.subtract.at(reduced, moves.target[used], (whole * factor >> PLACES) + 1)
+        np.subtract.at(reduced, moves.target[used], (whole * factor >> BITS) + 1)
         order = np.argsort(self.types.inputs, kind="stable")
         starts = np.searchsorted(self.types.inputs[order], np.arange(len(self.masses)))
         least = np.minimum.reduceat(reduced[order], starts)
-        return max(Fraction(0), Fraction(int(least.sum()), 1 << PLACES))
+        return max(Fraction(0), Fraction(int(least.sum()), 1 << BITS))

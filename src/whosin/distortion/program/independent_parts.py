@@ -35,7 +35,7 @@ class IndependentPart:
     """One kind of block: closed forms where there are, else the linear program."""
 
     def __init__(self, block: Block, cost: Array, notion: str) -> None:
-        self.structure, self.places = block.structure, block.places
+        self.structure, self.copies = block.structure, block.copies
         self.cost, self.notion = cost, notion
         self.plain = is_hamming(cost)
 
@@ -85,7 +85,7 @@ class PriorProblem:
         """The best mechanism at ε."""
         starts = start if start is not None else [None] * len(self.parts)
         result = [part.at(epsilon, one) for part, one in zip(self.parts, starts, strict=True)]
-        times = [len(part.places) for part in self.parts]
+        times = [len(part.copies) for part in self.parts]
         forms = {answer.form for answer in result}
         return BestAtLevel(
             sum((n * a.distortion for n, a in zip(times, result, strict=True)), Fraction(0)),
@@ -101,16 +101,16 @@ def combined(known: Structure, parts: Sequence[Block], made: list[Mechanism]) ->
     """The product of the blocks' mechanisms."""
     space = known.space
     if known.rows is None:
-        if len(parts) == 1 and len(parts[0].places) == 1:
+        if len(parts) == 1 and len(parts[0].copies) == 1:
             return made[0]
-        copies = (part.places for part in parts)
+        copies = (part.copies for part in parts)
         return PerBlock(space, tuple(zip(made, copies, strict=True)))  # type: ignore[arg-type]
     matrices = [as_row(mechanism) for mechanism in made]
     if len(matrices) == 1:
         return PerRow((matrices[0],))
     each: list[Matrix] = [matrices[0]] * space.rows
     for part, matrix in zip(parts, matrices, strict=True):
-        for (row,) in part.places:
+        for (row,) in part.copies:
             each[row] = matrix
     return PerRow(tuple(each))
 

@@ -104,15 +104,15 @@ def _solved(
     )
     goal = np.append(np.zeros(m * m), 1.0)
     zeros = np.zeros(upper.shape[0])
-    found = linprog(
+    solution = linprog(
         goal, upper.tocsr(), zeros, sums.tocsr(), np.ones(m), method="highs", options=OPTIONS
     )
-    if found.x is None or not np.isfinite(found.x).all():  # a constant answer, and no bound
+    if solution.x is None or not np.isfinite(solution.x).all():  # a constant answer, and no bound
         even = np.full((m, m), 1 / m)
         return even, np.ones(len(points)), np.zeros((len(pairs), m))
-    duals = np.maximum(-found.ineqlin.marginals, 0.0)
+    duals = np.maximum(-solution.ineqlin.marginals, 0.0)
     ratios = duals[: len(lines)].reshape(-1, m) / size[:, None]
-    return found.x[:-1].reshape(m, m), duals[len(lines) :], ratios
+    return solution.x[:-1].reshape(m, m), duals[len(lines) :], ratios
 
 
 def _private(near: Array, odds: Odds, top: Fraction) -> Matrix:

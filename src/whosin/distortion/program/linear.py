@@ -112,8 +112,8 @@ class CertifiedProgram:
         return BestAtLevel(self.certificate.distortion(shares), Fraction(0), made)
 
     def _constant(self) -> BestAtLevel:
-        value, shown = best_constant(self.structure, self.cost)
-        return BestAtLevel(value, Fraction(0), constant(shown, self.structure.space.values))
+        value, table = best_constant(self.structure, self.cost)
+        return BestAtLevel(value, Fraction(0), constant(table, self.structure.space.values))
 
     def _response(self, epsilon: float) -> BestAtLevel:
         made = randomized_response(epsilon, self.structure.space.values)

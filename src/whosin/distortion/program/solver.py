@@ -31,7 +31,7 @@ SMALL = 500
 PATIENCE = 120.0
 """Seconds that the solver gets for one program."""
 ROUNDS = 4
-"""Of refining a solution."""
+"""How often a solution is refined."""
 
 
 Guess = tuple[Array, Array]
@@ -75,7 +75,7 @@ class Program:
         return np.asarray(self.masses[self.types.inputs] * self.cost)
 
     @cached_property
-    def _places(self) -> tuple[Array, Array, Array, Array]:
+    def _coefficient_positions(self) -> tuple[Array, Array, Array, Array]:
         """Where the coefficients are: lines, columns, their order by column, and its starts."""
         types, moves = self.types, self.types.moves
         line, column = np.arange(len(moves.source)), np.arange(types.size)
@@ -95,7 +95,7 @@ class Program:
         count, rows, sums = self.types.size, len(self.types.moves.source), len(self.masses)
         top, endless = math.exp(epsilon), highspy.kHighsInf
         size = np.maximum(self.left, top)  # the larger coefficient of an inequality becomes 1
-        i, j, order, starts = self._places
+        i, j, order, starts = self._coefficient_positions
         values = np.concatenate([self.left / size, -top / size, np.ones(count)])
         ones = np.full(sums, MAGNIFIED)
         model = highspy.HighsLp()

@@ -64,7 +64,7 @@ def rate_optimum(
 
 
 def _letter(block: Block, cost: Array) -> Letter:
-    known, times = block.structure, len(block.places)
+    known, times = block.structure, len(block.copies)
     if known.rows is not None:
         return row_letter(np.array([float(p) for p in known.rows[0]]), cost, times)
     if len(known.masses) > MOST_COMPONENTS:

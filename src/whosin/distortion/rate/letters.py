@@ -66,9 +66,9 @@ def table_letter(types: Types, masses: Array, cost: Array, times: int = 1) -> Le
     into = types.inputs * size + types.outputs
     single = types.size == size * size  # every type is one pair (x, y): nothing to add up
     if single:
-        place = np.empty(types.size, dtype=np.int64)
-        place[into] = np.arange(types.size)
-        cells = which[place].reshape(size, size)
+        order = np.empty(types.size, dtype=np.int64)
+        order[into] = np.arange(types.size)
+        cells = which[order].reshape(size, size)
 
     def summed(each: Array) -> Array:
         return np.bincount(into, each, size * size).reshape(size, size)
@@ -101,9 +101,9 @@ def type_information(types: Types, masses: Array, weights: Array) -> float:
     outputs = np.bincount(types.outputs, joint, len(masses))
     with np.errstate(divide="ignore"):
         given = np.log(weights) - types.log_ways
-        shown = np.log(outputs)[types.outputs] - types.log_arrangements[types.outputs]
+        output_logs = np.log(outputs)[types.outputs] - types.log_arrangements[types.outputs]
     seen = joint > 0
-    value = float(np.sum(joint[seen] * (given[seen] - shown[seen])))
+    value = float(np.sum(joint[seen] * (given[seen] - output_logs[seen])))
     return value if value > 1e-14 else 0.0
 
 

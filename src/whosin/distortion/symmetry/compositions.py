@@ -22,9 +22,9 @@ def compositions(total: int, parts: int) -> Array:
     return np.diff(np.hstack([starts, bars, ends]), axis=1) - 1
 
 
-def places(place: dict[bytes, int], rows: Array) -> Array:
+def numbers_of_rows(numbers: dict[bytes, int], rows: Array) -> Array:
     """The number of each row, by a dictionary of rows' bytes."""
-    return np.array([place[row.tobytes()] for row in np.ascontiguousarray(rows)], dtype=np.int64)
+    return np.array([numbers[row.tobytes()] for row in np.ascontiguousarray(rows)], dtype=np.int64)
 
 
 def outer(combine: np.ufunc, parts: Iterable[Array]) -> Array:

@@ -66,7 +66,7 @@ def blocks(known: Structure) -> tuple[Block, ...]:
     result: dict[tuple[Fraction, ...], list[tuple[int, ...]]] = {}
     for group in known.groups:
         result.setdefault(known.rows[group[0]], []).extend((row,) for row in group)
-    return tuple(Block(one_row(row), tuple(places)) for row, places in result.items())
+    return tuple(Block(one_row(row), tuple(copies)) for row, copies in result.items())
 
 
 @lru_cache(maxsize=256)
@@ -78,9 +78,9 @@ def one_row(row: tuple[Fraction, ...]) -> Structure:
 def _of_blocks(space: Records, prior: Blocks) -> Structure:
     prior.check_records(space)
     result: dict[tuple[Fraction, ...], list[tuple[int, ...]]] = {}
-    for places, masses in prior.tables():
+    for positions, masses in prior.tables():
         need_worlds(len(masses))
-        result.setdefault(masses, []).append(places)
+        result.setdefault(masses, []).append(positions)
     if len(prior.blocks) == 1:
         return structure(space, Table(next(iter(result))))
     made, groups = [], []

@@ -25,8 +25,8 @@ from whosin.distortion.symmetry.compositions import (
     compositions,
     log_factorials,
     multinomial,
+    numbers_of_rows,
     outer,
-    places,
 )
 from whosin.exact import Array
 
@@ -48,9 +48,9 @@ class Group:
         self.rows, self.values = rows, values
         self.tables = compositions(rows, values * values).reshape(-1, values, values)
         self.counts = compositions(rows, values)
-        place = {row.tobytes(): index for index, row in enumerate(self.counts)}
-        self.inputs = places(place, self.tables.sum(axis=2))
-        self.outputs = places(place, self.tables.sum(axis=1))
+        numbers = {row.tobytes(): index for index, row in enumerate(self.counts)}
+        self.inputs = numbers_of_rows(numbers, self.tables.sum(axis=2))
+        self.outputs = numbers_of_rows(numbers, self.tables.sum(axis=1))
 
     @cached_property
     def log_ways(self) -> Array:
@@ -75,7 +75,7 @@ class Group:
 
     @cached_property
     def moves(self) -> TypeMoves:
-        place = {table.tobytes(): index for index, table in enumerate(self.tables)}
+        numbers = {table.tobytes(): index for index, table in enumerate(self.tables)}
         sums = self.tables.sum(axis=2)
         result = []
         for b in range(self.values):
@@ -89,7 +89,7 @@ class Group:
                     moved[:, other, b] += 1
                     above = self.tables[source, a, b] * (sums[source, other] + 1)
                     below = sums[source, a] * (self.tables[source, other, b] + 1)
-                    result.append((source, places(place, moved), above, below))
+                    result.append((source, numbers_of_rows(numbers, moved), above, below))
         return TypeMoves(*(np.concatenate(parts) for parts in zip(*result, strict=True)))
 
 

@@ -29,7 +29,7 @@ class Block:
     """Independent copies of the same few rows: their prior, and the rows of each copy."""
 
     structure: Structure
-    places: tuple[tuple[int, ...], ...]
+    copies: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +124,8 @@ class Structure:
         """p(x)/p(x') for each move, in floats."""
         logs = np.array([log(mass) for mass in self.world_masses])
         moves = self.types.moves
-        place = self.types.inputs
-        return np.asarray(np.exp(logs[place[moves.source]] - logs[place[moves.target]]))
+        inputs = self.types.inputs
+        return np.asarray(np.exp(logs[inputs[moves.source]] - logs[inputs[moves.target]]))
 
     @cached_property
     def marginals(self) -> tuple[tuple[Fraction, ...], ...]:
@@ -135,7 +135,7 @@ class Structure:
         result: list[tuple[Fraction, ...]] = [()] * self.space.rows
         if self.blocks:
             for block in self.blocks:
-                for copy in block.places:
+                for copy in block.copies:
                     for row, inside in zip(copy, block.structure.marginals, strict=True):
                         result[row] = inside
             return tuple(result)
@@ -165,15 +165,15 @@ class Structure:
             cube = np.array(self.table, dtype=object).reshape(shape)
             sides = (np.moveaxis(cube, a, 0).reshape(len(cube), -1) for a in range(cube.ndim))
             return log_up(max((side.max(axis=0) / side.min(axis=0)).max() for side in sides))
-        moves, place = self.types.moves, self.types.inputs
-        pairs = set(zip(place[moves.source].tolist(), place[moves.target].tolist(), strict=True))
+        moves, inputs = self.types.moves, self.types.inputs
+        pairs = set(zip(inputs[moves.source].tolist(), inputs[moves.target].tolist(), strict=True))
         return log_up(max(masses[i] / masses[j] for i, j in pairs))
 
     @cached_property
     def entropy(self) -> float:
         """H(X) in nats."""
         if self.blocks:
-            return sum(len(block.places) * block.structure.entropy for block in self.blocks)
+            return sum(len(block.copies) * block.structure.entropy for block in self.blocks)
         if self.rows is not None:
             kinds = [(len(group), self.rows[group[0]]) for group in self.groups]
             return sum(many * float(p) * -log(p) for many, row in kinds for p in row if p)

@@ -7,11 +7,11 @@ import math
 from whosin.errors import Unsupported
 
 MOST_TYPES = 20_000
-"""Of a linear program."""
+"""Variables of a linear program."""
 MOST_MOVES = 120_000
-"""Its inequalities."""
+"""Inequalities of a linear program."""
 MOST_WORLDS = 4096
-"""Of a prior that is written out."""
+"""Worlds of a prior that is written out."""
 
 
 def number_of_types(sizes: tuple[int, ...], values: int) -> int:

@@ -43,7 +43,7 @@ class FromTable(Rule):
         if not 0 <= count <= table.people:
             raise Unsupported(f"the table is for counts of 0 to {table.people}, not for {count}")
         entries = range(table.starts[count], table.starts[count + 1])
-        return [(table.outputs[table.places[entry]], table.weights[entry]) for entry in entries]
+        return [(table.outputs[table.columns[entry]], table.weights[entry]) for entry in entries]
 
     def on_counts(self, people: int, margin: int = 0) -> CountTable:
         if people != self._table.people:

@@ -21,8 +21,8 @@ class Rule(Mechanism):
 
     @property
     def reach(self) -> int:
-        """Counts that are further apart than this share no output, but for those below 0; a number
-        that is shown is no further from its count; and no count above it is suppressed."""
+        """Counts that are further apart than this share no output, except for those below 0; a
+        number that is shown is no further from its count; and no count above it is suppressed."""
         return FAR
 
     @abstractmethod

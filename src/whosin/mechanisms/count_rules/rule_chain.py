@@ -22,14 +22,14 @@ class RuleChain(Rule):
         return sum(rule.reach for rule in self.rules)
 
     def spread(self, count: int) -> Spread:
-        shown: dict[Hashable, Fraction] = {count: Fraction(1)}
+        weights: dict[Hashable, Fraction] = {count: Fraction(1)}
         for rule in self.rules:
             after: dict[Hashable, Fraction] = {}
-            for output, weight in shown.items():
+            for output, weight in weights.items():
                 for name, p in rule.applied_to(output):
                     after[name] = after.get(name, Fraction(0)) + weight * rational(p)
-            shown = after
-        return list(shown.items())
+            weights = after
+        return list(weights.items())
 
     def beyond(self, output: Beyond) -> Hashable:
         last: Hashable = output

@@ -36,8 +36,8 @@ class Suppress(Rule):
         return int(self.below)
 
     def spread(self, count: int) -> Spread:
-        is_shown = count >= self.below or (count == 0 and self.zeros == "shown")
-        return [(count if is_shown else SUPPRESSED, 1)]
+        published = count >= self.below or (count == 0 and self.zeros == "shown")
+        return [(count if published else SUPPRESSED, 1)]
 
     def beyond(self, output: Beyond) -> Hashable:
         return SUPPRESSED if output.below else output

@@ -1,6 +1,6 @@
 """Profiles, failure probabilities and levels at a failure probability, from cases.
 
-Where a family is nothing but the cases, tails are what they are. Otherwise a tail may be larger at
+Where the cases are all priors of a family, tails are exact. Otherwise a tail may be larger at
 priors in between, and F9 bounds it from the profile, whose sup the cases have (F21): any ε gives a
 bound, so a first look at few cases picks some, and these are computed on all cases.
 """
@@ -110,10 +110,10 @@ def _profiles(
             shares = np.maximum(top - factors[:, None, None] * bottom, 0).sum(axis=2).max(axis=1)
             np.maximum(worst, shares, out=worst)
             continue
-        for place, factor in enumerate(factors):
+        for index, factor in enumerate(factors):
             shares = top - factor * bottom
             np.maximum(shares, 0, out=shares)
-            worst[place] = max(worst[place], float(shares.sum(axis=1).max()))
+            worst[index] = max(worst[index], float(shares.sum(axis=1).max()))
     return np.minimum(worst * more + CUT, 1.0)
 
 
@@ -133,7 +133,7 @@ def failure(cases: Cases, ratio: object, proved: float | None = None) -> Failure
             if at_least > lower:
                 lower, best = at_least, (pair, row, np.flatnonzero(above))
     assert best is not None
-    outputs = tuple(cases.outputs[best[0].first + int(place)] for place in best[2])
+    outputs = tuple(cases.outputs[best[0].first + int(output)] for output in best[2])
     case = best[0].case(best[1])
     if complete and exact:
         return FailureBracket(most, Rational(lower), Rational(upper), True, case, outputs)
@@ -157,8 +157,8 @@ def bound_within(cases: Cases, ratio: Fraction, delta: Fraction) -> float | None
     def enough(deltas: Array) -> bool:
         return bool(bound(deltas, epsilons).min() > most)
 
-    found = float(bound(_profiles(cases, epsilons, enough=enough), epsilons).min()) * (1 + 1e-12)
-    return found if found <= delta else None
+    least = float(bound(_profiles(cases, epsilons, enough=enough), epsilons).min()) * (1 + 1e-12)
+    return least if least <= delta else None
 
 
 def is_above(cases: Cases, ratio: Fraction, delta: Fraction, few: int) -> bool:
@@ -222,14 +222,14 @@ def level_at(cases: Cases, delta: Fraction, positive: bool) -> LevelAt:
     under, over, best = None, None, None
     for pair in cases.pairs(exact=exact, few=None if complete else MANY):
         for row in range(len(pair.top)):
-            at_least, at_most, place = _quantile(
+            at_least, at_most, chosen = _quantile(
                 pair.top[row], pair.bottom[row], delta, cases.rounding
             )
             case = pair.case(row)
             ends = beliefs.sides(case.low, case.high, positive)
             here, there = (beliefs.worst_belief(ratio, *ends) for ratio in (at_least, at_most))
             if under is None or here.gamma > under.gamma:
-                under, best = here, (at_least, case, cases.outputs[pair.first + place])
+                under, best = here, (at_least, case, cases.outputs[pair.first + chosen])
             if over is None or there.gamma > over.gamma:
                 over, upper_ratio = there, at_most
     assert under is not None and over is not None and best is not None
@@ -271,21 +271,21 @@ def _quantile(top: Array, bottom: Array, delta: Fraction, rounding: float) -> tu
         (totals * (1 - rounding) - CUT, 1 - 4 * rounding),
         (totals * (1 + rounding) + CUT, 1 + 4 * rounding),
     ):
-        place = min(int(np.searchsorted(sums, float(delta), side="right")), len(order) - 1)
-        ratio = float(ranked[place])
-        ends.append((ratio if math.isinf(ratio) else Fraction(ratio * more), int(order[place])))
+        position = min(int(np.searchsorted(sums, float(delta), side="right")), len(order) - 1)
+        ratio = float(ranked[position])
+        ends.append((ratio if math.isinf(ratio) else Fraction(ratio * more), int(order[position])))
     return ends[0][0], ends[1][0], ends[0][1]
 
 
 def _exact_quantile(top: Array, bottom: Array, delta: Fraction) -> tuple[Any, Any, int]:
-    seen = [place for place in range(len(top)) if top[place] != 0]
+    seen = [output for output in range(len(top)) if top[output] != 0]
     ratios = {
-        place: math.inf if bottom[place] == 0 else rational(top[place] / bottom[place])
-        for place in seen
+        output: math.inf if bottom[output] == 0 else rational(top[output] / bottom[output])
+        for output in seen
     }
     total = Fraction(0)
-    for place in sorted(seen, key=lambda place: -ratios[place]):
-        total += rational(top[place])
+    for output in sorted(seen, key=lambda output: -ratios[output]):
+        total += rational(top[output])
         if total > delta:
-            return ratios[place], ratios[place], place
+            return ratios[output], ratios[output], output
     raise AssertionError("the probabilities of all outputs add up to more than δ")

@@ -109,12 +109,12 @@ class CrowdCases(Cases):
     def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
         crowds = self._crowds
         if few is not None and len(crowds) > few:
-            crowds = [crowds[place] for place in _some(len(crowds), few)]
+            crowds = [crowds[index] for index in _some(len(crowds), few)]
         for block in _blocks(crowds, 1 if exact else BLOCK):
             first, weights = (0, block[0].rationals[None, :]) if exact else _weights(block)
             known = block[0].inside
             if few is not None and few <= FEW and len(known) > few:
-                known = [known[place] for place in _some(len(known), few)]  # type: ignore[assignment]
+                known = [known[index] for index in _some(len(known), few)]  # type: ignore[assignment]
             for inside in distinct_shifts(self.table, known, first, weights.shape[1]):
                 yield self._pair(block, inside, first + inside, weights)
 
@@ -206,21 +206,21 @@ def cases_of(mechanism: object, space: Space | None, family: Family, positive: b
 
 
 def outcomes(table: CountTable, first: int, weights: Array) -> tuple[int, Array]:
-    """(first, probabilities): of the outputs from the first on, a row for each row of weights, when
-    the count is `first` plus a number with these weights."""
+    """(first, probabilities): the probabilities of the outputs from the first on, a row for each
+    row of weights, when the count is `first` plus a number with these weights."""
     start, stop = table.starts[first], table.starts[first + weights.shape[1]]
-    places = table.places[start:stop]
-    order = np.argsort(places, kind="stable")
+    columns = table.columns[start:stop]
+    order = np.argsort(columns, kind="stable")
     entries = (table.rationals if weights.dtype == object else table.floats)[start:stop][order]
     shares = weights[:, table.counts[start:stop][order] - first] * entries
-    places = places[order]
-    begins = np.flatnonzero(np.diff(places, prepend=-1))
-    low, high = int(places[0]), int(places[-1]) + 1
-    sums = shares if len(begins) == len(places) else np.add.reduceat(shares, begins, axis=1)
+    columns = columns[order]
+    begins = np.flatnonzero(np.diff(columns, prepend=-1))
+    low, high = int(columns[0]), int(columns[-1]) + 1
+    sums = shares if len(begins) == len(columns) else np.add.reduceat(shares, begins, axis=1)
     if len(begins) == high - low:
         return low, sums
     result = _zeros((len(weights), high - low), weights)
-    result[:, places[begins] - low] = sums
+    result[:, columns[begins] - low] = sums
     return low, result
 
 

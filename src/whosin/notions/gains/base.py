@@ -65,4 +65,4 @@ def world_name(space: Space, world: int) -> Hashable:
 
 def first_best(values: Sequence[Any]) -> int:
     """The first of the largest."""
-    return max(range(len(values)), key=lambda place: (values[place], -place))
+    return max(range(len(values)), key=lambda index: (values[index], -index))

@@ -33,7 +33,7 @@ class GainMatrix(GainFunction):
     _exact: bool = field(repr=False)
 
     def __init__(self, matrix: object, guesses: Sequence[Hashable] | None = None) -> None:
-        accepted = "a list of rows, one a guess, with a number for each world"
+        accepted = "a list of rows, one for each guess, with a number for each world"
         rows = [listed(row, "gain", accepted) for row in listed(matrix, "gain", accepted)]
         if not rows or any(len(row) != len(rows[0]) or not row for row in rows):
             sizes = sorted({len(row) for row in rows})
@@ -41,7 +41,7 @@ class GainMatrix(GainFunction):
         numbers = tuple(tuple(ranged(each, "gain", "at least 0") for each in row) for row in rows)
         names = tuple(range(len(rows)) if guesses is None else listed(guesses, "guesses", "names"))
         if len(names) != len(rows):
-            raise InvalidInput("guesses", f"{len(rows)} names, one a row", len(names))
+            raise InvalidInput("guesses", f"{len(rows)} names, one for each row", len(names))
         object.__setattr__(self, "matrix", numbers)
         object.__setattr__(self, "guesses", names)
         object.__setattr__(self, "_exact", all(is_exact(*row) for row in rows))
@@ -60,7 +60,7 @@ class GainMatrix(GainFunction):
 
     def check(self, space: Space) -> None:
         if len(self.matrix[0]) != space.worlds:
-            accepted = f"rows of {space.worlds} numbers, one a world, in world order"
+            accepted = f"rows of {space.worlds} numbers, one for each world, in world order"
             raise InvalidInput("gain", accepted, f"rows of {len(self.matrix[0])}")
 
     def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
@@ -69,12 +69,12 @@ class GainMatrix(GainFunction):
         values = floats @ near
         used = floats[floats > 0]
         wide = used.size and used.max() * NARROW <= used.min() and used.max() < 1 / NARROW
-        places = list(range(len(floats)))
+        indices = list(range(len(floats)))
         if wide:
-            places = np.flatnonzero(values >= values.max() * (1 - slack(len(near)))).tolist()
-        found = [_value(exact[place], weight) for place in places]
-        chosen = first_best(found)
-        return found[chosen], self.guesses[places[chosen]]
+            indices = np.flatnonzero(values >= values.max() * (1 - slack(len(near)))).tolist()
+        gains = [_value(exact[index], weight) for index in indices]
+        chosen = first_best(gains)
+        return gains[chosen], self.guesses[indices[chosen]]
 
 
 def gains_of(gain: GainMatrix) -> tuple[Array, Array]:

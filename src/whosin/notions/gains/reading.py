@@ -31,7 +31,8 @@ def _nothing(said: str) -> int:
 
 def read_gain(text: str | Path) -> GainFunction:
     """A gain function by its spelling (identity, tries=3, singling-out=1/4) or from a file: an
-    object with `matrix`, rows of numbers, one a guess, and if you like `guesses`, their names."""
+    object with `matrix` (rows of numbers, one for each guess) and, if you like, `guesses` (their
+    names)."""
     name, _, said = str(text).partition("=")
     if name in GAINS:
         return GAINS[name](said)
@@ -40,7 +41,7 @@ def read_gain(text: str | Path) -> GainFunction:
     data = read_object(Path(text), "gain")
     check_keys(data, ("matrix", "guesses"), "gain")
     if "matrix" not in data:
-        raise InvalidInput("matrix", "a list of rows, one a guess", "nothing")
+        raise InvalidInput("matrix", "a list of rows, one for each guess", "nothing")
     return GainMatrix(data["matrix"], data.get("guesses"))
 
 

@@ -93,8 +93,8 @@ class SinglingOut(GainFunction):
         digits = np.array(list(space), dtype=np.int64)
         fits = [(np.isin(digits, each).sum(axis=1) == 1) for each in chosen]
         values = np.array([near[each].sum() for each in fits])
-        places = np.flatnonzero(values >= values.max() * (1 - slack(len(near)))).tolist()
+        indices = np.flatnonzero(values >= values.max() * (1 - slack(len(near)))).tolist()
         zero = flint_rational(0)
-        found = [sum((weight(int(w)) for w in np.flatnonzero(fits[p])), zero) for p in places]
-        most = first_best(found)
-        return found[most], chosen[places[most]]
+        gains = [sum((weight(int(w)) for w in np.flatnonzero(fits[p])), zero) for p in indices]
+        most = first_best(gains)
+        return gains[most], chosen[indices[most]]

@@ -12,11 +12,11 @@ import numpy as np
 
 from whosin.errors import InvalidInput, at
 from whosin.exact import Array
+from whosin.release.columns.cell_numbers import joined, key_of
 from whosin.release.columns.dates import Dates
 from whosin.release.columns.derived import Cellular
 from whosin.release.columns.domains import MOST_CELLS, Range
 from whosin.release.columns.levels import root_of
-from whosin.release.columns.places import joined, key_of
 from whosin.release.table import Table
 
 
@@ -55,14 +55,14 @@ class Cells:
 
     @property
     def most(self) -> int:
-        """How many cells someone is in at most if what was declared constant is: no column that is
-        the same in all their rows spreads them. Bounding keeps to it whatever the rows say."""
+        """How many cells someone is in at most, if columns that were declared constant are: these
+        do not spread anyone over cells. Bounding keeps to this number whatever the rows say."""
         return prod(len(domain.labels) for domain in self.domains if not domain.constant)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the key columns inside an expression."""
-        return tuple(f"key_{place}" for place in range(len(self.columns)))
+        return tuple(f"key_{index}" for index in range(len(self.columns)))
 
     def headings(self, *taken: str) -> list[str]:
         """The names of the key columns in an answer that has further columns."""
@@ -73,27 +73,27 @@ class Cells:
         return list(product(*(domain.labels for domain in self.domains)))
 
     def batch(self, codes: Array) -> Any:
-        """Places of cells as a pyarrow RecordBatch of their keys."""
-        places, rest = [], codes
+        """Numbers of cells as a pyarrow RecordBatch of their keys."""
+        numbers, rest = [], codes
         for domain in reversed(self.domains):
-            places.append(rest % len(domain.labels))
+            numbers.append(rest % len(domain.labels))
             rest = rest // len(domain.labels)
-        return self.labelled(places[::-1])
+        return self.labelled(numbers[::-1])
 
-    def labelled(self, places: Sequence[Array]) -> Any:
-        """Rows as a RecordBatch, from the place of each value among the labels of its column."""
+    def labelled(self, numbers: Sequence[Array]) -> Any:
+        """Rows as a RecordBatch, from the number of each value among the labels of its column."""
         import pyarrow as pa
 
         columns = [
             pa.DictionaryArray.from_arrays(
                 pa.array(each.astype(np.int32)), pa.array([str(label) for label in domain.labels])
             )
-            for each, domain in zip(places, self.domains, strict=True)
+            for each, domain in zip(numbers, self.domains, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, names=list(self.columns))
 
     def coded(self, rows: Any, /, **columns: Any) -> Any:
-        """Rows with some of their columns and the key columns: the place of each value among the
+        """Rows with some of their columns and the key columns: the number of each value among the
         labels of its domain. Rows that a closed domain drops are left out."""
         result = self.placed(rows, **columns)
         for name, domain in zip(self.names, self.domains, strict=True):
@@ -102,7 +102,7 @@ class Cells:
         return result
 
     def placed(self, rows: Any, /, **columns: Any) -> Any:
-        """The same with all rows: a place is -1 where a closed domain has none."""
+        """The same with all rows: a number is -1 where a closed domain has none."""
         keys = {
             name: key_of(rows, column, domain)
             for name, column, domain in zip(self.names, self.columns, self.domains, strict=True)

@@ -29,7 +29,7 @@ UNITS: dict[str, Callable[[date], str]] = {
     "quarter": lambda day: f"{day.year:04}-Q{(day.month + 2) // 3}",
     "year": lambda day: f"{day.year:04}",
 }
-"""What calls the bins: days with the same name are in one."""
+"""The name of a day's bin: days with the same name are in one bin."""
 PARTS: dict[str, Callable[[date], int]] = {
     "year": lambda day: day.year,
     "quarter": lambda day: (day.month + 2) // 3,
@@ -117,7 +117,7 @@ class Dates:
 
     @property
     def beyond(self) -> int:
-        """The place of what is in no bin; -1 where it does not count."""
+        """The number of the cell of what is in no bin; -1 where it does not count."""
         return -1 if self.drops else len(self.bins)
 
     @property
@@ -125,10 +125,10 @@ class Dates:
         """The bins, with "other" at the end, for what is in none, unless closed."""
         return self.bins if self.outside is not None else (*self.bins, OTHER)
 
-    def places(self) -> tuple[tuple[int, int], ...]:
-        """The code of each day that is in a bin, with the bin's place."""
-        places = {name: index for index, name in enumerate(self.bins)}
-        return tuple((code_of(day), places[name]) for day, name in self.binned)
+    def numbered_days(self) -> tuple[tuple[int, int], ...]:
+        """The code of each day that is in a bin, with the bin's number."""
+        numbers = {name: index for index, name in enumerate(self.bins)}
+        return tuple((code_of(day), numbers[name]) for day, name in self.binned)
 
     def code(self, value: Any) -> Any:
         """The day of a value as a whole number that rises with it; missing where there is none, and
@@ -151,8 +151,8 @@ def _binned(domain: Dates) -> tuple[tuple[date, str], ...]:
     starts = [date.fromisoformat(str(edge)) for edge in domain.edges]
     names = [f"{a}..{b}" for a, b in pairwise(starts)]
     # The last day is in the last bin, which ends with it.
-    place = (bisect_right(starts, day, hi=len(names)) - 1 for day in domain.days if names)
-    return tuple((day, names[at]) for day, at in zip(domain.days, place, strict=False))
+    bins = (bisect_right(starts, day, hi=len(names)) - 1 for day in domain.days if names)
+    return tuple((day, names[at]) for day, at in zip(domain.days, bins, strict=False))
 
 
 @lru_cache(maxsize=64)

@@ -28,7 +28,7 @@ class Derived:
 
     Attributes:
         function: its name.
-        column: the column it is of.
+        column: the column that it is computed from.
         domain: what that column may hold.
     """
 
@@ -62,7 +62,7 @@ class Derived:
 
     @property
     def beyond(self) -> int:
-        """The place of what is outside; -1 where it does not count."""
+        """The number of the cell of what is outside; -1 where it does not count."""
         return -1 if self.drops else len(self.values)
 
     @property
@@ -75,11 +75,11 @@ class Derived:
         """The cells, with "other" at the end of a domain that is open."""
         return self.values if self.outside is not None else (*self.values, OTHER)
 
-    def places(self) -> tuple[tuple[int, int], ...]:
-        """For a function of dates: the code of each declared day, with its place."""
+    def numbered_days(self) -> tuple[tuple[int, int], ...]:
+        """For a function of dates: the code of each declared day, with the number of its cell."""
         assert isinstance(self.domain, Dates)
-        places, part = {each: at for at, each in enumerate(self.values)}, PARTS[self.function]
-        return tuple((code_of(day), places[part(day)]) for day in self.domain.days)
+        numbers, part = {each: at for at, each in enumerate(self.values)}, PARTS[self.function]
+        return tuple((code_of(day), numbers[part(day)]) for day in self.domain.days)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Grouped:
     Attributes:
         name: whose cells they are: a column, or a function of one.
         domain: its domain.
-        parts: for each cell the place of what it is taken into.
+        parts: for each cell the number of what it is taken into.
         labels: what these are called.
     """
 
@@ -115,7 +115,7 @@ class Grouped:
 
     @property
     def beyond(self) -> int:
-        """The place of what is outside; -1 where it does not count."""
+        """The number of the cell of what is outside; -1 where it does not count."""
         return -1 if self.domain.beyond < 0 else self.parts[self.domain.beyond]
 
 

@@ -104,11 +104,11 @@ class Values:
 
     @property
     def beyond(self) -> int:
-        """The place of what was not declared; -1 where it does not count."""
+        """The number of the cell of what was not declared; -1 where it does not count."""
         if self.outside is None:
             return len(self.values)
-        places = [index for index, value in enumerate(self.values) if self._names(value)]
-        return -1 if self.drops else places[0]
+        named = [index for index, value in enumerate(self.values) if self._names(value)]
+        return -1 if self.drops else named[0]
 
     @property
     def labels(self) -> tuple[str | int, ...]:
@@ -167,11 +167,11 @@ class Range:
         if self.step is not None:
             ranged(self.step, "step", "above 0")
         least, most = self.units
-        shown = "the default" if self.step is None else self.step
+        step = "the default" if self.step is None else self.step
         if least >= most:
-            raise InvalidInput("step", "small enough for two steps within the range", shown)
+            raise InvalidInput("step", "small enough for two steps within the range", step)
         if max(-least, most) > FARTHEST:
-            raise InvalidInput("step", "at least a billionth of the largest value", shown)
+            raise InvalidInput("step", "at least a billionth of the largest value", step)
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction]:
@@ -206,7 +206,7 @@ class Range:
 
     @property
     def beyond(self) -> int:
-        """The place of what is in no bin; -1 where it does not count."""
+        """The number of the cell of what is in no bin; -1 where it does not count."""
         return -1 if self.drops else len(self.edges) - 1
 
     @property

@@ -1,4 +1,4 @@
-"""What a name among the columns of a table stands for: the cells of a column or of a function of
+"""What a name among the columns of a table means: the cells of a column or of a function of
 one, the parents of a level, or sums of these in their order: cumulative(age), ranges(age).
 
 Contract: everything that is asked of one column is sums over the same cells, so that it agrees
@@ -34,7 +34,7 @@ class Form:
     Attributes:
         name: as it was asked.
         root: the column, or the function of one, whose cells are summed.
-        domain: of the root.
+        domain: the domain of the root.
         labels: what each sum is called.
         order: the cells of the root.
         spans: the runs of cells, in that order, that the sums are.
@@ -90,10 +90,10 @@ def _plain(table: Table, name: str) -> Form:
     domain = cellular(table, name)
     if not isinstance(domain, UpperLevel):
         count = len(domain.labels)
-        spans = tuple((place, place + 1) for place in range(count))
+        spans = tuple((index, index + 1) for index in range(count))
         return Form(name, name, domain, domain.labels, tuple(range(count)), spans, domain)
     root = domain.domain
-    placed = [*domain.parents.places, *([domain.beyond] if root.outside is None else [])]
+    placed = [*domain.parents.numbers, *([domain.beyond] if root.outside is None else [])]
     order = sorted(range(len(placed)), key=lambda cell: placed[cell])
     sizes = [len(list(same)) for _, same in groupby(placed[cell] for cell in order)]
     ends = list(accumulate(sizes, initial=0))
@@ -131,11 +131,11 @@ def _read(base: Form, name: str, listed: object) -> list[Span]:
         accepted = f'a list of 1 to {MOST_RANGES:,} ranges, such as [18, 29] or "18..29"'
         raise InvalidInput(name, accepted, repr(listed)[:80])
     result = [_read_one(base, name, each) for each in listed]
-    for place, each in enumerate(result):
-        if each in result[:place]:
+    for index, each in enumerate(result):
+        if each in result[:index]:
             raise InvalidInput(name, "different ranges", f"{_label(base, *each)!r} twice")
     if all(end - first == len(base.labels) for first, end in result):
-        raise InvalidInput(name, "ranges of which one leaves a cell out", "all of them")
+        raise InvalidInput(name, "at least one range that leaves a cell out", "all of them")
     return result
 
 
@@ -145,11 +145,11 @@ def _read_one(base: Form, name: str, given: object) -> Span:
         raise InvalidInput(name, 'ranges such as [18, 29] or "18..29"', repr(given)[:80])
     if edges := _edges(base):
         known, what = edges, "edges of its bins"
-        first, last = (_place(known, _edge(base, end)) for end in ends)
+        first, last = (_index(known, _edge(base, end)) for end in ends)
     else:
         declared = len(base.labels) - (base.domain.outside is None)
         known, what = tuple(map(str, base.labels[:declared])), "declared values"
-        first, last = (_place(known, str(end).strip()) for end in ends)
+        first, last = (_index(known, str(end).strip()) for end in ends)
     if first is None or last is None:
         wrong = ends[0] if first is None else ends[1]
         raise InvalidInput(name, f"ranges between {what}", repr(wrong)[:80])
@@ -169,5 +169,5 @@ def _edge(base: Form, end: object) -> str:
         return str(end)
 
 
-def _place(known: tuple[str, ...], name: str) -> int | None:
+def _index(known: tuple[str, ...], name: str) -> int | None:
     return known.index(name) if name in known else None

@@ -38,7 +38,7 @@ def beside(rows: Any, known: Any, on: Sequence[tuple[str, str]], columns: Mappin
         columns: what is taken of the other table, by the names that it gets here.
     """
     used = dict.fromkeys([*(there for _, there in on), *columns.values()])
-    ours = {name: unused(f"joined_{place}", rows.columns) for place, name in enumerate(used)}
+    ours = {name: unused(f"joined_{index}", rows.columns) for index, name in enumerate(used)}
     other = known.select(called({ours[name]: known[name] for name in used})).view()
     joined = rows.left_join(other, [rows[here] == other[ours[there]] for here, there in on])
     kept = {name: joined[name] for name in rows.columns}

@@ -54,10 +54,10 @@ class UpperLevel:
 
     @property
     def beyond(self) -> int:
-        """The place of what is outside; -1 where it does not count."""
+        """The number of the cell of what is outside; -1 where it does not count."""
         if self.domain.outside is None:
             return len(self.parents.labels)
-        return -1 if self.drops else self.parents.places[self.domain.beyond]
+        return -1 if self.drops else self.parents.numbers[self.domain.beyond]
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def check_levels(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> Non
             field = f"domains.{column}.parents"
             name = folded(each.name)
             if name in taken:
-                raise InvalidInput(field, "a level that no column is called like", repr(each.name))
+                raise InvalidInput(field, "a level with a name that no column has", repr(each.name))
             if name in owners:
                 accepted = f"another level than {owners[name]} has"
                 raise InvalidInput(field, accepted, repr(each.name))
@@ -99,6 +99,6 @@ def check_levels(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> Non
 
 
 def root_of(domains: Mapping[str, Domain], name: str) -> str:
-    """The column that a level is of; any other name is its own."""
+    """The column whose level this is; any other name is itself the column."""
     known = levels_of(domains)
     return known[name][0] if name not in domains and name in known else name

@@ -24,18 +24,18 @@ class Parents:
     Attributes:
         name: what the level is called, such as canton.
         labels: the parents, in the order in which they were declared.
-        places: for each value of the domain the place of its parent among them.
+        numbers: for each value of the domain the number of its parent among them.
     """
 
     name: str
     labels: tuple[str, ...]
-    places: tuple[int, ...]
+    numbers: tuple[int, ...]
 
     def to_dict(self, values: Sequence[Value]) -> dict[str, list[Value]]:
         """Plain data: each parent with its values."""
         result: dict[str, list[Value]] = {label: [] for label in self.labels}
-        for value, place in zip(values, self.places, strict=True):
-            result[self.labels[place]].append(value)
+        for value, number in zip(values, self.numbers, strict=True):
+            result[self.labels[number]].append(value)
         return result
 
 
@@ -60,7 +60,7 @@ def read_parents(values: tuple[Value, ...], data: object) -> tuple[Parents, ...]
     """The levels as people write them: for each its parents, and for each parent its children,
     which are values of the domain or parents of another level."""
     if isinstance(data, tuple) and all(isinstance(each, Parents) for each in data):
-        if any(len(each.places) != len(values) for each in data):
+        if any(len(each.numbers) != len(values) for each in data):
             raise InvalidInput("parents", "one for each value, at every level", "others")
         return data
     if not isinstance(data, Mapping):
@@ -114,22 +114,22 @@ def _resolve(
             way = " → ".join((*above[above.index(name) :], name))
             raise InvalidInput(name, "free of cycles", way)
         level = listed[name]
-        place = {
+        numbers = {
             _key(child): number for number, each in enumerate(level.values()) for child in each
         }
-        lower = _level_below(name, values, listed, place)
+        lower = _level_below(name, values, listed, numbers)
         below = values if lower is None else tuple(listed[lower])
         for child in (child for each in level.values() for child in each):
             if _key(child) not in set(map(_key, below)):
                 of = "the domain" if lower is None else lower
                 raise InvalidInput(name, f"lists of values of {of}", repr(child)[:80])
         for value in below:
-            if _key(value) not in place:
+            if _key(value) not in numbers:
                 raise InvalidInput(name, "a parent for every value", f"none for {value!r}"[:80])
-    own = tuple(place[_key(value)] for value in below)
+    own = tuple(numbers[_key(value)] for value in below)
     if lower is not None:
         inner = _resolve(lower, values, listed, resolved, (*above, name))
-        own = tuple(own[each] for each in inner.places)
+        own = tuple(own[each] for each in inner.numbers)
     resolved[name] = Parents(name, tuple(level), own)
     return resolved[name]
 
@@ -141,7 +141,7 @@ def _level_below(
     children: Mapping[tuple[type, Value], int],
 ) -> str | None:
     """What the children are: the values themselves (None), or the parents of another level; where
-    neither fits, that which most of them are, for a refusal to be about."""
+    neither fits, what most of them are, so that the refusal is about that."""
     candidates: dict[str | None, Sequence[Value]] = {None: values}
     candidates |= {other: tuple(level) for other, level in listed.items() if other != name}
     common = {

@@ -11,16 +11,16 @@ from typing import Any
 
 RANGES = (range(0x0530), range(0x1E00, 0x1F00))
 SPACES = r" \t\n\r\x0b\x0c"
-"""As in a pattern: letters that are no signs are written differently in each engine's SQL."""
+"""White space as in a pattern: each engine's SQL spells these letters in its own way."""
 ODD = "[^ -~]"
-"""What is in a text that is more than plain ASCII."""
+"""A letter beyond plain ASCII, as a pattern."""
 
 
 def _pairs() -> tuple[str, str]:
     """Small letters and their capitals, in the same order."""
     result = []
-    for place in (place for each in RANGES for place in each):
-        small = chr(place)
+    for code in (code for each in RANGES for code in each):
+        small = chr(code)
         capital = small.upper()
         alone = len(capital) == 1 and capital != small and capital.lower() == small
         if alone and any(ord(capital) in each for each in RANGES):

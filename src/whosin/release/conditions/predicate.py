@@ -1,9 +1,9 @@
 """`where`: a condition on one row, in SQL's words, translated node by node to Ibis.
 
-Contract: only what is listed here is accepted (no subqueries, aggregates, windows, files, or
-functions that are not listed; nor an option of a listed one that its rule does not read), and every
-operation is total: arithmetic is in doubles, what has no value (a division by zero, a bad cast, a
-missing value, NaN) is unknown, as NULL is in SQL, and rows count where the condition is true.
+Contract: only what is listed here is accepted (no subqueries, aggregates, windows, files, functions
+that are not listed, or options of a listed one that its rule does not read), and every operation is
+total: arithmetic is in doubles, what has no value (a division by zero, a bad cast, a missing value,
+NaN) is unknown, as NULL is in SQL, and rows count where the condition is true.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MOST_NODES = 2_000
 MOST_CHANGES = 2
 SHORT_LIST = 20
 OPTIONS = {"quoted", "is_string", "nested", "typed", "safe", "requires_string"}
-"""What the parser notes of its own accord, with no meaning here."""
+"""What the parser adds by itself, and has no meaning here."""
 
 
 def condition(text: object, table: Any) -> Any:
@@ -72,7 +72,7 @@ def condition(text: object, table: Any) -> Any:
 
 
 def columns_in(text: object) -> frozenset[str]:
-    """The columns that a condition names; none of a text that is no condition, which `condition`
+    """The columns that a condition names; none where the text is not a condition, which `condition`
     refuses."""
     import sqlglot
     from sqlglot import exp
@@ -327,7 +327,7 @@ def _named(node: Any, table: Any) -> Any:
     if name == "isoweek":
         return isoweek(_date(given[0], table))
     if given[0].find(exp.Anonymous):  # its expression is named three times
-        raise refused("decade of something simpler", describe(node))
+        raise refused("the decade of a simpler expression", describe(node))
     value = _translate(given[0], table)
     dated = value.type().is_date() or value.type().is_timestamp()
     return decade(double(timestamp(value).year() if dated else value))

@@ -113,7 +113,7 @@ def alike(first: Any, second: Any, left: Any, right: Any) -> tuple[Any, Any]:
     # A truth value is not a number here: 1 < age < 3 would be one compared with the other.
     if all(kind.is_numeric() or kind.is_string() for kind in kinds):
         return number(left), number(right)
-    raise refused("a comparison of like with like", f"{kinds[0]} with {kinds[1]}")
+    raise refused("a comparison of two values of the same kind", f"{kinds[0]} with {kinds[1]}")
 
 
 def moment_of(node: Any, value: Any) -> Any:
@@ -149,7 +149,7 @@ def sql_cast(node: Any, value: Any) -> Any:
     # Engines spell doubles, decimals and moments in different ways.
     others = {"boolean": kind.is_boolean(), "string": kind.is_integer()}
     if not (kind.is_string() or others.get(target, False)):
-        raise refused(f"something else than a cast from {kind} to {target}", describe(node))
+        raise refused(f"something other than a cast from {kind} to {target}", describe(node))
     return cast(value, target)
 
 

@@ -28,7 +28,7 @@ class Written:
     """A table that was written whole.
 
     Attributes:
-        digest: SHA-256 of the file; of a folder, that of its files' digests, sorted, in lines.
+        digest: SHA-256 of the file; for a folder, that of its files' digests, sorted, in lines.
     """
 
     rows: int
@@ -40,14 +40,14 @@ class Redrawn:
     """A table to write: for each row of an expression one that is drawn from its cell alone.
 
     The order of the rows must say nothing. The order in which an engine finds entities depends on
-    who they are: where one is replaced by another, the rows of all between their places would
+    who they are: where one is replaced by another, the rows of all between their positions would
     shift, and show far more than one row's ε.
 
     Attributes:
-        rows: an expression, one row per entity, with the place of its cell in the column `code`.
+        rows: an expression, one row per entity, with the number of its cell in the column `code`.
         cells: how many there are.
-        draw: new places for places, each by itself.
-        batch: places as a RecordBatch.
+        draw: new numbers for numbers, each by itself.
+        batch: numbers as a RecordBatch.
     """
 
     rows: Any
@@ -95,8 +95,8 @@ class Engine(Protocol):
         """Several sources, the table's own first, so that one expression may be about all of
         them. Errors say which of the further ones they are about."""
         result = []
-        for place, source in enumerate(sources):
-            with further(place):
+        for index, source in enumerate(sources):
+            with further(index):
                 result.append(self.open(source))
         return result
 
@@ -141,9 +141,9 @@ class Engine(Protocol):
         self.close()
 
 
-def further(place: int) -> AbstractContextManager[None]:
+def further(index: int) -> AbstractContextManager[None]:
     """Where errors about a source are: the table's own is the first."""
-    return at(f"tables[{place - 1}]") if place else nullcontext()
+    return at(f"tables[{index - 1}]") if index else nullcontext()
 
 
 def draft_name(name: str, digest: str) -> str:
@@ -178,13 +178,13 @@ def require_local(source: str) -> None:
         raise InvalidInput("source", accepted, f"{source.partition('://')[0][:20]}://…")
 
 
-def _require_plain_folder(place: Path) -> None:
+def _require_plain_folder(folder: Path) -> None:
     """A folder that a table format keeps holds rows that were deleted, too."""
     formats = {"Delta": "_delta_log", "Iceberg": "metadata/*.metadata.json", "Hudi": ".hoodie"}
     for name, mark in formats.items():
-        if next(place.glob(mark), None) is not None:
+        if next(folder.glob(mark), None) is not None:
             accepted = f"a plain folder: {name} tables are read by Spark, as ::table"
-            raise InvalidInput("table", accepted, place.name)
+            raise InvalidInput("table", accepted, folder.name)
 
 
 def files_of(path: str, kind: str) -> list[str]:
@@ -193,12 +193,12 @@ def files_of(path: str, kind: str) -> list[str]:
     Raises:
         FileNotFoundError: there are none.
     """
-    place = Path(path)
-    if place.is_dir():
-        _require_plain_folder(place)
-        result = [str(each) for each in _visible(place) if _kind(each) == kind]
+    folder = Path(path)
+    if folder.is_dir():
+        _require_plain_folder(folder)
+        result = [str(each) for each in _visible(folder) if _kind(each) == kind]
     else:
-        result = [path] if place.exists() else glob.glob(path, recursive=True)
+        result = [path] if folder.exists() else glob.glob(path, recursive=True)
     if not result:
         raise FileNotFoundError(2, "no such file or directory", path)
     return sorted(result)
@@ -207,21 +207,21 @@ def files_of(path: str, kind: str) -> list[str]:
 def left_out(path: str, kind: str) -> list[str]:
     """The files of a folder that are not read, sorted: those of another format, and those whose
     name, or whose folder's name, begins with a point or a line, as Spark's own do."""
-    place = Path(path)
-    if not place.is_dir():
+    folder = Path(path)
+    if not folder.is_dir():
         return []
     read = set(files_of(path, kind))
     return sorted(
-        str(each.relative_to(place))
-        for each in place.rglob("*")
+        str(each.relative_to(folder))
+        for each in folder.rglob("*")
         if each.is_file() and str(each) not in read
     )
 
 
-def _visible(place: Path) -> Iterator[Path]:
-    """What is in a folder, but for what begins with a point or a line."""
-    for each in place.rglob("*"):
-        if not any(part.startswith((".", "_")) for part in each.relative_to(place).parts):
+def _visible(folder: Path) -> Iterator[Path]:
+    """What is in a folder, except for names that begin with a point or a line."""
+    for each in folder.rglob("*"):
+        if not any(part.startswith((".", "_")) for part in each.relative_to(folder).parts):
             yield each
 
 

@@ -237,8 +237,8 @@ class Confined:
 
 
 def _top_names(columns: Sequence[Any]) -> list[str]:
-    """The names of a Parquet file's columns, of which columns inside others are left out; all are
-    listed as a tree, the root first, each with its name first and how many follow inside it last.
+    """The names of a Parquet file's columns, without those inside others. They are listed as a
+    tree, the root first; each entry begins with its name and ends with how many are inside it.
     """
     result, inside = [], 0
     for name, *_, children in columns[1:]:

@@ -65,7 +65,7 @@ def header_of(line: str) -> Header:
     columns = tuple(name or f"column{index}" for index, name in enumerate(names))
     seen: dict[str, int] = {}
     for index, name in enumerate(columns, 1):
-        # By their places: without a header the first line is somebody's row.
+        # By their positions: without a header the first line is somebody's row.
         if name.lower() in seen:
             got = f"columns {seen[name.lower()]} and {index} with one name"
             raise InvalidInput("header of the CSV file", "made of names that differ", got)

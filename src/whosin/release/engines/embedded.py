@@ -98,8 +98,8 @@ class DuckDB(Engine):
         home = self._new()
         try:
             opened = []
-            for place, source in enumerate(sources):
-                with further(place):
+            for index, source in enumerate(sources):
+                with further(index):
                     opened.append(self._open(home, source))
             home.confine([file for _, files in opened for file in files])
         except BaseException:
@@ -167,8 +167,8 @@ class DuckDB(Engine):
         return run_interruptibly(fetched, home.interrupt, lambda: _tell(home, progress))
 
     def write_rows(self, table: Redrawn, path: str, progress: Progress | None = None) -> Written:
-        """Only how many rows each cell has is read; rows are drawn for that many, and written in
-        the order of their cells."""
+        """Only the number of rows in each cell is read. This number of rows is drawn, and written
+        in the order of the cells."""
         counted = table.rows.group_by("code").aggregate(rows=table.rows.count())
         result = self.run(counted, progress)
         counts = np.zeros(table.cells, np.int64)
@@ -252,10 +252,10 @@ def _settings(memory: str | None, threads: int | None) -> list[tuple[str, str, s
 
 
 def _existing(path: str | Path) -> Path:
-    place = Path(path).resolve()
-    if not place.exists():
+    resolved = Path(path).resolve()
+    if not resolved.exists():
         raise FileNotFoundError(2, "no such file or directory", str(path))
-    return place
+    return resolved
 
 
 def _tell(home: Confined, progress: Progress | None) -> None:
@@ -273,8 +273,8 @@ def _let_go(opened: list[Confined], unused: list[Confined], folder: SpillFolder)
 
 
 def _spelled_out(counts: Array) -> Iterator[Array]:
-    """Each cell's place as often as it has rows, in batches."""
+    """Each cell's number as often as it has rows, in batches."""
     ends = np.cumsum(counts)
     for start in range(0, int(ends[-1]), BATCH):
-        places = np.arange(start, min(start + BATCH, ends[-1]))
-        yield np.searchsorted(ends, places, side="right")
+        rows = np.arange(start, min(start + BATCH, ends[-1]))
+        yield np.searchsorted(ends, rows, side="right")

@@ -79,8 +79,8 @@ def _from_pandas(frame: Any) -> Any:
         return pa.table(frame)
     names = [str(name) for name in frame.columns]
     arrays = []
-    for place in range(len(names)):
-        column = frame.iloc[:, place]
+    for index in range(len(names)):
+        column = frame.iloc[:, index]
         kind = getattr(column.dtype, "categories", column).dtype
         # Texts that Python holds may have halves of letters, which Arrow cannot.
         if str(kind) == "object" or getattr(kind, "storage", None) == "python":

@@ -38,7 +38,7 @@ def parquet_schema(files: Sequence[str]) -> object:
     for file in files:
         with pq.ParquetFile(file) as opened:
             require_different(opened.schema_arrow.names)
-            columns = [opened.schema.column(place) for place in range(len(opened.schema.names))]
+            columns = [opened.schema.column(index) for index in range(len(opened.schema.names))]
             result[file] = [
                 (each.path, each.physical_type, str(each.logical_type), each.max_repetition_level)
                 for each in columns

@@ -167,9 +167,9 @@ class Spark(Engine):
             parts = self._sql(expression).mapInArrow(tallied(count), TALLY)
             return parts.groupBy(CODE).agg(functions.sum(ROWS).alias(ROWS)).toArrow()
 
-        found = self._do(work, progress)
+        counts = self._do(work, progress)
         result = count(())
-        result[found.column(CODE).to_numpy()] = found.column(ROWS).to_numpy()
+        result[counts.column(CODE).to_numpy()] = counts.column(ROWS).to_numpy()
         return result
 
     def write_rows(self, table: Redrawn, path: str, progress: Progress | None = None) -> Written:
@@ -203,26 +203,26 @@ class Spark(Engine):
         return self._draft(self.session.createDataFrame(table), path, progress)
 
     def _draft(self, frame: Any, path: str, progress: Progress | None) -> Written:
-        place = SparkFolder(self.session, path)
+        folder = SparkFolder(self.session, path)
 
         def work() -> Written:
-            frame.write.option("maxRecordsPerFile", LARGEST).parquet(place.partial)
-            return self._written(place.partial)
+            frame.write.option("maxRecordsPerFile", LARGEST).parquet(folder.partial)
+            return self._written(folder.partial)
 
         try:
             written: Written = self._do(work, progress)
-            place.keep(written.digest)
+            folder.keep(written.digest)
         finally:
-            place.clear()
+            folder.clear()
         return written
 
     def publish(self, path: str, digest: str) -> bool:
         """Give a draft its public name; whether there is a table of this name now."""
-        place = SparkFolder(self.session, path)
+        folder = SparkFolder(self.session, path)
         try:
-            return place.publish(digest)
+            return folder.publish(digest)
         finally:
-            place.clear()
+            folder.clear()
 
     def discard(self, path: str, digest: str) -> None:
         """Remove a draft that was not stored."""

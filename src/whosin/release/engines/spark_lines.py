@@ -26,18 +26,18 @@ def csv_rows(text: Any, header: Header) -> Any:
         & ~f.col("line").isin("", header.line)
         & (f.octet_length("line") <= LONGEST)
     )
-    # Pieces between quotes: those at odd places are inside, if all quotes are CSV's.
+    # Pieces between quotes: those at odd positions are inside, if all quotes are CSV's.
     pieces = f.split("line", quote, -1)
     last = f.size(pieces) - 1
 
-    def fits(piece: Any, place: Any) -> Any:
-        begins = (place == 0) | f.startswith(piece, f.lit(separator))
-        ends = (place == last) | f.endswith(piece, f.lit(separator))
-        return (place % 2 == 1) | (piece == "") | (begins & ends)
+    def fits(piece: Any, index: Any) -> Any:
+        begins = (index == 0) | f.startswith(piece, f.lit(separator))
+        ends = (index == last) | f.endswith(piece, f.lit(separator))
+        return (index % 2 == 1) | (piece == "") | (begins & ends)
 
-    def masked(piece: Any, place: Any) -> Any:
+    def masked(piece: Any, index: Any) -> Any:
         inside = f.replace(piece, f.lit(separator), f.lit(CUT))
-        return f.when(place % 2 == 1, inside).otherwise(piece)
+        return f.when(index % 2 == 1, inside).otherwise(piece)
 
     whole = (last % 2 == 0) & f.forall(f.transform(pieces, fits), lambda each: each)
     hidden = f.array_join(f.transform(pieces, masked), '"')
@@ -45,14 +45,14 @@ def csv_rows(text: Any, header: Header) -> Any:
     line = f.when(~plain & whole, hidden).otherwise(f.col("line"))
     fields = lines.select(f.split(line, f"[{separator}]", -1).alias("fields"))
 
-    def column(place: int) -> Any:
-        field = f.replace(f.get("fields", f.lit(place)), f.lit(CUT), f.lit(separator))
+    def column(index: int) -> Any:
+        field = f.replace(f.get("fields", f.lit(index)), f.lit(CUT), f.lit(separator))
         quoted = f.startswith(field, quote) & f.endswith(field, quote) & (f.char_length(field) > 1)
         inside = f.substring(field, f.lit(2), f.char_length(field) - 2)
         unquoted = f.when(quoted, f.replace(inside, f.lit('""'), quote)).otherwise(field)
         return f.nullif(unquoted, f.lit(""))
 
-    named = [column(place) for place in range(len(header.columns))]
+    named = [column(index) for index in range(len(header.columns))]
     return fields.select(*named).toDF(*header.columns)
 
 

@@ -33,16 +33,16 @@ _SPILL_FOLDERS: list[SpillFolder] = []
 """The one folder of this process, once there is one."""
 
 
-def spill_folder(place: object) -> SpillFolder:
+def spill_folder(folder: object) -> SpillFolder:
     """Spark's Java process keeps the folder of its first session, and so do we while we run: made
     anew by a later session it would have no lock, and others would take it for abandoned."""
     if _SPILL_FOLDERS:
         (first,) = _SPILL_FOLDERS
-        if place is not None and Path(str(place)).resolve() != first.path.parent.resolve():
+        if folder is not None and Path(str(folder)).resolve() != first.path.parent.resolve():
             accepted = "the one of this program's first Spark session, or left out"
-            raise InvalidInput("spill", accepted, Path(str(place)).name)
+            raise InvalidInput("spill", accepted, Path(str(folder)).name)
         return first
-    _SPILL_FOLDERS.append(SpillFolder(place))
+    _SPILL_FOLDERS.append(SpillFolder(folder))
     return _SPILL_FOLDERS[0]
 
 

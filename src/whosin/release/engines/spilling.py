@@ -24,11 +24,11 @@ class SpillFolder:
     """A new folder; it is removed by `remove`, or when nobody refers to it, or at the end.
 
     Args:
-        place: where to make it; the system's temporary folder by default.
+        folder: where to make it; the system's temporary folder by default.
     """
 
-    def __init__(self, place: object = None) -> None:
-        home = _home(place)
+    def __init__(self, folder: object = None) -> None:
+        home = _home(folder)
         remove_abandoned(home)
         made = Path(mkdtemp(prefix=f".{PREFIX}", dir=home))
         self._lock = os.open(made / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
@@ -66,9 +66,9 @@ def _remove(folder: Path, lock: int) -> None:
         os.close(lock)
 
 
-def _home(place: object) -> Path:
-    if place is None:
+def _home(folder: object) -> Path:
+    if folder is None:
         return Path(gettempdir())
-    if not Path(str(place)).is_dir():
-        raise InvalidInput("spill", "an existing folder", Path(str(place)).name)
-    return Path(str(place))
+    if not Path(str(folder)).is_dir():
+        raise InvalidInput("spill", "an existing folder", Path(str(folder)).name)
+    return Path(str(folder))

@@ -35,7 +35,7 @@ class SparkFolder:
             raise OSError(f"cannot write {self._target.getName()}")
 
     def publish(self, digest: str) -> bool:
-        """Give a draft its public name, in the place of what had it before; whether there is a
+        """Give a draft its public name, instead of what had it before; whether there is a
         folder of this name now."""
         draft = self._draft(digest)
         if self._files.exists(draft):
@@ -130,7 +130,7 @@ def plain_schema(schema: Any) -> Any:
 
 
 def plain_columns(schema: Any) -> Any:
-    """An Arrow schema whose columns hold values, not places in a list of values."""
+    """An Arrow schema whose columns hold values, not positions in a list of values."""
     import pyarrow as pa
 
     fields = [

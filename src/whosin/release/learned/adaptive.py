@@ -48,10 +48,10 @@ from whosin.release.many_tables.noise import NoisyTable
 from whosin.release.prices.pricing import SLIGHTLY_MORE, Share
 
 UNITS = 15
-"""For each column, besides one for its own table."""
+"""Units for each column, besides one for its own table."""
 WEIGHTS = 64
 MOST_CELLS = 2**17
-"""Of the tables of the model in the last round; in earlier ones in proportion to what is spent."""
+"""Cells of the model's tables in the last round; in earlier ones in proportion to what is spent."""
 MOST_CANDIDATES = 2_000
 FARTHEST = 2**52
 
@@ -91,7 +91,7 @@ class Adaptive:
 
     @property
     def units(self) -> int:
-        """Of all rounds together."""
+        """The units of all rounds together."""
         return UNITS * len(self.workload.sizes)
 
     @property
@@ -118,11 +118,11 @@ class Adaptive:
         return {each: max(1, WEIGHTS * number // most) for each, number in common.items()}
 
     def noise(self, attributes: Attributes, units: int) -> NoisyTable:
-        """Of a table that gets some units: the width of either noise is as 1/price."""
+        """The noise of a table that gets some units: the width of either noise is as 1/price."""
         return NoisyTable(Measurement(attributes), self.kind, self.unit / units)
 
     def scale(self, units: int) -> Fraction:
-        """Of the noise of a choice whose price is that many units: 2Δ/scale, or ρ = (Δ/scale)²/2.
+        """The scale of a choice's noise whose price is these units: 2Δ/scale, or ρ = (Δ/scale)²/2.
         Rounded up."""
         most = WEIGHTS * sensitivity(self.relation, self.rows)
         price = self.chosen * units / self.units
@@ -133,12 +133,12 @@ class Adaptive:
         return exact * SLIGHTLY_MORE
 
     def cost(self, relation: str, rows: int) -> Fraction:
-        """Of all rounds, whichever way they go."""
+        """The cost of all rounds, whichever way they go."""
         tables = self.units * self.noise((0,), 1).cost((), relation, rows)
         return tables + self.choosing_cost(relation)
 
     def choosing_cost(self, relation: str) -> Fraction:
-        """Of all choices: as their sensitivity for ε, as its square for ρ."""
+        """The cost of all choices: as their sensitivity for ε, as its square for ρ."""
         ratio = Fraction(sensitivity(relation, self.rows), sensitivity(self.relation, self.rows))
         return self.chosen * (ratio**2 if self.kind == "gaussian" else ratio)
 
@@ -158,8 +158,8 @@ class Adaptive:
             open_to = self.small_enough(list(known), 1 - Fraction(left, self.units))
             expected = model.tables(open_to)
             scores = [self.score(counts[each], expected[each], each, units) for each in open_to]
-            place = noisy_max(np.array(scores, np.int64), self.scale(units), gumbel=self._gaussian)
-            attributes = open_to[place]
+            winner = noisy_max(np.array(scores, np.int64), self.scale(units), gumbel=self._gaussian)
+            attributes = open_to[winner]
             noisy, values = measured(self.noise(attributes, units), counts)
             result.append((noisy, values))
             known[attributes] = with_new(known.get(attributes), values, noisy.variance)

@@ -24,8 +24,8 @@ def spanning_tree(
     """The pairs of a spanning tree, in the order in which they were chosen.
 
     Args:
-        scores: of every pair.
-        choose: the place of (nearly) the largest of some scores.
+        scores: the score of every pair.
+        choose: the index of (nearly) the largest of some scores.
     """
     group = list(range(columns))
     chosen: list[Pair] = []

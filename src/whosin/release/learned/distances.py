@@ -20,9 +20,9 @@ import numpy as np
 from whosin.exact import Array
 
 STEPS = 1024
-"""Of one row: estimates of cells with less than one row count too."""
+"""Steps that a row is divided into: estimates of cells with less than one row count too."""
 LARGEST = 2.0**42
-"""Rows of an estimate: with as many counted ones, sums stay within 64 bits."""
+"""Rows of an estimate: with this many counted ones too, sums stay within 64 bits."""
 
 
 def sensitivity(relation: str, rows: int) -> int:

@@ -2,9 +2,9 @@
 
 Independent rows would add the error of a sample. Instead, table by table of the junction tree,
 parents first: rows with the same values in the separator are a group, and their new cells are at
-evenly spaced places of the conditional shares, one place for each row, shifted at random. So each
+evenly spaced levels of the conditional shares, one level for each row, shifted at random. So each
 group has every cell as often as the model says, to within one row. Which row of the group gets
-which place is random: any rule by the other columns would tie tables together that have nothing in
+which level is random: any rule by the other columns would tie tables together that have nothing in
 common beyond the separator.
 """
 
@@ -19,7 +19,7 @@ from whosin.release.learned.trees import Conditionals, JunctionTree
 def rows_of(
     tree: JunctionTree, conditionals: Conditionals, length: int, rng: np.random.Generator
 ) -> list[Array]:
-    """For each column the places of values, in no order that means anything."""
+    """For each column the numbers of values, in no order that means anything."""
     drawn: dict[int, Array] = {}
     for at, given in enumerate(conditionals):
         old = tree.separators[at]
@@ -53,14 +53,14 @@ def _spread(group: Array, shares: Array, rng: np.random.Generator) -> Array:
     counts = np.bincount(group, minlength=len(shares))
     starts = np.cumsum(counts) - counts
     ranks = np.arange(length) - starts[sorted_group]
-    place = (ranks + rng.random(len(shares))[sorted_group]) / counts[sorted_group]
+    levels = (ranks + rng.random(len(shares))[sorted_group]) / counts[sorted_group]
     ends = np.cumsum(shares, axis=1)
     cells = np.empty(length, np.int64)
     for each in np.flatnonzero(counts):
         here = slice(starts[each], starts[each] + counts[each])
         last = ends[each, -1]
-        found = np.searchsorted(ends[each], place[here] * last, side="right")
-        cells[here] = np.minimum(found, np.flatnonzero(shares[each])[-1] if last > 0 else 0)
+        drawn = np.searchsorted(ends[each], levels[here] * last, side="right")
+        cells[here] = np.minimum(drawn, np.flatnonzero(shares[each])[-1] if last > 0 else 0)
     result = np.empty(length, np.int64)
     result[order] = cells
     return result

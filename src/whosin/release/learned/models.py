@@ -1,8 +1,8 @@
 """The maximum-entropy model of noisy tables, and rows drawn from it; by `mbi`.
 
 Contract: a new process is given noisy numbers, the sizes of domains and a seed, and nothing else;
-it answers with the places of values in the domains of each drawn row. JAX, with its threads, is
-never imported in the process that holds rows, nor in one that forks. Rows are drawn (`drawing`) by
+it answers with the numbers of values in the domains of each drawn row. JAX, with its threads, is
+never imported in the process that holds rows, or in one that forks. Rows are drawn (`drawing`) by
 NumPy from a seed of 256 secure bits: what is drawn from noisy numbers needs no exact noise of its
 own.
 """
@@ -80,7 +80,7 @@ def draw(
     length: int,
     start: Mapping[Attributes, Array],
 ) -> tuple[Array, ...]:
-    """Rows of the model, for each column the places of values in its domain.
+    """Rows of the model, for each column the numbers of values in its domain.
 
     Args:
         total: the noisy number of all rows.

@@ -67,12 +67,12 @@ class SpanningTree:
         return tuple(combinations(range(self.columns), 2))
 
     def cost(self, relation: str, rows: int) -> Fraction:
-        """Of everything after the tables of single columns."""
+        """The cost of everything after the tables of single columns."""
         pairs = (self.columns - 1) * self.pair.cost((), relation, rows)
         return pairs + self.choosing_cost(relation)
 
     def choosing_cost(self, relation: str) -> Fraction:
-        """Of all choices."""
+        """The cost of all choices."""
         return Fraction(0) if self.choices is None else self.choices.cost(relation)
 
     @property

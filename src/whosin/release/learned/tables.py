@@ -45,13 +45,13 @@ class LearnedRows:
     """A table that was drawn, with everything that was measured for it.
 
     Attributes:
-        places: for each column the places of the values in its domain.
+        numbers: for each column the numbers of the values in its domain.
         distance: the noisy mean distance of its tables from those of the rows: the share of rows
             that would have to move.
         within: how far the noise takes it, with a probability of 95%.
     """
 
-    places: tuple[Array, ...]
+    numbers: tuple[Array, ...]
     noisy: tuple[NoisyTable, ...]
     values: tuple[Array, ...]
     total: float
@@ -110,28 +110,28 @@ class Learning:
 
     def draw(self, counts: Counts, length: int | None) -> LearnedRows:
         """Measure, fit and draw. `counts` are exact, and used for nothing but noisy numbers."""
-        found = [measured(each, counts) for each in self.tables]
+        measurements = [measured(each, counts) for each in self.tables]
         start: Potentials = {}
         if self.way is not None:
             first = {
                 each.measurement.attributes: with_new(None, values, each.variance)
-                for each, values in found
+                for each, values in measurements
             }
             chosen, start = self.way.measure(counts, first)
-            found += chosen
-        noisy, values = [each for each, _ in found], [each for _, each in found]
+            measurements += chosen
+        noisy, values = [each for each, _ in measurements], [each for _, each in measurements]
         sizes = self.workload.sizes
         total = _total(noisy, values)
         most = MOST_VALUES // len(sizes)
         size = min(max(1, round(total)), most) if length is None else length
         given = [
             Noisy.of(each.measurement, result, each.variance)
-            for each, result in found
+            for each, result in measurements
             if each.measurement.attributes
         ]
-        places = draw(sizes, given, total, size, start)
-        far, within = self._quality(counts, places, total)
-        return LearnedRows(places, tuple(noisy), tuple(values), total, far, within)
+        rows = draw(sizes, given, total, size, start)
+        far, within = self._quality(counts, rows, total)
+        return LearnedRows(rows, tuple(noisy), tuple(values), total, far, within)
 
     def details(self, drawn: LearnedRows, share: Share) -> dict[str, Any]:
         """What was measured, at which price, how good the table is, and what it allows anyone to
@@ -168,14 +168,14 @@ class Learning:
         return data
 
     def _quality(
-        self, counts: Counts, places: tuple[Array, ...], total: float
+        self, counts: Counts, drawn: tuple[Array, ...], total: float
     ) -> tuple[float, float]:
         far = self.quality.draw()
         for attributes in self.workload.sets:
             shape = self.workload.shape(attributes)
-            codes = np.ravel_multi_index(tuple(places[each] for each in attributes), shape)
+            codes = np.ravel_multi_index(tuple(drawn[each] for each in attributes), shape)
             result = np.bincount(codes, minlength=int(np.prod(shape))).reshape(shape)
-            far += distance(counts[attributes], result * (total / len(places[0])))
+            far += distance(counts[attributes], result * (total / len(drawn[0])))
         rows = 2 * STEPS * len(self.workload.sets) * total
         return min(1.0, max(0.0, far / rows)), min(1.0, self.quality.reach / rows)
 
@@ -192,7 +192,7 @@ def learning(
 
     Args:
         asked: the tables that it should be good at.
-        columns: of the table, in this order.
+        columns: the columns of the table, in this order.
         choice: how tables are chosen; None to measure what was asked.
     """
     cells, workload = asked.workload(table)
@@ -237,7 +237,7 @@ class TableChoice:
     """What was said about choosing.
 
     Attributes:
-        name: of the way; None for the best.
+        name: the name of the way; None for the best.
         choosing: the part of the budget for it; None for the way's own.
     """
 

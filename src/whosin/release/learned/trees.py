@@ -1,9 +1,9 @@
 """A junction tree: how a model of several sets of columns is worked with, table by table.
 
 Columns are removed one by one, always the one that makes the smallest table with all those that it
-shares a set with; these then share a set. Each such table hangs from a later one that holds what
-they have in common, its separator. A model is then a table of shares at each root, and below it,
-for each table, the shares of its cells given those of its separator (`Conditionals`).
+shares a set with; these then share a set. Each of these tables hangs from a later one that holds
+what the two have in common, its separator. A model is then a table of shares at each root, and
+below it, for each table, the shares of its cells given those of its separator (`Conditionals`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class JunctionTree:
         sizes: how many values each column has.
         tables: the columns of each table, rising.
         separators: those that each table has in common with its parent.
-        parents: the place of each table's parent, None for a root.
+        parents: the index of each table's parent, None for a root.
     """
 
     sizes: tuple[int, ...]
@@ -44,14 +44,14 @@ class JunctionTree:
         tables: list[set[int]] = []
         separators: list[Attributes] = []
         parents: list[int | None] = []
-        place: dict[int, int] = {}
+        table_of: dict[int, int] = {}
         for gone, around in reversed(removed):
-            parent = place[min(around, key=turn.__getitem__)] if around else None
+            parent = table_of[min(around, key=turn.__getitem__)] if around else None
             if parent is not None and around == tables[parent]:
                 tables[parent] = around | {gone}
-                place[gone] = parent
+                table_of[gone] = parent
                 continue
-            place[gone] = len(tables)
+            table_of[gone] = len(tables)
             tables.append(around | {gone})
             separators.append(tuple(sorted(around)))
             parents.append(parent)
@@ -71,20 +71,20 @@ class JunctionTree:
         return tuple(axis for axis, each in enumerate(self.tables[at]) if each not in attributes)
 
     def smallest(self, attributes: Attributes) -> int | None:
-        """The place of the smallest table that holds these columns, if one does."""
+        """The index of the smallest table that holds these columns, if one does."""
         asked = set(attributes)
         holding = [at for at, table in enumerate(self.tables) if asked.issubset(table)]
         return min(holding, key=lambda at: prod(self.shape(at)), default=None)
 
     def gathered(self, potentials: Mapping[Attributes, Array]) -> list[Array]:
         """The sums of tables, each put into the smallest of the tree that holds it."""
-        found = [np.zeros(self.shape(at)) for at in range(len(self.tables))]
+        sums = [np.zeros(self.shape(at)) for at in range(len(self.tables))]
         for attributes, table in potentials.items():
             at = self.smallest(attributes)
             if at is None:
                 raise ValueError(f"no table of the tree has the columns {attributes}")
-            found[at] += table.reshape(self.shape_within(attributes, at))
-        return found
+            sums[at] += table.reshape(self.shape_within(attributes, at))
+        return sums
 
     def conditionals(self, logarithms: list[Array]) -> Conditionals:
         """The model whose joint shares are, up to a factor, the product of some tables."""
@@ -103,29 +103,29 @@ class JunctionTree:
 
     def shares(self, conditionals: Conditionals) -> list[Array]:
         """The shares of the cells of each table."""
-        found: list[Array] = []
+        result: list[Array] = []
         for at, (given, parent) in enumerate(zip(conditionals, self.parents, strict=True)):
             if parent is None:
-                found.append(given)
+                result.append(given)
                 continue
             common = self.separators[at]
-            known = found[parent].sum(axis=self.others(common, parent))
-            found.append(given * known.reshape(self.shape_within(common, at)))
-        return found
+            known = result[parent].sum(axis=self.others(common, parent))
+            result.append(given * known.reshape(self.shape_within(common, at)))
+        return result
 
     def margins(
         self, conditionals: Conditionals, wanted: Iterable[Attributes]
     ) -> dict[Attributes, Array]:
         """The shares of any sets of columns, rising ones, within a table of the tree or not."""
         shares = self.shares(conditionals)
-        found = {}
+        result = {}
         for attributes in wanted:
             at = self.smallest(attributes)
             if at is None:
-                found[attributes] = self._across(conditionals, shares, attributes)
+                result[attributes] = self._across(conditionals, shares, attributes)
             else:
-                found[attributes] = shares[at].sum(axis=self.others(attributes, at))
-        return found
+                result[attributes] = shares[at].sum(axis=self.others(attributes, at))
+        return result
 
     def _across(
         self, conditionals: Conditionals, shares: list[Array], attributes: Attributes
@@ -187,8 +187,8 @@ def _combined(
 ) -> tuple[Array, list[int]]:
     """The product of a table with messages, summed over the columns that nobody needs later."""
     numbers, columns = table
-    for place, (message, given) in enumerate(messages):
-        later = {each for _, others in messages[place + 1 :] for each in others}
+    for index, (message, given) in enumerate(messages):
+        later = {each for _, others in messages[index + 1 :] for each in others}
         out = [each for each in dict.fromkeys(columns + given) if each in kept | later]
         first = [each for each in columns if each in set(given) | set(out)]
         numbers = np.einsum(numbers, columns, first)  # what is in no message goes first

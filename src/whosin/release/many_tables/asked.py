@@ -49,7 +49,7 @@ class AskedTables:
 
     def sums(self) -> dict[str, dict[str, object]]:
         """How what was asked is made from what is measured, where it is not the same: runs of
-        places, in an order of them, by the name of what was asked."""
+        cells, in an order of them, by the name of what was asked."""
         result: dict[str, dict[str, object]] = {}
         tables = zip(self.forms, self.workload.sets, self.workload.sums, strict=True)
         for forms, attributes, sums in tables:
@@ -69,7 +69,7 @@ def asked_tables(
     """Tables over forms.
 
     Args:
-        sets: the places of each table's forms among those named.
+        sets: the indices of each table's forms among those named.
         field: what tables are called in a refusal.
     """
     roots = list(dict.fromkeys(form.root for form in named))
@@ -77,7 +77,7 @@ def asked_tables(
     parts = {root: _parts(by_root[root]) for root in roots}
     tables = []
     for each in sets:
-        own = sorted((named[place] for place in each), key=lambda form: roots.index(form.root))
+        own = sorted((named[index] for index in each), key=lambda form: roots.index(form.root))
         for root, same in groupby(own, key=lambda form: form.root):
             several = [form.name for form in same]
             if len(several) > 1:
@@ -113,14 +113,14 @@ def _sums(form: Form, parts: tuple[int, ...]) -> Sums | None:
     """A form over parts; None where it is these. Its sums hold whole parts, so that in the order in
     which parts first come, those of a sum are a run."""
     first: dict[int, int] = {}
-    for place, cell in enumerate(form.order):
-        first.setdefault(parts[cell], place)
+    for index, cell in enumerate(form.order):
+        first.setdefault(parts[cell], index)
     starts = list(first.values())
     spans = tuple((bisect_left(starts, a), bisect_left(starts, b)) for a, b in form.spans)
     order = tuple(first)
     if order == tuple(range(len(order))):
         order = ()
-        if spans == tuple((place, place + 1) for place in range(len(first))):
+        if spans == tuple((index, index + 1) for index in range(len(first))):
             return None
     return Sums(len(first), spans, order)
 

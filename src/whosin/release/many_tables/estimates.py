@@ -41,8 +41,8 @@ HEADINGS = ("value", "low", "high", "all_low", "all_high", "whole")
 def table_errors(
     asked: AskedTables, measurements: Sequence[Measurement], variances: Sequence[float]
 ) -> list[dict[str, Any]]:
-    """For each table its columns and the standard error of a cell; of sums, which are not equally
-    exact, the root of the mean square, and a list where they are few."""
+    """For each table its columns and the standard error of a cell. Sums are not equally exact: for
+    them it is the root of the mean square, and a list where they are few."""
     means = cell_variances(asked.workload, measurements, variances)
     sums = sum_variances(asked.workload, measurements, variances)
     result = []
@@ -125,5 +125,5 @@ def _cells(values: Array, reach: Radii, wholes: Array) -> list[list[Any]]:
     """The numbers of each cell, as `HEADINGS` names them."""
     cell, table = np.ravel(reach.cell), np.ravel(reach.table)
     columns = [values + side for side in (0.0, -cell, cell, -table, table)]
-    shown = [np.round(each, DIGITS).tolist() for each in columns]
-    return [list(each) for each in zip(*shown, wholes.tolist(), strict=True)]
+    rounded = [np.round(each, DIGITS).tolist() for each in columns]
+    return [list(each) for each in zip(*rounded, wholes.tolist(), strict=True)]

@@ -31,7 +31,7 @@ FINEST = math.log(1.02)
 GRID = 8
 """Widths of Gaussian noise in each doubling of the variance."""
 FEW = 16
-"""So many different widths are taken as they are."""
+"""Up to this many different widths are taken as they are."""
 STEPS = 2**40
 
 
@@ -55,7 +55,7 @@ class NoisyTable:
 
     @property
     def variance(self) -> float:
-        """Of one number of the noise; just above 0 where it is always 0."""
+        """The variance of one number of the noise; just above 0 where that is always 0."""
         return noise_variance(self.kind, float(self.width))
 
     def cost(self, sizes: tuple[int, ...], relation: str, rows: int) -> Fraction:
@@ -139,8 +139,8 @@ def _levelled(parts: Array) -> Array:
     if span < 1e-9:
         return np.full(len(parts), 1.0)
     steps = min(LEVELS - 1, max(1, math.ceil(span / FINEST)))
-    places = np.rint((logs - logs.min()) / span * steps)
-    return np.asarray(np.exp(places * (span / steps)))
+    levels = np.rint((logs - logs.min()) / span * steps)
+    return np.asarray(np.exp(levels * (span / steps)))
 
 
 def _variances(

@@ -53,7 +53,7 @@ def shares(
 
 
 def pot_of(unspent: Unspent, noise: str) -> int:
-    """What there is to divide, in units: of ρ for Gaussian noise, of ε otherwise."""
+    """What there is to divide: units of ρ for Gaussian noise, of ε otherwise."""
     if noise not in NOISES:
         raise UnknownName("noise", str(noise), NOISES)
     if noise == "gaussian" and not unspent.rho:

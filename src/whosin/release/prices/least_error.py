@@ -37,7 +37,7 @@ class _Unit:
     """What is debited as one: a query, or several that are measured at once."""
 
     query: Query
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
 
 
 def least_error(
@@ -50,15 +50,17 @@ def least_error(
     spread = [standard_error(offer) for offer in evenly]
     worths = _worths(queries, evenly, spread)
     units = _units(queries, table, unspent.plan, worths)
-    parts = [float(sum(rational(queries[place].weight) for place in each.places)) for each in units]
+    parts = [
+        float(sum(rational(queries[index].weight) for index in each.indices)) for each in units
+    ]
     best = [replace(each, standard_error=error) for each, error in zip(evenly, spread, strict=True)]
     for _ in range(2):  # the parts by weight first, then those that the variances there ask for
         exact = [Fraction(part) for part in parts]
         given = divided([each.query for each in units], exact, unspent, noise)
-        found = _offers(units, table, given)
-        if _score(found, worths) < _score(best, worths):
-            best = found
-        parts = _better(units, parts, found, worths, 1 if noise == "gaussian" else 2)
+        offers = _offers(units, table, given)
+        if _score(offers, worths) < _score(best, worths):
+            best = offers
+        parts = _better(units, parts, offers, worths, 1 if noise == "gaussian" else 2)
     return [
         replace(offer, by_weights=before, cautions=query.cautions(query.asked_of(table)))
         for offer, before, query in zip(best, spread, queries, strict=True)
@@ -78,8 +80,8 @@ def offered(queries: Sequence[Query], table: Table, given: Sequence[Share]) -> l
 
 
 def standard_error(offer: Offer) -> float | None:
-    """Of a number of an answer, or the root of the mean square over its tables, where it is known
-    beforehand."""
+    """The standard error of a number of an answer, or the root of the mean square over its tables,
+    where it is known beforehand."""
     if offer.tables:
         squares = [float(each["standard_error"]) ** 2 for each in offer.tables]
         return math.sqrt(math.fsum(squares) / len(squares))
@@ -115,30 +117,30 @@ def _units(
 ) -> list[_Unit]:
     """The queries, those that can be measured at once put together, in the order of the first."""
     groups: dict[object, list[int]] = {}
-    for place, query in enumerate(queries):
+    for index, query in enumerate(queries):
         key = mergeable(query, query.asked_of(table), plan)
-        groups.setdefault(place if key is None else key, []).append(place)
+        groups.setdefault(index if key is None else key, []).append(index)
     units = []
-    for places in groups.values():
-        query = queries[places[0]]
-        if len(places) > 1:
-            members = tuple(queries[place] for place in places)
-            query = Together.of(members, tuple(worths[place] or 0.0 for place in places))
-        units.append(_Unit(query, tuple(places)))
+    for indices in groups.values():
+        query = queries[indices[0]]
+        if len(indices) > 1:
+            members = tuple(queries[index] for index in indices)
+            query = Together.of(members, tuple(worths[index] or 0.0 for index in indices))
+        units.append(_Unit(query, tuple(indices)))
     return units
 
 
 def _offers(units: Sequence[_Unit], table: Table, given: Sequence[Share]) -> list[Offer]:
     """The offers of each query, in the order of the queries."""
-    found: dict[int, Offer] = {}
+    offers: dict[int, Offer] = {}
     for unit, share in zip(units, given, strict=True):
         asked = unit.query.asked_of(table)
         offer = unit.query.offer(asked, share)
         if isinstance(unit.query, Together):
-            found |= dict(zip(unit.places, unit.query.parts(asked, offer), strict=True))
+            offers |= dict(zip(unit.indices, unit.query.parts(asked, offer), strict=True))
         else:
-            found[unit.places[0]] = replace(offer, standard_error=standard_error(offer))
-    return [found[place] for place in sorted(found)]
+            offers[unit.indices[0]] = replace(offer, standard_error=standard_error(offer))
+    return [offers[index] for index in sorted(offers)]
 
 
 def _score(offers: Sequence[Offer], worths: Sequence[float | None]) -> float:
@@ -153,7 +155,7 @@ def _score(offers: Sequence[Offer], worths: Sequence[float | None]) -> float:
 def _better(
     units: Sequence[_Unit],
     parts: Sequence[float],
-    found: Sequence[Offer],
+    offers: Sequence[Offer],
     worths: Sequence[float | None],
     power: int,
 ) -> list[float]:
@@ -161,9 +163,9 @@ def _better(
     what has none keeps its part, and nothing gets less than `LEAST` of what is divided."""
     result, free = list(parts), []
     for number, unit in enumerate(units):
-        own = [worths[place] for place in unit.places]
+        own = [worths[index] for index in unit.indices]
         if None not in own:
-            score = _score([found[place] for place in unit.places], own)
+            score = _score([offers[index] for index in unit.indices], own)
             free.append(number)
             result[number] = (score * parts[number] ** power) ** (1 / (power + 1))
     whole, wanted = (sum(listed[number] for number in free) for listed in (parts, result))

@@ -78,7 +78,7 @@ class NoisyPart:
 
     @property
     def variance(self) -> float:
-        """Of the noise, in squared units."""
+        """The variance of the noise, in squared units."""
         width = self.scale**2 if self.kind == "gaussian" else self.scale
         return noise_variance(self.kind, float(width))
 
@@ -109,7 +109,7 @@ class Offer:
         tables: for each table of an answer with several its columns and the standard error of a
             cell, as plain data.
         measured: what is measured for them, with how much noise and at which price.
-        standard_error: of each number, where the batch is split for the least error.
+        standard_error: that of each number, where the batch is split for the least error.
         by_weights: what that would be if the batch were split by weights.
         joint: the offer that is debited and answered for this query and others at once.
     """
@@ -187,7 +187,7 @@ TINY = 1e-12
 
 
 def noise_variance(kind: str, width: float) -> float:
-    """Of discrete Laplace noise of a scale, or of discrete Gaussian noise of a parameter σ²."""
+    """The variance of discrete Laplace noise of a scale, or of discrete Gaussian noise of a σ²."""
     if kind == "laplace":  # 2a/(1 − a)², where a = e^(−1/s)
         return max(1 / (2 * math.sinh(1 / (2 * width)) ** 2), TINY) if width > 1e-3 else TINY
     if width > 4:

@@ -2,7 +2,7 @@
 
 A query is data. `offer` reads the schema and a share of the budget and says what it will cost and
 how good the answer will be; `answer` scans the rows, draws the noise and returns JSON data whose
-shape the domains fix. Between the two stands the ledger's debit.
+shape the domains fix. The ledger's debit comes between the two.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Count(Linear):
 
 
 def planned_count(plan: Plan) -> NoisyPart | None:
-    """The noise of a count that a plan has worked out for people whom nobody knows all of."""
+    """The noise of a count, as a plan has it for adversaries who do not know everyone."""
     if not plan.family.hides_others or not plan.delta or plan.noise is None:
         return None
     assert plan.query is not None and plan.query.kind == "count"

@@ -75,11 +75,11 @@ class Keys(Query):
         result = table.engine.run(offer.expression, progress)
         counts = result.column("people").to_numpy().astype(np.int64)
         noisy = counts + offer.parts[0].draw(len(counts))
-        shown = np.flatnonzero(noisy >= threshold)
-        keys = result.column("key").take(shown).to_pylist()
+        published = np.flatnonzero(noisy >= threshold)
+        keys = result.column("key").take(published).to_pylist()
         within = offer.parts[0].within()
         # In the order of the keys: the engine's own order would say something about the rows.
-        pairs = sorted(zip(keys, noisy[shown].tolist(), strict=True))
+        pairs = sorted(zip(keys, noisy[published].tolist(), strict=True))
         rows = [[key, count, count - within, count + within] for key, count in pairs]
         names = ("value", "low", "high")
         return {"columns": [free(self.column, names), *names], "rows": rows}

@@ -52,7 +52,7 @@ class Linear(Query):
         return value, low, high
 
     def bounds(self, table: Table) -> Bounds:
-        """How much of an entity counts; nobody is in more cells than there are, nor in more than
+        """How much of an entity counts. Nobody is in more cells than there are, or in more than
         columns that were declared constant allow."""
         groups = min(table.bound("groups", self.groups), self.cells(table).most)
         return Bounds(table.bound("rows", self.rows), groups)
@@ -93,8 +93,8 @@ class Linear(Query):
             [*label, plain(value), plain(least), plain(most)]
             for label, value, least, most in zip(cells.labels(), values, low, high, strict=True)
         ]
-        shown = ("value", "low", "high")
-        return {"columns": [*cells.headings(*shown), *shown], "rows": rows}
+        names = ("value", "low", "high")
+        return {"columns": [*cells.headings(*names), *names], "rows": rows}
 
 
 @dataclass(frozen=True, kw_only=True)

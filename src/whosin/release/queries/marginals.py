@@ -176,7 +176,7 @@ class Marginals(Query):
         return self.ranges
 
     def _sets(self, names: tuple[str, ...], forms: Sequence[Form]) -> tuple[Attributes, ...]:
-        """The places of each table among the names."""
+        """The indices of each table's columns among the names."""
         if self.sets is None:
             count = len({form.root for form in forms})
             order = whole(2 if self.order is None else self.order, "order", 1, 20)
@@ -188,10 +188,10 @@ class Marginals(Query):
             return tuple(
                 each
                 for each in sets_up_to(len(names), order)
-                if len({forms[place].root for place in each}) == len(each)
+                if len({forms[index].root for index in each}) == len(each)
             )
-        place = {name: number for number, name in enumerate(names)}
-        result = [tuple(sorted(place[name] for name in each)) for each in self.sets]
+        numbers = {name: number for number, name in enumerate(names)}
+        result = [tuple(sorted(numbers[name] for name in each)) for each in self.sets]
         for number, each in enumerate(result):
             if each in result[:number]:
                 raise InvalidInput("sets", "each named once", f"{list(self.sets[number])} twice")

@@ -53,7 +53,7 @@ class Maximum(Query):
             raise InvalidInput("where", "left out: the promise is for the whole universe", "one")
         ranked = self.ranked()
         ratio = share.plan.target.one_sided_ratio(HALF, HALF)
-        k = _places((rational(ratio) + 1) / 2)  # γ at a belief of 1/2 (F7)
+        k = _width((rational(ratio) + 1) / 2)  # γ at a belief of 1/2 (F7)
         if len(ranked) < 2 * k:
             raise InvalidInput("universe", f"at least {2 * k} entities for this γ", len(ranked))
         expression = table.check(self._expression(table))
@@ -64,10 +64,10 @@ class Maximum(Query):
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
         k: int = offer.details
         ranked = self.ranked()
-        top = table.engine.run(offer.expression, progress).column("place")[0].as_py()
+        top = table.engine.run(offer.expression, progress).column("rank")[0].as_py()
         lowest = min(max(1 if top is None else top, k), len(ranked) - k + 1)
-        place = lowest + uniform(k)
-        value = plain(float(ranked[place - 1][1]))
+        rank = lowest + uniform(k)
+        value = plain(float(ranked[rank - 1][1]))
         return {"columns": ["value", "places"], "rows": [[value, k]]}
 
     def counted(self, table: Table) -> Counted:
@@ -103,15 +103,15 @@ class Maximum(Query):
             raise InvalidInput("universe", f"entities of the column's type, {kind}", "others")
         known = [str(name) if kind.is_string() else name for name in names]
         ranks = ibis.memtable(
-            {"name": known, "place": list(range(1, len(known) + 1))},
-            schema={"name": "string" if kind.is_string() else "int64", "place": "int64"},
+            {"name": known, "rank": list(range(1, len(known) + 1))},
+            schema={"name": "string" if kind.is_string() else "int64", "rank": "int64"},
         )
         # Only the entity is joined: a column of the table may be called like one of ours.
         present = rows.select(who=rows[table.entity]).join(ranks, [("who", "name")])
-        return present.aggregate(place=present["place"].max())
+        return present.aggregate(rank=present["rank"].max())
 
 
-def _places(gamma: Fraction) -> int:
+def _width(gamma: Fraction) -> int:
     """The least k with (2^k−1)/(2^k−2) ≤ γ."""
     for k in range(2, 64):
         if Fraction(2**k - 1, 2**k - 2) <= gamma:

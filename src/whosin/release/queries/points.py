@@ -1,7 +1,7 @@
 """The points that a quantile can come out at, and where a value lies among them.
 
 Contract: the points are public: they come from the declared range, its step and the column's type.
-A value's place is three times that of the point below it, plus 0 on that point, 1 beyond it and
+A value's position is three times that of the point below it, plus 0 on that point, 1 beyond it and
 nearer to it, 2 nearer to the next, so that one scan rounds down, to the nearest point, and up. A
 value within a millionth of a step of a point is on it: doubles do not hold 0.15, and 31 is 31.
 """
@@ -54,26 +54,26 @@ class Points:
         low, high = (float(end) for end in self.ends)
         above = value.clip(low, high) - float(self.origin)
         steps = above * float(self.step.denominator) / float(self.step.numerator)
-        place = (steps + 0.5).floor() + (steps - TOLERANCE).ceil() + (steps + TOLERANCE).floor()
-        return place.cast("int64").clip(0, 3 * self.count - 3)
+        number = (steps + 0.5).floor() + (steps - TOLERANCE).ceil() + (steps + TOLERANCE).floor()
+        return number.cast("int64").clip(0, 3 * self.count - 3)
 
-    def rounded(self, places: Array, rows: Array) -> tuple[Array, Array, Array]:
-        """From the number of rows at each place to the number at each point, where values are
+    def rounded(self, positions: Array, rows: Array) -> tuple[Array, Array, Array]:
+        """From the number of rows at each position to the number at each point, where values are
         rounded down, to the nearest, and up."""
         counts = np.zeros(3 * self.count, np.int64)
-        counts[places] = rows
+        counts[positions] = rows
         on, nearer, farther = counts.reshape(self.count, 3).T
         down, nearest, up = on + nearer + farther, on + nearer, on.copy()
         nearest[1:] += farther[:-1]
         up[1:] += nearer[:-1] + farther[:-1]
         return down, nearest, up
 
-    def value(self, place: int) -> Fraction:
+    def value(self, point: int) -> Fraction:
         """The number at a point; before the first and after the last come the ends."""
-        if place < 0:
+        if point < 0:
             return self.ends[0]
         low, high = self.ends
-        return min(max(self.origin + place * self.step, low), high)
+        return min(max(self.origin + point * self.step, low), high)
 
 
 def _round_step(domain: Range, whole: bool) -> Fraction:

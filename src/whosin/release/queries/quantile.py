@@ -116,16 +116,16 @@ class Ranked(Query):
         code = np.zeros(result.num_rows, np.int64)
         for name, domain in zip(cells.names, cells.domains, strict=True):
             code = code * len(domain.labels) + result.column(name).to_numpy()
-        places, counts = (result.column(name).to_numpy() for name in ("place", "rows"))
+        positions, counts = (result.column(name).to_numpy() for name in ("position", "rows"))
         order = np.argsort(code, kind="stable")
         starts = np.searchsorted(code[order], np.arange(cells.count + 1))
         rows = []
         for label, start, stop in zip(cells.labels(), starts, starts[1:], strict=False):
             own = order[start:stop]
-            ends = self._select(points, points.rounded(places[own], counts[own]), offer.details)
+            ends = self._select(points, points.rounded(positions[own], counts[own]), offer.details)
             rows.append([*label, *(plain(float(each)) for each in ends)])
-        shown = ("value", "low", "high")
-        return {"columns": [*cells.headings(*shown), *shown], "rows": rows}
+        names = ("value", "low", "high")
+        return {"columns": [*cells.headings(*names), *names], "rows": rows}
 
     def _select(
         self, points: Points, rounded: tuple[Array, Array, Array], selection: Selection
@@ -192,9 +192,9 @@ class Ranked(Query):
         rows, cells = eligible(table, self.where), self.cells(table)
         rows = rows.filter(number(rows[self.column]).notnull())
         base = cells.coded(rows, **bounding.owner(rows, table), x=number(rows[self.column]))
-        base = base.mutate(place=self.grid(table).position(base["x"]))
+        base = base.mutate(position=self.grid(table).position(base["x"]))
         chosen = bounding.rows_in_cells(base, table, cells, self.bounds(table))
-        return chosen.group_by([*cells.names, "place"]).aggregate(rows=chosen.count())
+        return chosen.group_by([*cells.names, "position"]).aggregate(rows=chosen.count())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ class Response:
         epsilon: the DP level between two values of a row, rounded up.
         kept: the probability that a cell among the shown ones stays as it is.
         changed: the share of rows that change, in the mean over the prior if there is one.
-        shown: the cells that answers come from; None for all.
+        outputs: the cells that answers come from; None for all.
     """
 
     name: str
@@ -36,30 +36,30 @@ class Response:
     epsilon: float
     kept: Fraction
     changed: Fraction
-    shown: tuple[int, ...] | None = None
+    outputs: tuple[int, ...] | None = None
 
     def words(self) -> str:
         """The mechanism in words."""
-        if self.shown is None:
+        if self.outputs is None:
             return f"{self.name} over {self.cells} cells, keeps {float(self.kept):.1%}"
         changed = f"changes {float(self.changed):.1%} of rows"
-        several = f"the {len(self.shown)} likeliest of {self.cells} cells"
-        chosen = "always the likeliest cell" if len(self.shown) == 1 else several
+        several = f"the {len(self.outputs)} likeliest of {self.cells} cells"
+        chosen = "always the likeliest cell" if len(self.outputs) == 1 else several
         return f"{self.name}, {chosen}, {changed} if the prior is right"
 
     def draw(self, codes: Array) -> Array:
         """An answer for each code, exactly."""
-        shown = np.arange(self.cells) if self.shown is None else np.array(self.shown)
-        if len(shown) == 1:
-            return np.full(len(codes), shown[0], codes.dtype)
+        outputs = np.arange(self.cells) if self.outputs is None else np.array(self.outputs)
+        if len(outputs) == 1:
+            return np.full(len(codes), outputs[0], codes.dtype)
         ranks = np.full(self.cells, -1)
-        ranks[shown] = np.arange(len(shown))
-        places = ranks[codes]
+        ranks[outputs] = np.arange(len(outputs))
+        positions = ranks[codes]
         stay = bernoulli(self.kept, len(codes)).astype(bool)
-        other = uniform(len(shown) - 1, len(codes))
-        inside = np.where(stay, places, other + (other >= places))
-        outside = uniform(len(shown), len(codes)) if (places < 0).any() else places
-        return shown[np.where(places < 0, outside, inside)].astype(codes.dtype)
+        other = uniform(len(outputs) - 1, len(codes))
+        inside = np.where(stay, positions, other + (other >= positions))
+        outside = uniform(len(outputs), len(codes)) if (positions < 0).any() else positions
+        return outputs[np.where(positions < 0, outside, inside)].astype(codes.dtype)
 
 
 def uniform_response(cells: int, epsilon: Fraction) -> Response:
@@ -74,7 +74,9 @@ def uniform_response(cells: int, epsilon: Fraction) -> Response:
 def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Response:
     """The best ε-private answer for a row of this prior (T21), Hamming distortion."""
     if not isinstance(prior, Sequence) or isinstance(prior, str) or len(prior) != cells:
-        raise InvalidInput("prior", f"a list of {cells} probabilities, one a cell", "another")
+        raise InvalidInput(
+            "prior", f"a list of {cells} probabilities, one for each cell", "another"
+        )
     if cells < 2:
         raise InvalidInput("columns", "at least two cells together", cells)
     read = tuple(probability(p, "prior") for p in prior)
@@ -82,10 +84,10 @@ def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Re
     if abs(total - 1) > Fraction(1, 10**9):
         raise InvalidInput("prior", "probabilities that add up to 1", float(total))
     g = max(exp_down(_below(epsilon)), Fraction(1))
-    shown, changed = kept_values(tuple(p / total for p in read), g)
-    level = log_up(g) if len(shown) > 1 else 0.0
-    kept = g / (g + len(shown) - 1)
-    return Response("best for the prior (T21)", cells, level, kept, changed, tuple(shown))
+    outputs, changed = kept_values(tuple(p / total for p in read), g)
+    level = log_up(g) if len(outputs) > 1 else 0.0
+    kept = g / (g + len(outputs) - 1)
+    return Response("best for the prior (T21)", cells, level, kept, changed, tuple(outputs))
 
 
 def _below(epsilon: Fraction) -> float:

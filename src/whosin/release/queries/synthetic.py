@@ -42,7 +42,7 @@ LEARNED = "marginals"
 METHODS = ("responses", LEARNED)
 LEARNED_KEYS = ("order", "sets", "choose", "choosing", "length", "rows")
 FILE_SAYS = ("method", "chosen", "quality", "promise")
-"""Of the answer's details, what a learned file has in its own metadata, under "whosin"."""
+"""Those of the answer's details that a learned file has in its own metadata, under "whosin"."""
 BATCH = 1_000_000
 """Rows that are written at a time."""
 
@@ -201,14 +201,14 @@ class Synthetic(Query):
         drawn = learned.draw(counts, self.length)
         order = [learned.cells.columns.index(name) for name in self.columns]
         cells = Cells(tuple(self.columns), tuple(learned.cells.domains[at] for at in order))
-        places = [drawn.places[at] for at in order]
+        numbers = [drawn.numbers[at] for at in order]
         details = learned.details(drawn, offer.share)
         about = {key: details[key] for key in FILE_SAYS if key in details}
-        schema = cells.labelled([each[:0] for each in places]).schema.with_metadata(
+        schema = cells.labelled([each[:0] for each in numbers]).schema.with_metadata(
             {"whosin": json.dumps(about, ensure_ascii=False)}
         )
-        starts = range(0, len(places[0]), BATCH)
-        batches = (cells.labelled([each[at : at + BATCH] for each in places]) for at in starts)
+        starts = range(0, len(numbers[0]), BATCH)
+        batches = (cells.labelled([each[at : at + BATCH] for each in numbers]) for at in starts)
         written = table.engine.write_batches(batches, schema, self.path, progress)
         return {
             "columns": ["file", "rows", "digest"],

@@ -1,9 +1,9 @@
 """Counts of the same people that are measured at once, each with an answer of its own (F20).
 
 Contract: no scenario names this kind; `least_error` makes it from counts and group-bys that are
-tables of one workload: the same condition, the same number of rows of an entity, the same rows
-left out by closed domains, and an entity in one cell at most. One row of an entity is chosen, or as
-many as count, the same for all of them. There is one charge, one scan, one draw of noise and one
+tables of one workload: the same condition, the same number of rows of an entity, the same rows left
+out by closed domains, and an entity in one cell at most. The rows of an entity that count are
+chosen once, the same for all of them. There is one charge, one scan, one draw of noise and one
 stored answer, which holds the answers of all; their price is divided evenly among them.
 """
 
@@ -207,13 +207,13 @@ class Together(Query):
         )
         answers = []
         for member, attributes in zip(self.members, axes, strict=True):
-            place = workload.sets.index(tuple(sorted(attributes)))
+            index = workload.sets.index(tuple(sorted(attributes)))
             own = np.transpose(
-                tables[place], [sorted(attributes).index(each) for each in attributes]
+                tables[index], [sorted(attributes).index(each) for each in attributes]
             )
             answers.append(
-                _rows(member.cells(table), own.ravel(), reaches[place])
-                | {"details": {"standard_error": errors[place]}}
+                _rows(member.cells(table), own.ravel(), reaches[index])
+                | {"details": {"standard_error": errors[index]}}
             )
         measured = [
             {**each.to_dict(cells.columns), "values": result.tolist()}
@@ -259,10 +259,10 @@ def questions(paid: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _rows(cells: Cells, values: Array, reach: Radii) -> dict[str, Any]:
     """The answer of one member, in the form that it has by itself."""
-    shown = [np.round(values + side, DIGITS) for side in (0, -reach.cell, reach.cell)]
+    sides = [np.round(values + side, DIGITS) for side in (0, -reach.cell, reach.cell)]
     rows = [
         [*label, *map(plain, numbers)]
-        for label, *numbers in zip(cells.labels(), *shown, strict=True)
+        for label, *numbers in zip(cells.labels(), *sides, strict=True)
     ]
     names = ("value", "low", "high")
     return {"columns": [*cells.headings(*names), *names], "rows": rows}

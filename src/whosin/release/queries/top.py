@@ -67,7 +67,7 @@ class Top(Query):
         counts, named = cells.dense(result, ["people"])[0], self._named(cells)
         chosen = top_k(counts[np.asarray(named)], self.k, scale)
         labels = cells.labels()
-        rows = [[rank, *labels[named[place]]] for rank, place in enumerate(chosen, 1)]
+        rows = [[rank, *labels[named[index]]] for rank, index in enumerate(chosen, 1)]
         return {"columns": ["rank", *cells.headings("rank")], "rows": rows}
 
     def counted(self, table: Table) -> Counted:

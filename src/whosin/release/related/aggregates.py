@@ -1,9 +1,10 @@
 """What a feature computes over the rows of one entity, in the engine.
 
 Contract: total, and the same on every engine. Missing values, NaN and what cannot be read do not
-count. Of no rows, `any` is false, `count`, `distinct` and `sum` are 0, and the others are missing.
-Numbers are summed as whole steps of the feature's declared range, each value rounded to one and at
-most 10^9 of them from 0: sums of doubles would depend on the order of rows, and engines differ.
+count. Without any rows `any` is false, `count`, `distinct` and `sum` are 0, and the others are
+missing. Numbers are summed as whole steps of the feature's declared range; each value is rounded to
+a step that is at most 10^9 steps from 0. Sums of doubles would depend on the order of rows, and
+engines differ.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ class FeatureInput:
     """What an aggregate is given.
 
     Attributes:
-        value: of the column, read as the feature's domain says; None without a column.
+        value: the column's value, read as the feature's domain says; None without a column.
         counts: which rows count: those that meet the condition and have a value.
-        domain: of the feature, where one is declared.
+        domain: the feature's domain, where one is declared.
         keys: what orders the rows, the most important first.
     """
 
@@ -44,8 +45,8 @@ class Aggregate:
     Attributes:
         label: what it is, for people who choose one.
         compute: its value over a group of rows.
-        takes: "any", "numbers" or "truths": which columns it may be of.
-        needs_column: whether it is of a column, and not of rows.
+        takes: "any", "numbers" or "truths": which columns it may be computed from.
+        needs_column: whether it is computed from a column, and not from rows as a whole.
         ordered: whether rows need an order.
         is_a_value: whether it is one of the column's values, so that the feature's domain is about
             these.
@@ -99,7 +100,7 @@ def _last(asked: FeatureInput) -> Any:
 def _in_order(asked: FeatureInput) -> Any:
     """What orders a row, and its value at last: among rows that tie it decides, and where it ties
     too, it is the same."""
-    keys = {f"key_{place}": key for place, key in enumerate(asked.keys)}
+    keys = {f"key_{index}": key for index, key in enumerate(asked.keys)}
     return ibis_module().struct({**keys, "value": asked.value})
 
 
@@ -174,7 +175,7 @@ def breaking(value: Any) -> tuple[Any, Any]:
 
 
 def one_zero(value: Any) -> Any:
-    """A number, of which 0 and -0 are one."""
+    """A number, where 0 and -0 are the same."""
     return ibis_module().cases((value == 0.0, 0.0), else_=value)
 
 

@@ -48,7 +48,7 @@ class PrivateTable:
         result = dict(self.data.schema())
         for each in self.lookups:
             known = each.listed.schema()
-            result |= {shown: known[name] for name, shown in each.names.items()}
+            result |= {column: known[name] for name, column in each.names.items()}
         return result
 
     def rows(self, names: Iterable[str]) -> Any:
@@ -61,7 +61,7 @@ class PrivateTable:
                 wanted.add(each.on)
         result = self.data
         for each in reversed(needed):
-            more = {shown: name for name, shown in each.names.items()}
+            more = {column: name for name, column in each.names.items()}
             result = beside(result, each.listed, [(each.on, each.key)], more)
         return result
 
@@ -87,12 +87,12 @@ class Database:
         self.opened = {declared.name: opened for declared, opened in tables}
         self.tables: dict[str, PrivateTable] = {}
         self.lookups: dict[str, Lookup] = {}
-        for place, (declared, opened) in enumerate(tables):
-            with at(f"tables[{place}]"):
+        for index, (declared, opened) in enumerate(tables):
+            with at(f"tables[{index}]"):
                 if isinstance(declared, FurtherTable):
                     self.tables[declared.name] = self._private(declared, opened)
-        for place, (declared, opened) in enumerate(tables):
-            with at(f"tables[{place}]"):
+        for index, (declared, opened) in enumerate(tables):
+            with at(f"tables[{index}]"):
                 if isinstance(declared, LookupTable):
                     self._look_up(engine, declared, opened)
         self.features = {each.name: each for each in features}
@@ -105,15 +105,15 @@ class Database:
     def prepare(self, domains: Mapping[str, Domain]) -> None:
         """Check the features, whose domains are known now."""
         self._domains = domains
-        for place, feature in enumerate(self.features.values()):
-            with at(f"features[{place}]"):
+        for index, feature in enumerate(self.features.values()):
+            with at(f"features[{index}]"):
                 known = self._aggregated(self._table(feature), (feature,))
                 self.kinds[feature.name] = known[feature.name].type()
 
     def of_people(self, names: Iterable[str]) -> bool:
-        """Whether names are of features, and else only of what a person has one of: columns that
-        were declared constant, and those of tables of which one row is joined. Then a question is
-        about people and not rows."""
+        """Whether some names are features and all others have one value for a person: columns that
+        were declared constant, and those of tables that join one row. Then a question is about
+        people and not about rows."""
         listed = set(names) - {self.main.entity}
         others = listed - self.features.keys()
         return len(others) < len(listed) and all(map(self._is_single, others))
@@ -136,8 +136,8 @@ class Database:
         return self._with_features(result, wanted)
 
     def people(self, names: Iterable[str]) -> Any:
-        """One row for each entity of the table itself, with what is named: see `of_people`. Of a
-        column that was declared constant it has any value that there is, in the same pass."""
+        """One row for each entity of the table itself, with what is named: see `of_people`. For a
+        column that was declared constant it takes any value that there is, in the same pass."""
         wanted, entity = set(names), self.main.entity
         assert entity is not None
         own = [each for each in self._of(self.main) if each.name in wanted]
@@ -185,28 +185,27 @@ class Database:
                 own = {name} if name == table.entity else set()
                 table.names[name] = _free(name, table.declared.name, own.union(taken))
                 taken[table.names[name]] = None
-        for place, name in enumerate(self.features):
+        for index, name in enumerate(self.features):
             if folded(name) in map(folded, taken):
-                with at(f"features[{place}]"):
+                with at(f"features[{index}]"):
                     raise InvalidInput("name", "one that no column has", repr(name))
 
     def _kinds(self) -> dict[str, Any]:
         result = dict(self.main.kinds)
         for table in self.tables.values():
             kinds = table.kinds
-            result |= {shown: kinds[name] for name, shown in table.names.items()}
+            result |= {column: kinds[name] for name, column in table.names.items()}
         return result
 
     def _joined(self, base: Any, table: PrivateTable, wanted: set[str]) -> Any:
-        """Rows with those columns of a further table that are named, at most so many rows of it to
-        each."""
-        used = {name: shown for name, shown in table.names.items() if shown in wanted}
+        """Rows with the wanted columns of a further table: at most its declared `rows` to each."""
+        used = {name: column for name, column in table.names.items() if column in wanted}
         if not used:
             return base
         assert table.declared is not None
         rows = self._owned(table, table.rows(used))
-        shown = {shown: rows[name] for name, shown in used.items()}
-        named = rows.select(called({self._owner: rows[self._owner]} | shown))
+        columns = {column: rows[name] for name, column in used.items()}
+        named = rows.select(called({self._owner: rows[self._owner]} | columns))
         chosen = whole_rows(named, self._owner, table.declared.rows)
         return self._beside(base, chosen, used.values())
 
@@ -312,7 +311,7 @@ def _free(name: str, table: str, taken: Iterable[str]) -> str:
         return name
     result = f"{table}.{name}"
     if folded(result) in known:
-        raise InvalidInput("name", "one that makes the names of columns differ", repr(table))
+        raise InvalidInput("name", "one after which all columns have different names", repr(table))
     return result
 
 

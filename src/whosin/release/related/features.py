@@ -24,7 +24,7 @@ class Feature:
     Args:
         name: the column's name.
         kind: "any", "count", "distinct", "sum", "max", "min", "mean", "first" or "last".
-        column: the column it is of: none for rows themselves (any, count).
+        column: the column that it is computed from; none to look at rows as such (any, count).
         table: one of the further tables; by default the table itself.
         where: a condition on rows: others do not count.
         order: for first and last, the column that orders an entity's rows.

@@ -49,7 +49,7 @@ class FurtherTable:
 
 @dataclass(frozen=True)
 class LookupTable:
-    """A public table, of which each row is found by its key: the region of a ward.
+    """A public table whose rows are found by their key: the region of a ward.
 
     Args:
         name: what domains and error messages call it.

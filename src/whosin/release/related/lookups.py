@@ -55,11 +55,11 @@ class Lookup:
         if column not in known:
             accepted = f"a column of {self.declared.name}: {', '.join(known)}"
             raise InvalidInput("values", accepted, repr(column))
-        found = self.rows.column(column).unique().drop_null().to_pylist()
-        if not found or len(found) > MOST_VALUES or not isinstance(found[0], str | int):
+        distinct = self.rows.column(column).unique().drop_null().to_pylist()
+        if not distinct or len(distinct) > MOST_VALUES or not isinstance(distinct[0], str | int):
             accepted = f"a column of 1 to {MOST_VALUES:,} texts, whole numbers or truths"
             raise InvalidInput("values", accepted, repr(column))
-        return sorted(found)
+        return sorted(distinct)
 
 
 def read_lookup(engine: Engine, declared: LookupTable, opened: Any, held: Any) -> Lookup:

@@ -12,9 +12,9 @@ from typing import Any
 
 from whosin.errors import at
 from whosin.exact import rational
+from whosin.release.columns.cell_numbers import with_levels
 from whosin.release.columns.cells import Cells
 from whosin.release.columns.domains import Range
-from whosin.release.columns.places import with_levels
 from whosin.release.conditions.predicate import condition
 from whosin.release.conditions.row_values import double, owned, whole_steps
 from whosin.release.conditions.row_values import within as within

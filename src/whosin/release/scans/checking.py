@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from whosin.exact import rational
+from whosin.release.columns.cell_numbers import with_levels
 from whosin.release.columns.cells import Cells
 from whosin.release.columns.dates import Dates, code_of
 from whosin.release.columns.domains import Domain, Values
 from whosin.release.columns.outside import DROP
-from whosin.release.columns.places import with_levels
 from whosin.release.conditions.predicate import columns_in, condition
 from whosin.release.conditions.row_values import number
 from whosin.release.engines.base import files_of, kind_of, left_out

@@ -1,11 +1,11 @@
-"""Fingerprints of a source, so that the same rows are known again under another name.
+"""Fingerprints of a source, so that the same rows are recognised under another name.
 
 Contract: they are for the ledger, which seals them; nobody else sees them, and no error depends on
 what they are made of. They are cheap: files above 16 MB are sampled, rows are only looked at where
 there are few. Equal files have equal `bytes`, wherever they lie and whatever they are called; equal
 rows have equal `rows` in a file, a database or memory, in any order, as long as their values are
-spelled alike. Where neither can be had, the `place` has to do; of a table on a server it is which
-server, database and table it is, by whatever name it is reached, and `table` is the number under
+spelled alike. Where neither can be had, there is the `place`. For a table on a server this says
+which server, database and table it is, by whatever name it is reached; `table` is the number under
 which the server keeps it, whatever it is called and whatever becomes of its rows.
 """
 
@@ -24,19 +24,19 @@ from whosin.release.table import Table
 WHOLE = 16 << 20
 """Bytes of a source that are all read."""
 BLOCK, BLOCKS = 1 << 16, 64
-"""Of a larger one, this many blocks of this size, evenly spaced, among them the ends."""
+"""From a larger source this many blocks of this size are read: evenly spaced, with both ends."""
 MOST_BYTES, MOST_CELLS = 32 << 20, 20_000_000
-"""Of files, and of tables, whose rows are looked at."""
+"""The largest files, and the largest tables, whose rows are looked at."""
 MEMORY = "1GB"
 HEXADECIMAL = 8
 """Digits of a row's digest that are summed: sums of 2^31 rows fit 64 bits."""
 
 
 def fingerprint(table: Table, *, rows: bool = False) -> dict[str, str]:
-    """Fingerprints by kind; of a further table, with its name: "bytes:visits".
+    """Fingerprints by kind; those of a further table with its name: "bytes:visits".
 
     Args:
-        rows: look at the rows of files too, to know them again in a database or another format.
+        rows: look at the rows of files too, to recognise them in a database or another format.
     """
     result = _of_source(table, table.source, rows)
     for each in table.tables:
@@ -46,12 +46,12 @@ def fingerprint(table: Table, *, rows: bool = False) -> dict[str, str]:
 
 
 def _of_source(table: Table, source: object, rows: bool) -> dict[str, str]:
-    place = str(source) if isinstance(source, str | Path) else None
-    address = read_address(place)
+    path = str(source) if isinstance(source, str | Path) else None
+    address = read_address(path)
     if address is not None and address.remote:
         return _of_server(address, table, source, rows)
-    files = _files(place)
-    result = {} if place is None else fingerprint_of_place(place)
+    files = _files(path)
+    result = {} if path is None else fingerprint_of_source(path)
     if files:
         rows = rows and sum(os.stat(file).st_size for file in files) <= MOST_BYTES
     if rows or not files:
@@ -64,43 +64,43 @@ def _of_source(table: Table, source: object, rows: bool) -> dict[str, str]:
 def _of_server(address: Address, table: Table, source: object, rows: bool) -> dict[str, str]:
     """Which table of which server it is, however its address is spelled. It is alive, so that its
     rows may differ the next day; they are looked at where a budget is opened for them."""
-    found = described(address)
-    result = {"place": _digest(found.identity)}
-    if found.number is not None:
-        result["table"] = _digest(found.number)
-    if rows and found.size is not None and found.size <= MOST_BYTES:
+    facts = described(address)
+    result = {"place": _digest(facts.identity)}
+    if facts.number is not None:
+        result["table"] = _digest(facts.number)
+    if rows and facts.size is not None and facts.size <= MOST_BYTES:
         counted = _rows(table, source)
         if counted is not None:
             result["rows"] = counted
     return result
 
 
-def fingerprint_of_place(place: str) -> dict[str, str]:
+def fingerprint_of_source(source: str) -> dict[str, str]:
     """What can be said of a source without opening it as a table: the bytes of its files, or where
     it lies."""
-    files = _files(place)
-    return {"bytes": _bytes(files)} if files else {"place": _digest(_resolved(place))}
+    files = _files(source)
+    return {"bytes": _bytes(files)} if files else {"place": _digest(_resolved(source))}
 
 
-def _files(place: str | None) -> list[str]:
+def _files(source: str | None) -> list[str]:
     """The local files of a source; none for what lies in a database, in memory or elsewhere."""
-    if place is None or "::" in place or "://" in place:
+    if source is None or "::" in source or "://" in source:
         return []
     try:
-        return files_of(place, kind_of(place))
+        return files_of(source, kind_of(source))
     except (OSError, ValueError):
         return []
 
 
-def _resolved(place: str) -> str:
-    file, mark, name = place.partition("::")
+def _resolved(source: str) -> str:
+    file, mark, name = source.partition("::")
     if not file or "://" in file:
-        return place
+        return source
     return f"{Path(file).resolve()}{mark}{name}"
 
 
 def _bytes(files: list[str]) -> str:
-    """Of the contents alone: folders and names may change."""
+    """A digest of the contents alone: folders and names may change."""
     blocks = max(1, BLOCKS // len(files))
     parts = sorted(_of_file(Path(file), blocks, WHOLE // len(files)) for file in files)
     return _digest("\n".join(parts))
@@ -121,7 +121,7 @@ def _of_file(path: Path, blocks: int, whole: int) -> str:
 
 
 def _rows(table: Table, source: object) -> str | None:
-    """Of the rows in any order: how many there are, and the sum of their digests."""
+    """A digest of rows in any order: how many there are, and the sum of their digests."""
     import ibis
 
     if isinstance(source, ibis.Table) or table.engine.name != "duckdb":

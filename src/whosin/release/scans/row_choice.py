@@ -3,7 +3,8 @@
 Contract: each group's rows are chosen by looking at that group alone, every set of the allowed size
 being as likely as any other. A random column, the lots, is made first and ordered by afterwards,
 since engines refuse, or repeat, random numbers inside a window. The columns of `first` and `summed`
-have names of ours, none of which is a name that is added here; those of `whole_rows` any.
+have names of ours, which differ from the names that are added here; those of `whole_rows` may have
+any.
 
 One row of each group is chosen while rows are aggregated, by `arg_min(value, lot)`: one pass that
 holds one row a group. More are ranked by their lots. DuckDB holds all rows of a group in memory for
@@ -24,7 +25,7 @@ LOT = "lot"
 RANK = "rank"
 SIZE = "whosin_rows"
 MOST_HELD = 100_000
-"""Rows of a group that are ranked together, but for those that are chosen."""
+"""Rows of a group that are ranked together, besides those that are chosen."""
 
 
 def first(base: Any, home: Sequence[str], most: int, *, crowded: bool = True) -> Any:
@@ -50,7 +51,7 @@ def first(base: Any, home: Sequence[str], most: int, *, crowded: bool = True) ->
 def whole_rows(base: Any, owner: str, most: int) -> Any:
     """At most `most` rows of each owner, at random, as `first`; values may be missing, and columns
     may be called anything."""
-    ours = {name: f"column_{place}" for place, name in enumerate(base.columns)}
+    ours = {name: f"column_{index}" for index, name in enumerate(base.columns)}
     plain = base.select(called({ours[name]: base[name] for name in base.columns}))
     if most > 1 or not _on_duckdb(base):
         chosen = first(plain, [ours[owner]], most)

@@ -1,6 +1,6 @@
 """Counting packed rows, in this process or by an engine's workers.
 
-Contract: a row is a few whole numbers that hold the places of its values, some bits each, and adds
+Contract: a row is a few whole numbers that hold the numbers of its values, some bits each, and adds
 1 to one cell of each block. What `tallying` returns holds numbers alone, and pickled by value needs
 NumPy where it runs, and not this package.
 """
@@ -19,11 +19,11 @@ from whosin.marginals.workload import Attributes
 from whosin.release.engines.base import RowCounter
 
 BITS = 63
-"""What a packed number holds."""
+"""Bits that a packed number holds."""
 BATCH = 2**16
 """Rows that are counted at a time: fewer pass over all cells too often, more leave the cache."""
 MOST_DENSE = 8
-"""Cells for each row of a batch; of more, single cells are counted up."""
+"""Cells for each row of a batch; where there are more, single cells are counted up."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class PackedRows:
     Attributes:
         sizes: how many values each attribute has.
         blocks: the attributes of each block.
-        bits: for each attribute the packed number that holds its place, and from which bit on.
+        bits: for each attribute the packed number that holds its number, and from which bit on.
     """
 
     sizes: tuple[int, ...]
@@ -74,13 +74,13 @@ def tallying(layout: PackedRows) -> RowCounter:
     def tally(batches: Iterable[Any]) -> Array:
         result = np.zeros(sum(counts), np.int64)
         for packed in together(batches):
-            places = {each: (packed[bits[each][0]] >> bits[each][1]) & masks[each] for each in used}
+            codes = {each: (packed[bits[each][0]] >> bits[each][1]) & masks[each] for each in used}
             start = 0
             for block, count in zip(blocks, counts, strict=True):
                 code = np.zeros(len(packed[0]), np.int64)
                 for each in block:
                     code *= sizes[each]
-                    code += places[each]
+                    code += codes[each]
                 cells = result[start : start + count]
                 if count > dense * len(code):
                     np.add.at(cells, code, 1)
@@ -93,5 +93,5 @@ def tallying(layout: PackedRows) -> RowCounter:
 
 
 def _width(size: int) -> int:
-    """How many bits a place among this many takes."""
+    """How many bits a number below this one takes."""
     return max(1, (size - 1).bit_length())

@@ -1,8 +1,8 @@
 """Aggregates of SQL as queries.
 
-`COUNT(DISTINCT entity)` counts people and is a `count`; `COUNT(*)` counts rows, of which a person
-has at most as many as the scenario says, and is `rows`. `VAR_POP` is a `variance`, whose divisor
-is the number of rows; the sample's variance is refused, since it is another number.
+`COUNT(DISTINCT entity)` counts people and is a `count`; `COUNT(*)` counts rows, at most the
+scenario's `rows` of a person, and is `rows`. `VAR_POP` is a `variance`, whose divisor is the number
+of rows; the sample's variance is refused, since it is another number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from whosin.release.sql.names import Names
 from whosin.release.sql.refusals import refused, refused_value
 
 NOTES = {"big_int", "quoted", "is_string", "safe"}
-"""What the parser notes of its own accord."""
+"""What the parser adds by itself."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def query_of(node: Any, asking: Asking, name: str) -> Query:
 
 
 def _rows(asking: Asking) -> type[Query]:
-    """What counts rows: of one row a person, people."""
+    """What counts rows, or people where each person has one row."""
     return Count if asking.names.table.by_row else Rows
 
 

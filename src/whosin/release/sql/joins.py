@@ -44,10 +44,10 @@ def joined_tables(joins: list[Any], table: Table, main: frozenset[str]) -> list[
     """
     result: list[JoinedTable] = []
     for join in joins:
-        found = _joined(join, table, main)
-        if found.called in main or any(found.called == each.called for each in result):
+        joined = _joined(join, table, main)
+        if joined.called in main or any(joined.called == each.called for each in result):
             raise refused("made of tables that are each joined once", describe(join))
-        result.append(found)
+        result.append(joined)
     return result
 
 
@@ -85,10 +85,10 @@ def _kept(further: PrivateTable, there: bool) -> str:
     have several rows there, each row is in a join as often, whether a column of it is named or not;
     so one is named."""
     assert further.entity is not None and further.declared is not None
-    shown = '"' + further.names[further.entity].replace('"', '""') + '"'
+    entity = '"' + further.names[further.entity].replace('"', '""') + '"'
     if there:
-        return f"{shown} IS NOT NULL"
-    return f"({shown} IS NOT NULL OR {shown} IS NULL)" if further.declared.rows > 1 else ""
+        return f"{entity} IS NOT NULL"
+    return f"({entity} IS NOT NULL OR {entity} IS NULL)" if further.declared.rows > 1 else ""
 
 
 def _on(join: Any, wanted: tuple[str, str], main: frozenset[str], called: str) -> bool:
@@ -103,5 +103,5 @@ def _on(join: Any, wanted: tuple[str, str], main: frozenset[str], called: str) -
     both: tuple[Any, ...] = on.unnest_operands() if isinstance(on, exp.EQ) else ()
     if not both or not all(isinstance(each, exp.Column) for each in both):
         return False
-    found = {(each.table.lower(), each.name.lower()) for each in both}
-    return any(found == {(own, first), (called, second)} for own in main)
+    compared = {(each.table.lower(), each.name.lower()) for each in both}
+    return any(compared == {(own, first), (called, second)} for own in main)

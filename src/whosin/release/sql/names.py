@@ -1,4 +1,4 @@
-"""Names in SQL: of the table, of its columns, and of cells to group by."""
+"""Names in SQL: those of the table, of its columns, and of cells to group by."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ class Names:
         if node.find(exp.Select, exp.Subquery, exp.Exists) is not None:
             accepted = "about one row in WHERE, without subqueries: a list, such as ward IN ('A')"
             raise refused(accepted, describe(node))
-        if (found := node.find(exp.AggFunc, exp.Window)) is not None:
-            raise refused("about one row in WHERE, without aggregates", describe(found))
+        if (aggregate := node.find(exp.AggFunc, exp.Window)) is not None:
+            raise refused("about one row in WHERE, without aggregates", describe(aggregate))
 
         def plain(each: Any) -> Any:
             if not isinstance(each, exp.Column):

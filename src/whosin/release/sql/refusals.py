@@ -57,8 +57,8 @@ def refused(accepted: str, got: str) -> InvalidInput:
 def refused_clause(part: str, node: Any) -> InvalidInput:
     """A part of a SELECT that no query has."""
     name, nearest = CLAUSES.get(part, (part.strip("_").upper(), AGGREGATES))
-    shown = describe(node[0] if isinstance(node, list) else node) if node is not True else name
-    return refused(f"free of {name}: {nearest}", shown)
+    clause = describe(node[0] if isinstance(node, list) else node) if node is not True else name
+    return refused(f"free of {name}: {nearest}", clause)
 
 
 def refused_value(node: Any) -> InvalidInput:

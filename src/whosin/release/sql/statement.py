@@ -142,7 +142,7 @@ def _item(node: Any) -> tuple[Any, str]:
 
 
 def _groups(select: Any, names: Names, items: Sequence[tuple[Any, str]]) -> list[str]:
-    """What GROUP BY names: columns, functions of them, places or aliases in SELECT."""
+    """What GROUP BY names: columns, functions of them, positions or aliases in SELECT."""
     from sqlglot import exp
 
     group = select.args.get("group")
@@ -155,10 +155,10 @@ def _groups(select: Any, names: Names, items: Sequence[tuple[Any, str]]) -> list
     result = []
     for node in group.expressions:
         if isinstance(node, exp.Literal) and not node.is_string:
-            place = int(node.this) if node.this.isdigit() else 0
-            if not 0 < place <= len(items):
+            position = int(node.this) if node.this.isdigit() else 0
+            if not 0 < position <= len(items):
                 raise refused(f"grouped by places from 1 to {len(items)}", describe(node))
-            node = items[place - 1][0]
+            node = items[position - 1][0]
         elif isinstance(node, exp.Column) and node.name not in names.table.columns:
             node = next((each for each, alias in items if alias == node.name), node)
         result.append(names.cells(node))
@@ -221,7 +221,7 @@ def _top(
 
 
 def _named_apart(queries: Sequence[Query]) -> tuple[Query, ...]:
-    """Answers are found by name: what is asked twice is asked once too often."""
+    """Answers are found by name, so nothing may be asked twice."""
     seen: set[str] = set()
     for query in queries:
         if query.name in seen:

@@ -32,7 +32,7 @@ def attack(
     relation: Relation = "label-swap",
     rate: Annotated[str, typer.Option(help="The false-positive rate of the tests.")] = "0.01",
     phenotypes: Phenotypes = None,
-    seed: Annotated[int, typer.Option(help="Of the choice of SNPs and the noise.")] = 1,
+    seed: Annotated[int, typer.Option(help="The seed of the choice of SNPs and of the noise.")] = 1,
     save: Draw = None,
     json: Json = False,
 ) -> None:

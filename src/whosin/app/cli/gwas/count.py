@@ -17,10 +17,15 @@ def count(
     study: StudyPath,
     phenotypes: Phenotypes = None,
     processes: Annotated[
-        int | None, typer.Option(help="How many; by default one below 2 GiB, else one a core.")
+        int | None,
+        typer.Option(help="How many; by default one below 2 GiB, else one for each core."),
     ] = None,
     leave_out_no_sex: Annotated[
-        bool, typer.Option("--leave-out-no-sex", help="As PLINK without --allow-no-sex.")
+        bool,
+        typer.Option(
+            "--leave-out-no-sex",
+            help="Leave out people of unknown sex, as PLINK does without --allow-no-sex.",
+        ),
     ] = False,
     save: Annotated[
         list[Path] | None,

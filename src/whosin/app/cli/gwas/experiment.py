@@ -21,12 +21,14 @@ def experiment(
     ] = "1000,2000,5000,10000,20000",
     prior: Annotated[str, typer.Option(help="How sure the adversary is before.")] = "0.5",
     score: Annotated[str, typer.Option(help="distance or chi2.")] = "distance",
-    snps: Annotated[int, typer.Option(help="SNPs of a study.")] = 5_000,
-    causal: Annotated[int, typer.Option(help="How many are associated.")] = 10,
-    odds_ratio: Annotated[float, typer.Option(help="Of each copy at a causal SNP.")] = 1.5,
-    studies: Annotated[int, typer.Option(help="Studies of each size.")] = 20,
-    draws: Annotated[int, typer.Option(help="Releases of each study.")] = 20,
-    seed: Annotated[int, typer.Option(help="Of the first study.")] = 1,
+    snps: Annotated[int, typer.Option(help="How many SNPs a study has.")] = 5_000,
+    causal: Annotated[int, typer.Option(help="How many of them are associated.")] = 10,
+    odds_ratio: Annotated[
+        float, typer.Option(help="The odds ratio of each copy at a causal SNP.")
+    ] = 1.5,
+    studies: Annotated[int, typer.Option(help="How many studies of each size.")] = 20,
+    draws: Annotated[int, typer.Option(help="How many releases of each study.")] = 20,
+    seed: Annotated[int, typer.Option(help="The seed of the first study.")] = 1,
     save: Draw = None,
     json: Json = False,
 ) -> None:

@@ -25,7 +25,7 @@ Relation = Annotated[
     typer.Option(help="label-swap (hides who is a case) or genotype (hides anyone's genotype)."),
 ]
 WITHOUT = ("size-known", "linked", "known", "uninformed", "family", "people", "delta")
-"""Words that a study leaves no choice about: everyone knows how many cases there are."""
+"""Options that a study does not take, since everyone knows how many cases there are."""
 
 
 def plan_of(target: Mapping[str, Any], adversary: Mapping[str, Any]) -> Plan:

@@ -18,8 +18,10 @@ def simulate(
     controls: Annotated[int, typer.Option(help="How many controls.")] = 1000,
     snps: Annotated[int, typer.Option(help="How many SNPs.")] = 10_000,
     causal: Annotated[int, typer.Option(help="How many of them are associated.")] = 10,
-    odds_ratio: Annotated[float, typer.Option(help="Of each copy at a causal SNP.")] = 1.5,
-    seed: Annotated[int, typer.Option(help="Another number, another study.")] = 1,
+    odds_ratio: Annotated[
+        float, typer.Option(help="The odds ratio of each copy at a causal SNP.")
+    ] = 1.5,
+    seed: Annotated[int, typer.Option(help="The seed: another number makes another study.")] = 1,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files that are there already.")
     ] = False,

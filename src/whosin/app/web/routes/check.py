@@ -1,8 +1,8 @@
-"""`/api/check`: the curator's private look at a table, where whoever asks may have it.
+"""`/api/check`: the curator's private look at a table.
 
 Contract: it shows exact figures about the rows and goes past the ledger, as `whosin table check`
-does. On a page without users whoever uses it is the curator (`visitors`); on a shared server those
-are whom the file of users names, and nobody else may look.
+does. On a page without users whoever uses it is the curator (`visitors`); on a shared server the
+file of users names the curators, and nobody else may look.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ TAKES = {
     "Sequence[Sequence[str]] | None": "sets",
     "Mapping[str, Sequence[object]] | None": "ranges",
 }
-"""By the type of a key."""
+"""What a key takes, by its type."""
 router = APIRouter(tags=["kinds"], route_class=BoundedRoute)
 
 
@@ -129,7 +129,7 @@ def _query(kind: type[Query]) -> QueryKind:
 
 
 def _fields(kind: type[Query]) -> Iterator[QueryField]:
-    """The keys that a page has no place of its own for, by what they take."""
+    """The keys that a page asks for in no special way, by what they take."""
     said = _argument_words(kind)
     for each in fields(kind):
         choices = kind.choices.get(each.name, ())

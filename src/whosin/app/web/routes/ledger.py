@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from whosin.app.cli.output import plain
 from whosin.app.web.bodies import BoundedRoute
-from whosin.app.web.scenarios import ledger_place
+from whosin.app.web.scenarios import ledger_url
 from whosin.app.web.settings import Settings
 from whosin.app.web.visitors import Visitor, has_ledger
 from whosin.app.web.work import quick_route
@@ -22,7 +22,7 @@ from whosin.report.card import Section
 router = APIRouter(tags=["ledger"], route_class=BoundedRoute)
 MOST_ENTRIES = 500
 SAVED = "scenario.toml"
-"""As the page saves a scenario."""
+"""The name under which the page saves a scenario."""
 
 
 class Dataset(BaseModel):
@@ -56,14 +56,14 @@ def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
     """Where all datasets stand."""
     if not has_ledger(settings):
         return Datasets(datasets=[])
-    place = ledger_place(settings)
+    url = ledger_url(settings)
     with Ledger(settings.ledger, create=False) as ledger:
         standings = [ledger.standing(name) for name in ledger.datasets()]
         return Datasets(
             datasets=[
                 Dataset(
                     dataset=standing.dataset,
-                    amend=_amend(place, standing.dataset) if visitor.curator else None,
+                    amend=_amend(url, standing.dataset) if visitor.curator else None,
                     card=standing_card(standing),
                     standing=plain(standing.to_dict()),
                 )
@@ -72,8 +72,8 @@ def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
         )
 
 
-def _amend(place: str, dataset: str) -> str:
-    return shlex.join(["whosin", "ledger", "amend", place, dataset, "--scenario", SAVED])
+def _amend(url: str, dataset: str) -> str:
+    return shlex.join(["whosin", "ledger", "amend", url, dataset, "--scenario", SAVED])
 
 
 @router.get("/api/ledger/history")

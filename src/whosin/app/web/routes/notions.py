@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from whosin.app.web.bodies import BoundedRoute
 from whosin.references import THEOREMS
-from whosin.report.charts import PLACES
+from whosin.report.charts import POSITIONS
 from whosin.theorems.map import BARRIERS, EDGES, REASONS
 
 router = APIRouter(tags=["notions"], route_class=BoundedRoute)
@@ -33,7 +33,7 @@ def notion_map() -> NotionMap:
         statement = str(known) if known is not None else REASONS[edge.theorem]
         implications.append(asdict(edge) | {"statement": statement})
     return NotionMap(
-        places={name: list(spot) for name, spot in PLACES.items()},
+        places={name: list(spot) for name, spot in POSITIONS.items()},
         implications=implications,
         counterexamples=[asdict(barrier) for barrier in BARRIERS],
     )

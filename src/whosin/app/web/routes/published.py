@@ -55,14 +55,14 @@ def published_table(body: PublishedBody) -> PublishedFindings:
             earlier = parse_table(body.before, "table")
         compare_labels(table, earlier, "before")
         then = _publication(body, earlier, rule, body.population_before, "population_before")
-    found = check_published(now, body.prior, then)
+    findings = check_published(now, body.prior, then)
     labels = table.rows, table.columns
     return PublishedFindings(
         warning=PRIVATE,
-        summary=summary(found, labels, body.secret),
+        summary=summary(findings, labels, body.secret),
         heads=list(HEADS),
-        rows=[list(row) for row in rows(found, labels)],
-        notes=notes(found, body.secret),
+        rows=[list(row) for row in rows(findings, labels)],
+        notes=notes(findings, body.secret),
     )
 
 

@@ -142,7 +142,7 @@ def released(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Made:
     return Made(
         title=scenario.title,
         request=body.request,
-        answers=[_shown(each) for each in made],
+        answers=[_answer_data(each) for each in made],
         standing=plain(made.standing.to_dict()),
         card=[*sections[:2], *standing_card(made.standing), *last],
     )
@@ -196,21 +196,21 @@ def answer_file(settings: Settings, body: ReleaseBody, visitor: Visitor, answer:
     return str(outputs.written(settings.folder, _answer(made, answer)))
 
 
-def _answer(made: Release, place: int) -> Answer:
-    if place >= len(made):
-        raise InvalidInput("answer", f"a number from 0 to {len(made) - 1}", place)
-    return made[place]
+def _answer(made: Release, index: int) -> Answer:
+    if index >= len(made):
+        raise InvalidInput("answer", f"a number from 0 to {len(made) - 1}", index)
+    return made[index]
 
 
-def _table(answer: Answer, place: int) -> Answer:
+def _table(answer: Answer, index: int) -> Answer:
     count = len(answer.tables)
-    if place >= count:
+    if index >= count:
         accepted = f"a number from 0 to {count - 1}" if count else "left out for this answer"
-        raise InvalidInput("table", accepted, place)
-    return answer.tables[place]
+        raise InvalidInput("table", accepted, index)
+    return answer.tables[index]
 
 
-def _shown(answer: Answer) -> dict[str, Any]:
+def _answer_data(answer: Answer) -> dict[str, Any]:
     """An answer as a page shows it."""
     data: dict[str, Any] = plain(answer.to_dict()) | {
         "paid": cost_words(answer.cost),

@@ -29,7 +29,8 @@ class Asked(BaseModel):
 @router.post("/api/sql")
 @quick_route
 def read_sql(settings: Settings, visitor: Visitor, body: SqlBody) -> Asked:
-    """A SELECT as questions; what no question answers is refused, with the nearest that can be."""
+    """A SELECT as questions. What no question answers is refused, with the nearest one that can be
+    asked."""
     opened = scenarios.opened(settings, scenarios.on_table(body), visitor)
     with opened as (_, table), at("sql"):
         return Asked(queries=[scenario_keys(query) for query in queries_in(body.sql, table)])

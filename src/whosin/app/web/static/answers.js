@@ -8,11 +8,11 @@ import { tables } from "./tables.js";
 const plainName = (title) => title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "answer";
 
 // A value that is too noisy to read; the note below the answer says what the mark means.
-const mark = (answer, place) => (answer.noisy?.[place] ? h("abbr", { title: "too noisy to read" }, "*") : null);
+const mark = (answer, index) => (answer.noisy?.[index] ? h("abbr", { title: "too noisy to read" }, "*") : null);
 
 function table(answer) {
   const at = (name) => answer.columns.indexOf(name);
-  const shown = (row, name) => valueWords(row[at(name)], answer.scales[name]);
+  const inWords = (row, name) => valueWords(row[at(name)], answer.scales[name]);
   const ranged = at("low") >= 0;
   const names = answer.columns.filter((name) => !["low", "high"].includes(name));
   const right = (name) => (answer.rows.every((row) => typeof row[at(name)] === "number") ? "r" : null);
@@ -27,12 +27,12 @@ function table(answer) {
       h(
         "tbody",
         {},
-        answer.rows.slice(0, most).map((row, place) =>
+        answer.rows.slice(0, most).map((row, index) =>
           h(
             "tr",
             {},
-            names.map((name) => h("td", { class: right(name) }, name === "value" ? mark(answer, place) : null, shown(row, name))),
-            ranged ? h("td", { class: "r" }, `${shown(row, "low")} to ${shown(row, "high")}`) : null,
+            names.map((name) => h("td", { class: right(name) }, name === "value" ? mark(answer, index) : null, inWords(row, name))),
+            ranged ? h("td", { class: "r" }, `${inWords(row, "low")} to ${inWords(row, "high")}`) : null,
           ),
         ),
       ),
@@ -42,10 +42,10 @@ function table(answer) {
 }
 
 function single(answer) {
-  const row = Object.fromEntries(answer.columns.map((name, place) => [name, answer.rows[0][place]]));
-  const shown = (name, options) => valueWords(row[name], answer.scales[name], options);
-  const between = row.low === undefined ? "" : `95%: ${shown("low")} to ${shown("high")}`;
-  return [h("p", { class: "single" }, mark(answer, 0), shown("value", { maximumSignificantDigits: 6 })), h("p", { class: "soft" }, between)];
+  const row = Object.fromEntries(answer.columns.map((name, index) => [name, answer.rows[0][index]]));
+  const inWords = (name, options) => valueWords(row[name], answer.scales[name], options);
+  const between = row.low === undefined ? "" : `95%: ${inWords("low")} to ${inWords("high")}`;
+  return [h("p", { class: "single" }, mark(answer, 0), inWords("value", { maximumSignificantDigits: 6 })), h("p", { class: "soft" }, between)];
 }
 
 async function keep(path, body, name) {
@@ -57,7 +57,7 @@ async function keep(path, body, name) {
   }
 }
 
-function card(answer, place, body) {
+function card(answer, index, body) {
   const alone = answer.rows.length === 1 && answer.columns.includes("value");
   const file = answer.columns[0] === "file" ? answer.rows[0][0] : null;
   const several = Boolean(answer.tables);
@@ -65,7 +65,7 @@ function card(answer, place, body) {
   const button = (label, words, path, name) =>
     h("button", { type: "button", class: "quiet", "aria-label": words, onclick: () => keep(path, body, name) }, label);
   const csv = (one, number) =>
-    button("CSV", `Download ${one.title} as CSV`, `/api/release/csv?answer=${place}&table=${number}`, `${plainName(one.title)}.csv`);
+    button("CSV", `Download ${one.title} as CSV`, `/api/release/csv?answer=${index}&table=${number}`, `${plainName(one.title)}.csv`);
   return h(
     "article",
     { class: several ? "answer full" : "answer" },
@@ -73,13 +73,13 @@ function card(answer, place, body) {
       "header",
       {},
       h("h3", {}, answer.title),
-      several ? button("All as Parquet", `Download ${answer.title} as Parquet`, `/api/release/parquet?answer=${place}`, `${plainName(answer.title)}.parquet`) : null,
-      file ? button("Parquet", `Download ${file}`, `/api/release/file?answer=${place}`, file) : null,
-      file ? null : button(several ? "All as CSV" : "CSV", `Download ${answer.title} as CSV`, `/api/release/csv?answer=${place}`, `${plainName(answer.title)}.csv`),
+      several ? button("All as Parquet", `Download ${answer.title} as Parquet`, `/api/release/parquet?answer=${index}`, `${plainName(answer.title)}.parquet`) : null,
+      file ? button("Parquet", `Download ${file}`, `/api/release/file?answer=${index}`, file) : null,
+      file ? null : button(several ? "All as CSV" : "CSV", `Download ${answer.title} as CSV`, `/api/release/csv?answer=${index}`, `${plainName(answer.title)}.csv`),
     ),
     h("p", { class: "note" }, `${answer.paid}; ${answer.noise}`),
     alone && !several ? single(answer) : null,
-    several ? tables(answer, place, csv) : null,
+    several ? tables(answer, index, csv) : null,
     chart ? h("div", { class: "chart" }, chart) : null,
     alone || several ? null : table(answer),
     answer.noisy_note ? h("p", { class: "note" }, answer.noisy_note) : null,
@@ -100,7 +100,7 @@ export function answers(made, body) {
       h("button", { type: "button", onclick: () => keep(path, what, name) }, label),
     ),
   );
-  $("answers").replaceChildren(...made.answers.map((answer, place) => card(answer, place, body)));
+  $("answers").replaceChildren(...made.answers.map((answer, index) => card(answer, index, body)));
   $("release-card").replaceChildren(...sections(made.card).flat());
   $("results").hidden = false;
 }

@@ -3,7 +3,7 @@
 import { atMost, h, number, s, valueWords } from "./dom.js";
 
 const path = (points) =>
-  points.map(([x, y], place) => `${place ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
+  points.map(([x, y], index) => `${index ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
 const key = (names) =>
   h("ul", { class: "key" }, names.map(([name, colour]) => h("li", { class: colour }, name)));
@@ -15,7 +15,7 @@ function round(most) {
   const rough = most / 5;
   const ten = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 2.5, 5, 10].map((digit) => digit * ten).find((size) => size >= rough);
-  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, place) => place * step);
+  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, index) => index * step);
 }
 
 // Posterior against prior; the beliefs that are assumed are shaded.
@@ -24,9 +24,9 @@ export function beliefChart(view) {
   const x = (value) => left + value * (width - left - right);
   const y = (value) => height - bottom - value * (height - bottom - top);
   const order = view.curves.length === 3 ? ["c3", "c1", "c0"] : ["c3", "c0"];
-  const lines = view.curves.map((curve, place) =>
+  const lines = view.curves.map((curve, index) =>
     s("path", {
-      class: `curve ${order[place]}`,
+      class: `curve ${order[index]}`,
       d: path(curve.points.map(([a, b]) => [x(a), y(b)])),
     }),
   );
@@ -54,7 +54,7 @@ export function beliefChart(view) {
     s("text", { x: x(0.5), y: height - 6, "text-anchor": "middle" }, "belief before"),
     s("text", { transform: `translate(13 ${y(0.5)}) rotate(-90)`, "text-anchor": "middle" }, "largest belief after"),
   );
-  const names = view.curves.map((curve, place) => [curve.name, order[place]]).reverse();
+  const names = view.curves.map((curve, index) => [curve.name, order[index]]).reverse();
   return [drawing, key(names)];
 }
 
@@ -108,8 +108,8 @@ export function answerChart(answer) {
   const [width, left, step, bottom] = [440, 130, 26, 26];
   const height = rows.length * step + bottom;
   const x = (value) => left + ((value - least) / (most - least || 1)) * (width - left - 14);
-  const bars = rows.map((row, place) => {
-    const y = place * step + step / 2;
+  const bars = rows.map((row, index) => {
+    const y = index * step + step / 2;
     const cell = row.cell.length > 18 ? `${row.cell.slice(0, 17)}…` : row.cell;
     return [
       s("text", { class: "label", x: left - 8, y: y + 4, "text-anchor": "end" }, cell),

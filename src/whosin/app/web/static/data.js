@@ -9,21 +9,21 @@ import { inPageWords } from "./words.js";
 const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false, outside: "", parents: "", lookedUp: "" };
 const EACH = ["row", "each row"]; // how a scenario says that each row is one person
 
-let found = []; // columns of the chosen table
+let tableColumns = []; // columns of the chosen table
 let declared = new Map(); // column → as EMPTY
 let related = {}; // tables and features of a scenario that was loaded
 let broken = null; // why the chosen table cannot be opened
 
-const named = (name) => found.some((column) => column.name === name);
+const named = (name) => tableColumns.some((column) => column.name === name);
 const spelled = (name) => (EACH.includes(name) ? `column:${name}` : name);
 const eachRow = () => (named("row") ? "each row" : "row");
 
-export const columns = () => found;
+export const columns = () => tableColumns;
 export const problemOfTable = () => broken;
 export const entityChosen = () => $("entity").value !== "";
 export const byRow = () => entityChosen() && $("entity").value === eachRow();
 export const entityColumn = () =>
-  found.map((column) => column.name).find((name) => spelled(name) === $("entity").value) ?? null;
+  tableColumns.map((column) => column.name).find((name) => spelled(name) === $("entity").value) ?? null;
 
 // What is declared about a column is complete enough to be used.
 const complete = ({ kind, values, lower, upper }) =>
@@ -55,7 +55,7 @@ export const stillDeclared = (name) => declaredColumns().includes(columnOf(name)
 const FUNCTIONS = { dates: ["year", "quarter", "month", "isoweek"], numbers: ["decade"] };
 
 export const declaredColumns = (kind) =>
-  found.map((column) => column.name).filter((name) => {
+  tableColumns.map((column) => column.name).filter((name) => {
     const domain = declared.get(name)?.kind ?? "none";
     return name !== entityColumn() && domain !== "none" && (!kind || domain === kind);
   });
@@ -76,7 +76,7 @@ export const groupable = () =>
 // What tables can also be asked by: sums of cells that have an order, being bins or whole numbers.
 export const summable = () =>
   declaredColumns()
-    .filter((name) => hasCells(name) && (declared.get(name).kind !== "values" || found.find((column) => column.name === name).numeric))
+    .filter((name) => hasCells(name) && (declared.get(name).kind !== "values" || tableColumns.find((column) => column.name === name).numeric))
     .flatMap((name) => [`cumulative(${name})`, `ranges(${name})`]);
 
 export function tableKeys() {
@@ -98,7 +98,7 @@ export function domains() {
     const domain = declared.get(name);
     const constant = domain.constant ? { constant: true } : {};
     if (domain.kind === "values") {
-      const whole = found.find((column) => column.name === name).numeric;
+      const whole = tableColumns.find((column) => column.name === name).numeric;
       const spelled = whole ? numeric : String;
       // The values of a public table's column, such as wards.region, until others are typed.
       const values = domain.lookedUp && domain.values === domain.lookedUp ? domain.lookedUp : listed(domain.values).map(spelled);
@@ -164,8 +164,8 @@ export const relatedKeys = () => related;
 export async function loadRelated({ table, domains: given = {}, tables = [], features = [] }) {
   related = { ...(tables.length ? { tables } : {}), ...(features.length ? { features } : {}) };
   if (!Object.keys(related).length) return;
-  found = (await post("/api/columns", { table, domains: given, ...related })).columns;
-  for (const column of found) if (!declared.has(column.name)) declared.set(column.name, { ...EMPTY });
+  tableColumns = (await post("/api/columns", { table, domains: given, ...related })).columns;
+  for (const column of tableColumns) if (!declared.has(column.name)) declared.set(column.name, { ...EMPTY });
   renderRelated();
 }
 
@@ -291,9 +291,9 @@ function same(name, domain) {
 
 export function renderColumns() {
   const entity = entityColumn();
-  const shown = found.filter((column) => column.name !== entity);
+  const described = tableColumns.filter((column) => column.name !== entity);
   $("columns").replaceChildren(
-    ...shown.map((column) => {
+    ...described.map((column) => {
       const domain = declared.get(column.name);
       const kinds = [["none", "not used"], ["values", "a list of values"], ["numbers", "numbers in a range"], ["dates", "dates in a range"]];
       return h(
@@ -333,7 +333,7 @@ function chosenEntity() {
     ? "Each row counts as a person of its own: right only if nobody has two rows."
     : entityChosen()
       ? ""
-      : "Choose the column that says whose row it is. The promise is made to whom it names.";
+      : "Choose the column that says whose row it is. The promise is made to the people that it names.";
   $("declare").hidden = !entityChosen();
   renderColumns();
   renderQueries();
@@ -342,7 +342,7 @@ function chosenEntity() {
 // Open a table: its columns, from the schema alone. Returns whether that worked.
 export async function useTable(name) {
   clearErrors("table");
-  found = [];
+  tableColumns = [];
   declared = new Map();
   related = {};
   renderRelated();
@@ -356,19 +356,19 @@ export async function useTable(name) {
     return false;
   }
   try {
-    found = (await get(`/api/columns?file=${encodeURIComponent(name)}`)).columns;
+    tableColumns = (await get(`/api/columns?file=${encodeURIComponent(name)}`)).columns;
   } catch (error) {
     broken = { ...inPageWords(error), field: "table.source" };
     showError(broken, "table.source");
     renderQueries();
     return false;
   }
-  for (const column of found) declared.set(column.name, { ...EMPTY });
+  for (const column of tableColumns) declared.set(column.name, { ...EMPTY });
   const option = (value, text) => h("option", { value }, text);
   $("entity").replaceChildren(
     option("", "choose …"),
     option(eachRow(), "each row is one person"),
-    ...found.map((column) => option(spelled(column.name), column.name)),
+    ...tableColumns.map((column) => option(spelled(column.name), column.name)),
   );
   $("entity").value = "";
   $("rows").value = $("groups").value = "";

@@ -32,10 +32,10 @@ export function onFile(id, take) {
 }
 
 export function clearErrors(prefix = "") {
-  for (const place of document.querySelectorAll("[data-error]")) {
-    if (!place.dataset.error.startsWith(prefix)) continue;
-    place.textContent = "";
-    place.removeAttribute("role");
+  for (const slot of document.querySelectorAll("[data-error]")) {
+    if (!slot.dataset.error.startsWith(prefix)) continue;
+    slot.textContent = "";
+    slot.removeAttribute("role");
   }
   for (const field of document.querySelectorAll("[aria-invalid]")) {
     if (!(field.dataset.field ?? "").startsWith(prefix)) continue;
@@ -44,26 +44,26 @@ export function clearErrors(prefix = "") {
   }
 }
 
-// Put a message beside its field: "queries.1.where", or the nearest part of it that has a place.
+// Put a message beside its field: "queries.1.where", or the nearest part of it that has one.
 export function showError(error, otherwise) {
   const parts = (error.field ?? "").split(".");
-  const places = [...document.querySelectorAll("[data-error]")];
-  let found = null;
-  for (let length = parts.length; length > 0 && !found; length -= 1) {
+  const slots = [...document.querySelectorAll("[data-error]")];
+  let target = null;
+  for (let length = parts.length; length > 0 && !target; length -= 1) {
     const name = parts.slice(0, length).join(".");
-    found = places.find((place) => place.dataset.error === name && !place.closest("[hidden]"));
+    target = slots.find((slot) => slot.dataset.error === name && !slot.closest("[hidden]"));
   }
-  found ??= places.find((place) => place.dataset.error === otherwise);
-  if (!found) return;
-  const details = found.closest("details");
+  target ??= slots.find((slot) => slot.dataset.error === otherwise);
+  if (!target) return;
+  const details = target.closest("details");
   if (details) details.open = true;
-  found.id ||= `error-${found.dataset.error.replace(/\W+/g, "-")}`;
-  found.setAttribute("role", "alert");
-  found.textContent = error.message;
+  target.id ||= `error-${target.dataset.error.replace(/\W+/g, "-")}`;
+  target.setAttribute("role", "alert");
+  target.textContent = error.message;
   if (error.field) {
     for (const field of document.querySelectorAll(`[data-field="${CSS.escape(error.field)}"]`)) {
       field.setAttribute("aria-invalid", "true");
-      field.setAttribute("aria-errormessage", found.id);
+      field.setAttribute("aria-errormessage", target.id);
     }
   }
 }
@@ -109,10 +109,10 @@ export function sections(parts) {
 
 // A hundred marks, ten people each: full ones before, half ones at most after.
 function people({ before, after, when: [first, then] }) {
-  const kind = (place) => (place < before ? "full" : place < after ? "half" : "never");
+  const kind = (index) => (index < before ? "full" : index < after ? "half" : "never");
   const words = `Each mark is 10 people: ${before} dark ${first}, ${after} in colour at most ${then}.`;
-  const marks = Array.from({ length: 100 }, (_, place) =>
-    s("circle", { class: kind(place), cx: 8 + 15 * (place % 20), cy: 8 + 15 * Math.floor(place / 20), r: 5.5 }));
+  const marks = Array.from({ length: 100 }, (_, index) =>
+    s("circle", { class: kind(index), cx: 8 + 15 * (index % 20), cy: 8 + 15 * Math.floor(index / 20), r: 5.5 }));
   return h("figure", { class: "people" },
     s("svg", { viewBox: "0 0 301 76", role: "img", "aria-label": words }, marks), h("figcaption", { class: "note" }, words));
 }

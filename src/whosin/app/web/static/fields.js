@@ -57,15 +57,15 @@ const belongs = (fields, typed, { only_with: [other, word] }) => {
 
 // The keys of a scenario that were said.
 export function fieldKeys(fields, typed) {
-  const found = {};
+  const keys = {};
   for (const field of fields) {
     const { text, given } = typed[field.key] ?? {};
     if (text === undefined || text === false || text === field.default || !belongs(fields, typed, field)) continue;
     const takes = kindOf(field);
     if (takes !== "flag" && !text.trim()) continue;
-    found[field.key] = given?.text === text ? given.value : (READ[takes] ?? numeric)(takes === "flag" ? text : text.trim());
+    keys[field.key] = given?.text === text ? given.value : (READ[takes] ?? numeric)(takes === "flag" ? text : text.trim());
   }
-  return found;
+  return keys;
 }
 
 export const namesTables = (fields, typed) =>
@@ -93,10 +93,10 @@ function control(field, id, path, typed, changed, redraw) {
 const inPersons = (words) => words.replace(/`(\w+)`/g, (_, key) => `“${labelOf(key)}”`).replace(/\bentit(y|ies)\b/g, (_, end) => (end === "y" ? "person" : "people"));
 
 // Those with a choice of words at once, the others under “More”.
-export function fieldControls(fields, typed, place, changed, redraw) {
+export function fieldControls(fields, typed, index, changed, redraw) {
   const made = (field) => {
-    const id = `query-${place}-${field.key}`;
-    const path = `queries.${place}.${field.key}`;
+    const id = `query-${index}-${field.key}`;
+    const path = `queries.${index}.${field.key}`;
     const input = control(field, id, path, typed, changed, redraw);
     const label = h("label", { for: id }, labelOf(field.key));
     return h(
@@ -107,10 +107,10 @@ export function fieldControls(fields, typed, place, changed, redraw) {
       h("p", { class: "error", "data-error": path }),
     );
   };
-  const shown = fields.filter((field) => belongs(fields, typed, field));
-  const rest = shown.filter((field) => !field.choices.length);
+  const visible = fields.filter((field) => belongs(fields, typed, field));
+  const rest = visible.filter((field) => !field.choices.length);
   return {
-    choices: shown.filter((field) => field.choices.length).map(made),
+    choices: visible.filter((field) => field.choices.length).map(made),
     more: rest.length
       ? h("details", { class: "advanced", open: rest.some((field) => typed[field.key]?.text) }, h("summary", {}, "More about this question"), h("div", { class: "fields" }, rest.map(made)))
       : null,

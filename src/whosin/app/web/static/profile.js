@@ -42,25 +42,25 @@ export function profileEditor(field, changed) {
     changed();
   }
 
-  function move(place, before, after, focus) {
+  function move(index, before, after, focus) {
     const limit = (value, low, high) => Math.min(Math.max(value, low), high);
-    const [left, right] = [points[place - 1], points[place + 1]].map((each) => each && share(each.before));
+    const [left, right] = [points[index - 1], points[index + 1]].map((each) => each && share(each.before));
     const spot = limit(before, left === undefined ? 0 : left + 0.001, right === undefined ? 1 : right - 0.001);
     const rounded = (value) => percent(Math.round(value * 1000) / 1000);
-    points[place] = { before: rounded(spot), after: rounded(limit(after, 0, 1)) };
+    points[index] = { before: rounded(spot), after: rounded(limit(after, 0, 1)) };
     say(focus);
   }
 
-  function remove(place) {
+  function remove(index) {
     if (points.length < 2) return;
-    points.splice(place, 1);
-    say(Math.min(place, points.length - 1));
+    points.splice(index, 1);
+    say(Math.min(index, points.length - 1));
   }
 
   // Between the two points that are furthest apart, on the line between them; or after the last.
   function add() {
     const spots = points.filter(drawable).map(placed).sort(([a], [b]) => a - b);
-    const gaps = spots.slice(1).map(([a], place) => a - spots[place][0]);
+    const gaps = spots.slice(1).map(([a], index) => a - spots[index][0]);
     const last = spots.at(-1) ?? [0, 0];
     const widest = gaps.indexOf(Math.max(...gaps));
     const [from, to] = gaps.length && gaps[widest] >= 1 - last[0] ? spots.slice(widest, widest + 2) : [last, [1, 1]];
@@ -70,7 +70,7 @@ export function profileEditor(field, changed) {
     say(points.findIndex(({ before }) => before === middle[0]));
   }
 
-  function drag(event, place) {
+  function drag(event, index) {
     event.preventDefault();
     const handle = event.currentTarget;
     const box = drawing.getBoundingClientRect();
@@ -79,52 +79,52 @@ export function profileEditor(field, changed) {
       (HEIGHT - BOTTOM - ((moved.clientY - box.top) / box.height) * HEIGHT) / (HEIGHT - BOTTOM - TOP),
     ];
     handle.focus();
-    const follow = (moved) => move(place, ...at(moved), place);
+    const follow = (moved) => move(index, ...at(moved), index);
     const stop = () => window.removeEventListener("pointermove", follow);
     window.addEventListener("pointermove", follow);
     window.addEventListener("pointerup", stop, { once: true });
     window.addEventListener("pointercancel", stop, { once: true });
   }
 
-  function pressed(event, place) {
+  function pressed(event, index) {
     if (event.key === "Delete" || event.key === "Backspace") {
       event.preventDefault();
-      remove(place);
+      remove(index);
     }
     const step = KEYS[event.key];
     if (!step) return;
     event.preventDefault();
     const size = event.shiftKey ? 0.05 : 0.01;
-    const [before, after] = placed(points[place]);
-    move(place, before + step[0] * size, after + step[1] * size, place);
+    const [before, after] = placed(points[index]);
+    move(index, before + step[0] * size, after + step[1] * size, index);
   }
 
-  function handle(point, place) {
+  function handle(point, index) {
     if (!drawable(point)) return null;
     const [before, after] = placed(point);
     return s(
       "circle",
       {
         class: "handle", cx: x(before), cy: y(after), r: 8, tabindex: 0, role: "button",
-        "aria-label": `Point ${place + 1}: from ${percent(before)} to at most ${percent(after)}; arrow keys move it, Delete removes it`,
-        onpointerdown: (event) => drag(event, place),
-        onkeydown: (event) => pressed(event, place),
+        "aria-label": `Point ${index + 1}: from ${percent(before)} to at most ${percent(after)}; arrow keys move it, Delete removes it`,
+        onpointerdown: (event) => drag(event, index),
+        onkeydown: (event) => pressed(event, index),
       },
     );
   }
 
-  function row(point, place) {
+  function row(point, index) {
     const cell = (side, words) => {
-      const input = h("input", { class: "short", value: point[side], "aria-label": `${words}, point ${place + 1}`, inputmode: "decimal" });
+      const input = h("input", { class: "short", value: point[side], "aria-label": `${words}, point ${index + 1}`, inputmode: "decimal" });
       input.addEventListener("change", () => {
-        points[place] = { ...points[place], [side]: /^[\d.]+$/.test(input.value.trim()) ? `${input.value.trim()}%` : input.value.trim() };
+        points[index] = { ...points[index], [side]: /^[\d.]+$/.test(input.value.trim()) ? `${input.value.trim()}%` : input.value.trim() };
         points.sort((a, b) => share(a.before) - share(b.before));
         say();
       });
       return h("td", {}, input);
     };
     return h("tr", {}, cell("before", "Belief before"), cell("after", "At most after"),
-      h("td", {}, h("button", { type: "button", class: "quiet", disabled: points.length < 2, "aria-label": `Remove point ${place + 1}`, onclick: () => remove(place) }, "×")));
+      h("td", {}, h("button", { type: "button", class: "quiet", disabled: points.length < 2, "aria-label": `Remove point ${index + 1}`, onclick: () => remove(index) }, "×")));
   }
 
   function draw(focus) {
@@ -133,7 +133,7 @@ export function profileEditor(field, changed) {
       s("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, percent(value)),
       s("text", { x: x(value), y: HEIGHT - BOTTOM + 18, "text-anchor": "middle" }, percent(value)),
     ]);
-    const line = (spots) => spots.map(([a, b], place) => `${place ? "L" : "M"}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join("");
+    const line = (spots) => spots.map(([a, b], index) => `${index ? "L" : "M"}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join("");
     drawing.replaceChildren(
       ...ticks.flat(),
       s("path", { class: "curve dashed c3", d: line([[0, 0], [1, 1]]) }),
@@ -165,7 +165,7 @@ export function profileEditor(field, changed) {
   return { editor, read, show: (curve) => { own = curve; draw(focused()); } };
 
   function focused() {
-    const place = [...drawing.querySelectorAll(".handle")].indexOf(document.activeElement);
-    return place < 0 ? undefined : place;
+    const index = [...drawing.querySelectorAll(".handle")].indexOf(document.activeElement);
+    return index < 0 ? undefined : index;
   }
 }

@@ -13,26 +13,26 @@ const FIELDS = {
 };
 const MOST = 400; // rows that are drawn; --json has them all
 
-function drawn(found) {
-  const shown = found.rows.slice(0, MOST);
-  const side = (place) => (place ? "r" : null);
+function drawn(result) {
+  const visible = result.rows.slice(0, MOST);
+  const side = (index) => (index ? "r" : null);
   return h(
     "div",
     { class: "card" },
-    h("p", { class: "fails" }, found.warning),
-    found.summary.map((line) => h("p", {}, line)),
+    h("p", { class: "fails" }, result.warning),
+    result.summary.map((line) => h("p", {}, line)),
     h(
       "div",
       { class: "wide", tabindex: "0", role: "region", "aria-label": "cells, those that say most first" },
       h(
         "table",
         {},
-        h("thead", {}, h("tr", {}, found.heads.map((head, place) => h("th", { scope: "col", class: side(place) }, head)))),
-        h("tbody", {}, shown.map((row) => h("tr", {}, row.map((cell, place) => (place ? h("td", { class: "r" }, cell) : h("th", { scope: "row" }, cell)))))),
+        h("thead", {}, h("tr", {}, result.heads.map((head, index) => h("th", { scope: "col", class: side(index) }, head)))),
+        h("tbody", {}, visible.map((row) => h("tr", {}, row.map((cell, index) => (index ? h("td", { class: "r" }, cell) : h("th", { scope: "row" }, cell)))))),
       ),
     ),
-    found.rows.length > MOST ? h("p", { class: "note" }, `… and ${found.rows.length - MOST} cells that say less.`) : null,
-    found.notes.map((line) => h("p", { class: "note" }, line)),
+    result.rows.length > MOST ? h("p", { class: "note" }, `… and ${result.rows.length - MOST} cells that say less.`) : null,
+    result.notes.map((line) => h("p", { class: "note" }, line)),
   );
 }
 
@@ -56,7 +56,7 @@ export function startPublished() {
   }
   $("published").addEventListener("submit", async (event) => {
     event.preventDefault();
-    for (const place of [...Object.values(FIELDS), "totals", "secret", "secondary", "check"]) clearErrors(place);
+    for (const field of [...Object.values(FIELDS), "totals", "secret", "secondary", "check"]) clearErrors(field);
     $("findings").replaceChildren(h("p", { class: "note" }, "Working it out …"));
     try {
       $("findings").replaceChildren(drawn(await post("/api/published", asked())));

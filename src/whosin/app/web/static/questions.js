@@ -45,19 +45,19 @@ const choices = (kind) => {
 
 const numeric = (text) => (/^-?\d+$/.test(text) ? Number(text) : text);
 
-// The questions that can be asked now; `places` says where each stands on the page.
+// The questions that can be asked now; `askable` says which of those on the page they are.
 export function queries() {
-  return places().map((place) => {
-    const query = asked[place];
+  return askable().map((index) => {
+    const query = asked[index];
     const shape = KINDS[query.kind] ?? {};
-    const found = { kind: query.kind };
-    if (query.name.trim()) found.name = query.name.trim();
-    if (shape.column) found.column = query.column;
-    if (query.by.size) found[shape.columns ? "columns" : "by"] = [...query.by];
-    if (shape.extra && query.extra.trim()) found[shape.extra[0]] = numeric(query.extra.trim());
-    if (query.where.trim()) found.where = query.where.trim();
-    if (query.weight.trim() && query.weight.trim() !== "1") found.weight = numeric(query.weight.trim());
-    return { ...query.kept, ...fieldKeys(shape.more ?? [], query.typed), ...found };
+    const keys = { kind: query.kind };
+    if (query.name.trim()) keys.name = query.name.trim();
+    if (shape.column) keys.column = query.column;
+    if (query.by.size) keys[shape.columns ? "columns" : "by"] = [...query.by];
+    if (shape.extra && query.extra.trim()) keys[shape.extra[0]] = numeric(query.extra.trim());
+    if (query.where.trim()) keys.where = query.where.trim();
+    if (query.weight.trim() && query.weight.trim() !== "1") keys.weight = numeric(query.weight.trim());
+    return { ...query.kept, ...fieldKeys(shape.more ?? [], query.typed), ...keys };
   });
 }
 
@@ -80,8 +80,8 @@ function missing(query) {
   return null;
 }
 
-export const places = () => [...asked.keys()].filter((place) => missing(asked[place]) === null);
-export const allFinished = () => asked.length > 0 && places().length === asked.length;
+export const askable = () => [...asked.keys()].filter((index) => missing(asked[index]) === null);
+export const allFinished = () => asked.length > 0 && askable().length === asked.length;
 
 export function loadQueries(given) {
   asked = questions(given);
@@ -108,9 +108,9 @@ function questions(given) {
   });
 }
 
-function text(query, place, key, label, placeholder = "") {
-  const id = `query-${place}-${key}`;
-  const field = `queries.${place}.${key === "extra" ? KINDS[query.kind].extra[0] : key}`;
+function text(query, index, key, label, placeholder = "") {
+  const id = `query-${index}-${key}`;
+  const field = `queries.${index}.${key === "extra" ? KINDS[query.kind].extra[0] : key}`;
   return h(
     "div",
     {},
@@ -130,8 +130,8 @@ function text(query, place, key, label, placeholder = "") {
   );
 }
 
-function about(query, place) {
-  const id = `query-${place}-column`;
+function about(query, index) {
+  const id = `query-${index}-column`;
   const names = choices(query.kind);
   if (!names.includes(query.column)) query.column = names[0] ?? "";
   return h(
@@ -142,7 +142,7 @@ function about(query, place) {
       "select",
       {
         id,
-        "data-field": `queries.${place}.column`,
+        "data-field": `queries.${index}.column`,
         onchange: (event) => {
           query.column = event.target.value;
           changed();
@@ -152,11 +152,11 @@ function about(query, place) {
         ? names.map((name) => h("option", { value: name, selected: name === query.column }, name))
         : h("option", { value: "" }, KINDS[query.kind].column === "cells" ? "declare values or bins first" : "declare a range first"),
     ),
-    h("p", { class: "error", "data-error": `queries.${place}.column` }),
+    h("p", { class: "error", "data-error": `queries.${index}.column` }),
   );
 }
 
-function groups(query, place) {
+function groups(query, index) {
   const takesSums = KINDS[query.kind].more?.some((field) => field.takes === "ranges");
   // A scenario may name what this page does not offer, such as cumulative(canton).
   const named = [...query.by].filter((name) => takesSums && stillDeclared(name));
@@ -168,7 +168,7 @@ function groups(query, place) {
   }
   return h(
     "div",
-    { role: "group", "aria-label": `question ${place + 1}, ${label.toLowerCase()}` },
+    { role: "group", "aria-label": `question ${index + 1}, ${label.toLowerCase()}` },
     h("span", { class: "label" }, label),
     h(
       "div",
@@ -189,19 +189,19 @@ function groups(query, place) {
         ),
       ),
     ),
-    h("p", { class: "error", "data-error": `queries.${place}.${key}` }),
+    h("p", { class: "error", "data-error": `queries.${index}.${key}` }),
   );
 }
 
-function card(query, place) {
+function card(query, index) {
   const shape = KINDS[query.kind] ?? { label: query.kind };
-  const fields = fieldControls(shape.more ?? [], query.typed, place, changed, (id) => {
+  const fields = fieldControls(shape.more ?? [], query.typed, index, changed, (id) => {
     renderQueries();
     $(id).focus();
   });
   return h(
     "section",
-    { class: "query", "aria-label": `question ${place + 1}` },
+    { class: "query", "aria-label": `question ${index + 1}` },
     h(
       "header",
       {},
@@ -209,9 +209,9 @@ function card(query, place) {
       h("button", {
         type: "button",
         class: "quiet",
-        "aria-label": `Remove question ${place + 1}`,
+        "aria-label": `Remove question ${index + 1}`,
         onclick: () => {
-          asked.splice(place, 1);
+          asked.splice(index, 1);
           renderQueries();
           changed();
           $("kind").focus();
@@ -221,19 +221,19 @@ function card(query, place) {
     h(
       "div",
       { class: "fields" },
-      text(query, place, "name", "Call it", query.kind),
-      shape.column ? about(query, place) : null,
-      shape.by || shape.columns ? groups(query, place) : null,
-      shape.extra ? text(query, place, "extra", `${shape.extra[1][0].toUpperCase()}${shape.extra[1].slice(1)}`) : null,
+      text(query, index, "name", "Call it", query.kind),
+      shape.column ? about(query, index) : null,
+      shape.by || shape.columns ? groups(query, index) : null,
+      shape.extra ? text(query, index, "extra", `${shape.extra[1][0].toUpperCase()}${shape.extra[1].slice(1)}`) : null,
       fields.choices,
-      shape.where === false ? null : text(query, place, "where", "Only rows where", "age >= 65 and ward = 'A'"),
-      text(query, place, "weight", "Weight in the budget", "1"),
+      shape.where === false ? null : text(query, index, "where", "Only rows where", "age >= 65 and ward = 'A'"),
+      text(query, index, "weight", "Weight in the budget", "1"),
     ),
     fields.more,
-    h("p", { class: "error", "data-error": `queries.${place}` }),
-    h("p", { class: "cost", id: `cost-${place}` }),
-    h("div", { id: `offered-${place}` }),
-    h("div", { id: `cautions-${place}` }),
+    h("p", { class: "error", "data-error": `queries.${index}` }),
+    h("p", { class: "cost", id: `cost-${index}` }),
+    h("div", { id: `offered-${index}` }),
+    h("div", { id: `cautions-${index}` }),
   );
 }
 
@@ -262,38 +262,38 @@ function caution({ about, columns: several }) {
     : `Only one row of a person counts, chosen at random. Say in step 3 how many rows of a person count${same}.`;
 }
 
-export function showPrice(found) {
-  const asking = places();
-  for (const [place, query] of asked.entries()) {
-    const offer = found?.offers[asking.indexOf(place)];
-    const shown = $(`cost-${place}`);
-    if (!shown) continue;
+export function showPrice(price) {
+  const asking = askable();
+  for (const [index, query] of asked.entries()) {
+    const offer = price?.offers[asking.indexOf(index)];
+    const line = $(`cost-${index}`);
+    if (!line) continue;
     const lack = missing(query);
-    const offered = $(`offered-${place}`);
+    const offered = $(`offered-${index}`);
     const open = offered.querySelector("details")?.open ?? false;
     offered.replaceChildren(...[offer && lack === null ? tablesOffered(offer, open) : null].filter(Boolean));
-    shown.classList.toggle("open", lack !== null);
-    $(`cautions-${place}`).replaceChildren(
+    line.classList.toggle("open", lack !== null);
+    $(`cautions-${index}`).replaceChildren(
       ...(offer?.cautions ?? []).map((each) => h("p", { class: "caution" }, caution(each))),
     );
-    if (lack !== null) shown.textContent = `Not finished, and not in the price: ${lack}.`;
-    else if (!offer) shown.textContent = "";
+    if (lack !== null) line.textContent = `Not finished, and not in the price: ${lack}.`;
+    else if (!offer) line.textContent = "";
     else {
       const error = offer.error === null ? "" : `, expected error ± ${number(offer.error, 3)}`;
       const within = offer.within === null ? "" : `, 95% within ± ${atMost(offer.within, 3)}`;
-      shown.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.${gain(offer)}`;
+      line.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.${gain(offer)}`;
     }
   }
   const open = asked.length - asking.length;
   const rest = open ? ` ${open === 1 ? "One question is" : `${open} questions are`} not finished, and not in this price.` : "";
-  if (!found) {
+  if (!price) {
     $("total").textContent = rest.trim();
     return;
   }
-  const left = found.remaining === null
-    ? `“${found.dataset}” is new to the ledger: this plan becomes its whole budget.`
-    : `The ledger has ε = ${allowed(found.remaining, 5)} left for “${found.dataset}”.`;
-  $("total").textContent = `In all ${found.total} of ε = ${number(found.epsilon, 5)}. ${left}${rest}`;
+  const left = price.remaining === null
+    ? `“${price.dataset}” is new to the ledger: this plan becomes its whole budget.`
+    : `The ledger has ε = ${allowed(price.remaining, 5)} left for “${price.dataset}”.`;
+  $("total").textContent = `In all ${price.total} of ε = ${number(price.epsilon, 5)}. ${left}${rest}`;
 }
 
 export async function startQuestions() {

@@ -6,7 +6,7 @@ import { $, h } from "./dom.js";
 const description = await get("/api/openapi.json").catch(() => null);
 
 // Text with `code` in it.
-const prose = (text) => text.split("`").map((part, place) => (place % 2 ? h("code", {}, part) : part));
+const prose = (text) => text.split("`").map((part, index) => (index % 2 ? h("code", {}, part) : part));
 
 const resolve = (schema) =>
   schema?.$ref ? description.components.schemas[schema.$ref.split("/").at(-1)] : schema;

@@ -5,7 +5,7 @@ import { answers } from "./answers.js";
 import { beliefChart, ratesChart } from "./charts.js";
 import { columns, domains, entityChosen, loadDomains, loadRelated, loadTable, problemOfTable, relatedKeys, tableKeys, useTable } from "./data.js";
 import { $, allowed, atMost, clearErrors, debounce, h, number, onFile, reasons, sections, showError } from "./dom.js";
-import { allFinished, loadQueries, places, queries, renderQueries, showPrice } from "./questions.js";
+import { allFinished, askable, loadQueries, queries, renderQueries, showPrice } from "./questions.js";
 import { profileEditor } from "./profile.js";
 import { capital, inPageWords } from "./words.js";
 
@@ -60,16 +60,16 @@ function spelled(word, field) {
 function target() {
   const kind = chosen("target");
   const own = [...$(`target-${kind}`).querySelectorAll("[data-word]")];
-  const found = {};
-  if (SLIDERS.includes(kind)) found[kind] = spelled(kind, $(`${kind}-text`));
-  else if (own.length) for (const field of own) found[field.dataset.word] = spelled(field.dataset.word, field);
-  else found[kind] = true;
-  if ($("delta").value.trim()) found.delta = $("delta").value.trim();
-  return found;
+  const wanted = {};
+  if (SLIDERS.includes(kind)) wanted[kind] = spelled(kind, $(`${kind}-text`));
+  else if (own.length) for (const field of own) wanted[field.dataset.word] = spelled(field.dataset.word, field);
+  else wanted[kind] = true;
+  if ($("delta").value.trim()) wanted.delta = $("delta").value.trim();
+  return wanted;
 }
 
 function scenario() {
-  const found = {
+  const keys = {
     title: $("title").value,
     adversary: adversary(),
     target: target(),
@@ -82,7 +82,7 @@ function scenario() {
   if ($("split").value !== "weights") budget.split = $("split").value;
   if ($("noise").value !== "laplace") budget.noise = $("noise").value;
   if ($("share").value.trim() !== "100") budget.share = `${$("share").value.trim()}%`;
-  return Object.keys(budget).length ? { ...found, budget } : found;
+  return Object.keys(budget).length ? { ...keys, budget } : keys;
 }
 
 // Steps 1 and 2
@@ -173,22 +173,22 @@ async function cost() {
   clearErrors("table");
   clearErrors("domains");
   clearErrors("queries");
-  for (const place of ["budget", "release"]) clearErrors(place);
+  for (const step of ["budget", "release"]) clearErrors(step);
   if (problemOfTable()) showError(problemOfTable(), "table.source");
-  const ready = columns().length > 0 && entityChosen() && places().length > 0 && planned !== null;
+  const ready = columns().length > 0 && entityChosen() && askable().length > 0 && planned !== null;
   $("go").disabled = true;
   $("save-scenario").disabled = !ready;
   if (!ready) {
     showPrice(null);
     return;
   }
-  const asking = places();
+  const asking = askable();
   try {
-    const found = await price("/api/price", scenario());
-    showPrice(found);
-    $("go").disabled = Boolean(found.refusal) || !allFinished();
-    if (found.refusal) {
-      showError({ field: "budget", message: `The ledger would refuse this: ${found.refusal}.` }, "budget");
+    const priced = await price("/api/price", scenario());
+    showPrice(priced);
+    $("go").disabled = Boolean(priced.refusal) || !allFinished();
+    if (priced.refusal) {
+      showError({ field: "budget", message: `The ledger would refuse this: ${priced.refusal}.` }, "budget");
     }
   } catch (error) {
     if (error.name === "AbortError") return;
@@ -247,7 +247,7 @@ async function release(body) {
     const certain = !lost(error) && error.status < 500;
     if (certain) remember(null); // refused before anything was paid for
     $("pending").hidden = certain;
-    showError(inPageWords(error, places()), "release");
+    showError(inPageWords(error, askable()), "release");
     $("go").disabled = !certain;
   }
 }
@@ -279,12 +279,12 @@ function spelledOut(word, value) {
 }
 
 async function load(view) {
-  const found = view.scenario;
-  const who = found.adversary ?? {};
-  const { delta, candidates: several, ...wanted } = found.target;
+  const loaded = view.scenario;
+  const who = loaded.adversary ?? {};
+  const { delta, candidates: several, ...wanted } = loaded.target;
   const [kind, value] = Object.entries(wanted)[0] ?? ["posterior", "60%"];
   if (wanted.rho !== undefined && Object.keys(who).length) {
-    throw new Error("This page asks nothing about whoever knows several candidates; whosin release takes it.");
+    throw new Error("With several candidates this page takes no [adversary]; whosin release does.");
   }
   choose("knows", who.uninformed ? "nothing" : who.known === undefined ? "all" : "few");
   if (who.known !== undefined) $("known").value = who.known;
@@ -303,16 +303,16 @@ async function load(view) {
   if (several !== undefined) $("candidates").value = several;
   $("target-rho").closest("details").open = !SLIDERS.includes(kind) || Boolean(delta);
   $("delta").value = delta ?? "";
-  $("title").value = found.title ?? "Release";
-  const { noise, share, split } = found.budget ?? {};
+  $("title").value = loaded.title ?? "Release";
+  const { noise, share, split } = loaded.budget ?? {};
   $("noise").value = noise ?? "laplace";
   $("split").value = split ?? "weights";
   $("share").value = share === undefined ? "100" : asPercent(share);
-  if (await useTable(found.table.source)) {
-    loadTable(found.table);
-    await loadRelated(found);
-    loadDomains(found.domains ?? {});
-    loadQueries(found.queries);
+  if (await useTable(loaded.table.source)) {
+    loadTable(loaded.table);
+    await loadRelated(loaded);
+    loadDomains(loaded.domains ?? {});
+    loadQueries(loaded.queries);
   }
   $("scenario-notes").textContent = ["Loaded.", ...view.notes].join(" ");
   await needs();
@@ -392,7 +392,7 @@ export async function start() {
     try {
       await download("/api/scenario/toml", scenario(), "scenario.toml");
     } catch (error) {
-      showError(inPageWords(error, places()), "release");
+      showError(inPageWords(error, askable()), "release");
     }
   });
   $("scenario-pick").addEventListener("change", () => {

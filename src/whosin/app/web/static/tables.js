@@ -10,36 +10,36 @@ const MOST = 600; // cells of a list; the rest is in the file
 const wordsOf = (text) => text.toLowerCase().split(/[\s,]+/).filter(Boolean);
 
 // The labels of a cell: the combinations of all labels, in order.
-function labelsOf(table, place) {
-  const found = [];
-  let left = place;
+function labelsOf(table, cell) {
+  const result = [];
+  let left = cell;
   for (const labels of [...table.labels].reverse()) {
-    found.unshift(labels[left % labels.length]);
+    result.unshift(labels[left % labels.length]);
     left = Math.floor(left / labels.length);
   }
-  return found;
+  return result;
 }
 
 function reader(answer, table, chosen) {
   const at = (name) => answer.columns.indexOf(name);
-  const shown = (value, digits) => value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  const row = (place) => answer.rows[table.start + place];
+  const inDigits = (value, digits) => value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const row = (cell) => answer.rows[table.start + cell];
   const [low, high] = chosen.margin === "all" ? ["all_low", "all_high"] : ["low", "high"];
   const whole = chosen.numbers === "whole";
   const digits = whole ? 0 : table.decimals;
   return {
     whole,
-    amount: (place) => row(place)[at(whole ? "whole" : "value")],
-    number: (value) => shown(Math.abs(value) < 0.5 * 10 ** -digits ? 0 : value, digits),
-    margin: (place) => shown((row(place)[at(high)] - row(place)[at(low)]) / 2, table.decimals),
-    labels: (place) => (table.labels ? labelsOf(table, place) : [row(place)[at("cell")]]),
-    noisy: (place) => !whole && answer.noisy[table.start + place],
+    amount: (cell) => row(cell)[at(whole ? "whole" : "value")],
+    number: (value) => inDigits(Math.abs(value) < 0.5 * 10 ** -digits ? 0 : value, digits),
+    margin: (cell) => inDigits((row(cell)[at(high)] - row(cell)[at(low)]) / 2, table.decimals),
+    labels: (cell) => (table.labels ? labelsOf(table, cell) : [row(cell)[at("cell")]]),
+    noisy: (cell) => !whole && answer.noisy[table.start + cell],
   };
 }
 
-const marked = (read, place) => [
-  read.noisy(place) ? h("abbr", { title: "too noisy to read" }, "*") : null,
-  read.number(read.amount(place)),
+const marked = (read, cell) => [
+  read.noisy(cell) ? h("abbr", { title: "too noisy to read" }, "*") : null,
+  read.number(read.amount(cell)),
 ];
 
 function list(table, read) {
@@ -52,10 +52,10 @@ function list(table, read) {
       h("thead", {}, h("tr", {}, heads.map((key) => h("th", { scope: "col" }, key)),
         h("th", { scope: "col", class: "r" }, read.whole ? "whole number, biased" : "estimate"),
         read.whole ? null : h("th", { scope: "col" }, "95% margin"))),
-      h("tbody", {}, Array.from({ length: count }, (_, place) =>
-        h("tr", {}, read.labels(place).map((label) => h("td", {}, String(label))),
-          h("td", { class: "r" }, marked(read, place)),
-          read.whole ? null : h("td", {}, `± ${read.margin(place)}`)))),
+      h("tbody", {}, Array.from({ length: count }, (_, cell) =>
+        h("tr", {}, read.labels(cell).map((label) => h("td", {}, String(label))),
+          h("td", { class: "r" }, marked(read, cell)),
+          read.whole ? null : h("td", {}, `± ${read.margin(cell)}`)))),
     ),
     table.cells > count ? h("p", { class: "note" }, `… ${table.cells - count} more in the file`) : null,
   ];
@@ -66,10 +66,10 @@ function crosstab(table, read) {
   const [one, other] = table.labels;
   const turned = one.length < other.length;
   const [down, across] = turned ? [other, one] : [one, other];
-  const place = (row, column) => (turned ? column * other.length + row : row * other.length + column);
+  const cellNumber = (row, column) => (turned ? column * other.length + row : row * other.length + column);
   const most = Math.max(0, ...Array.from({ length: table.cells }, (_, each) => read.amount(each)));
   const cell = (row, column) => {
-    const number = place(row, column);
+    const number = cellNumber(row, column);
     const made = h("td", {}, marked(read, number));
     made.style.setProperty("--heat", String(most ? Math.max(0, read.amount(number) / most) : 0));
     return made;
@@ -120,7 +120,7 @@ function choice(legend, name, chosen, key, options, redraw) {
 }
 
 // `csv`: a button that downloads one table.
-export function tables(answer, place, csv) {
+export function tables(answer, index, csv) {
   const chosen = { margin: "one", numbers: "value" };
   const small = answer.tables.length <= OPEN.tables && answer.rows.length <= OPEN.cells;
   const drawn = answer.tables.map((table, number) => {
@@ -129,7 +129,7 @@ export function tables(answer, place, csv) {
     const noisy = table.noisy ? `, ${table.noisy.toLocaleString("en")} too noisy to read` : "";
     const made = h(
       "details",
-      { name: small ? null : `tables-${place}`, open: small },
+      { name: small ? null : `tables-${index}`, open: small },
       h("summary", {}, h("strong", {}, table.title), " ", h("span", { class: "soft" }, cells + noisy)),
       inside,
     );
@@ -153,8 +153,8 @@ export function tables(answer, place, csv) {
     h(
       "div",
       { class: "switches" },
-      choice("95% margins of error", `margin-${place}`, chosen, "margin", [["one", "for each cell"], ["all", "for all cells of a table at once"]], redraw),
-      choice("Numbers", `numbers-${place}`, chosen, "numbers", [["value", "unbiased estimates"], ["whole", "whole numbers (biased)"]], redraw),
+      choice("95% margins of error", `margin-${index}`, chosen, "margin", [["one", "for each cell"], ["all", "for all cells of a table at once"]], redraw),
+      choice("Numbers", `numbers-${index}`, chosen, "numbers", [["value", "unbiased estimates"], ["whole", "whole numbers (biased)"]], redraw),
     ),
     find,
     h("div", { class: small ? "beside" : "listed" }, drawn.map((each) => each.made)),

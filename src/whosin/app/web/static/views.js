@@ -6,29 +6,29 @@ import { $, clearErrors, h, number, onFile, reasons, s, sections, showError } fr
 
 // Verify
 
-function verdict(found) {
-  const { level } = found;
+function verdict(result) {
+  const { level } = result;
   const case_ = level.witness;
   const rows = [];
   if (case_) {
     rows.push(["about", case_.entity ?? `row ${case_.row}`], ["on seeing", case_.output]);
-    rows.push(["belief before", found.belief[0]], ["belief after", found.belief[1]]);
+    rows.push(["belief before", result.belief[0]], ["belief after", result.belief[1]]);
     rows.push(["likelihood ratio", number(case_.ratio, 6)]);
   }
   const colours = { holds: "holds", refuted: "fails", undecided: "undecided" };
-  const claim = found.verdict === null ? null : h("p", { class: colours[level.outcome] }, found.verdict);
+  const claim = result.verdict === null ? null : h("p", { class: colours[level.outcome] }, result.verdict);
   return h(
     "div",
     { class: "card" },
-    h("p", { class: "soft" }, found.title),
-    h("p", { class: "verdict-value" }, `${level.unit} ${level.exact ? "=" : "≤"} ${found.value}`),
-    found.lower === null ? null : h("p", { class: "soft" }, `and at least ${found.lower}, by the case below`),
+    h("p", { class: "soft" }, result.title),
+    h("p", { class: "verdict-value" }, `${level.unit} ${level.exact ? "=" : "≤"} ${result.value}`),
+    result.lower === null ? null : h("p", { class: "soft" }, `and at least ${result.lower}, by the case below`),
     level.note ? h("p", { class: "note" }, level.note) : null,
     claim,
-    case_ ? h("h3", {}, found.lower === null ? "The case that proves it" : "The worst case found") : h("p", {}, "No single case stands behind it."),
+    case_ ? h("h3", {}, result.lower === null ? "The case that proves it" : "The worst case found") : h("p", {}, "No single case stands behind it."),
     h("table", {}, h("tbody", {}, rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, String(value)))))),
     case_ && !case_.attained ? h("p", { class: "note" }, "The level is a limit; this case is close to it.") : null,
-    reasons(found.theorems),
+    reasons(result.theorems),
   );
 }
 
@@ -52,7 +52,7 @@ function startVerify() {
   }
   $("verify").addEventListener("submit", async (event) => {
     event.preventDefault();
-    for (const place of ["family", "at_most", "channel", "verify"]) clearErrors(place);
+    for (const field of ["family", "at_most", "channel", "verify"]) clearErrors(field);
     const body = { channel: $("channel").value, notion: $("verify-notion").value };
     if (!$("verify-family").disabled) body.family = $("verify-family").value;
     if ($("verify-claim").value.trim()) body.at_most = $("verify-claim").value.trim();
@@ -69,7 +69,7 @@ function startVerify() {
 // Notions
 
 const [WIDTH, HEIGHT] = [1000, 680];
-const place = ([x, y]) => [40 + ((x + 0.4) / 7.3) * (WIDTH - 80), HEIGHT - 30 - ((y - 0.3) / 5.8) * (HEIGHT - 60)];
+const onMap = ([x, y]) => [40 + ((x + 0.4) / 7.3) * (WIDTH - 80), HEIGHT - 30 - ((y - 0.3) / 5.8) * (HEIGHT - 60)];
 
 function arrow(from, to, colour) {
   const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
@@ -82,7 +82,7 @@ function arrow(from, to, colour) {
 }
 
 function edge(item, aside, choose) {
-  let [from, to] = [place(item.from), place(item.to)];
+  let [from, to] = [onMap(item.from), onMap(item.to)];
   const length = Math.hypot(to[0] - from[0], to[1] - from[1]);
   const shift = [(-(to[1] - from[1]) / length) * aside, ((to[0] - from[0]) / length) * aside];
   [from, to] = [from, to].map(([x, y]) => [x + shift[0], y + shift[1]]);
@@ -111,7 +111,7 @@ function edge(item, aside, choose) {
 
 async function showMap() {
   if ($("map").childElementCount) return;
-  const found = await get("/api/notions");
+  const notions = await get("/api/notions");
   const choose = (node, item) => {
     for (const other of $("map").querySelectorAll(".edge")) other.setAttribute("aria-pressed", String(other === node));
     $("theorem").replaceChildren(
@@ -121,18 +121,18 @@ async function showMap() {
     );
   };
   const items = [
-    ...found.implications.map((line) => ({
-      from: found.places[line.source],
-      to: found.places[line.target],
+    ...notions.implications.map((line) => ({
+      from: notions.places[line.source],
+      to: notions.places[line.target],
       kind: line.both_ways ? "both" : "one",
       title: `${line.source} ${line.both_ways ? "⇔" : "⇒"} ${line.target}`,
       label: /^T\d/.test(line.theorem) ? line.theorem : line.theorem === "definition" || line.theorem === "subfamily" ? "⊇" : "⇒",
       formula: line.formula,
       statement: line.statement,
     })),
-    ...found.counterexamples.map((line) => ({
-      from: found.places[line.source],
-      to: found.places[line.target],
+    ...notions.counterexamples.map((line) => ({
+      from: notions.places[line.source],
+      to: notions.places[line.target],
       kind: "not",
       title: `${line.source} ⇏ ${line.target}`,
       label: "",
@@ -144,8 +144,8 @@ async function showMap() {
       "svg",
       { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": "Notions and the theorems between them" },
       items.map((item) => edge(item, item.kind === "not" ? 14 : 0, choose)),
-      Object.entries(found.places).map(([name, spot]) => {
-        const [x, y] = place(spot);
+      Object.entries(notions.places).map(([name, spot]) => {
+        const [x, y] = onMap(spot);
         return s("text", { class: "node", x, y: y + 5, "text-anchor": "middle" }, name);
       }),
     ),
@@ -173,9 +173,9 @@ function startTradeoff() {
   });
 }
 
-function drawings(found) {
+function drawings(tradeOff) {
   const curve = (notion) => {
-    const points = found.curves[notion].map((point) => ({ ...point, level: point.epsilon }));
+    const points = tradeOff.curves[notion].map((point) => ({ ...point, level: point.epsilon }));
     const byLevel = notion !== "mutual-information";
     const bound = (side) => points.map((point) => (byLevel ? [point[side], point.level] : [point.distortion, point[side]]));
     // Before its threshold identifiability has no closed form from above.
@@ -183,22 +183,22 @@ function drawings(found) {
     return { name: NAMES[notion][0], colour: NAMES[notion][1], points, bounds };
   };
   const panel = (notions, axis) => {
-    const there = notions.filter((notion) => found.curves[notion]);
+    const there = notions.filter((notion) => tradeOff.curves[notion]);
     return there.length ? h("div", { class: "card chart" }, curveChart(there.map(curve), axis)) : null;
   };
   return [
     h("div", { id: "answers-tradeoff", class: "pair" }, panel(["dp", "identifiability"], "ε"), panel(["mutual-information"], "nats")),
     h("p", { class: "note" }, "Solid: the optimum, certified. Dashed: what closed forms say. Further down and to the left is better."),
-    ...Object.entries(found.skipped).map(([notion, why]) => h("p", { class: "note" }, `No curve for ${NAMES[notion][0]}: ${why}.`)),
+    ...Object.entries(tradeOff.skipped).map(([notion, why]) => h("p", { class: "note" }, `No curve for ${NAMES[notion][0]}: ${why}.`)),
   ];
 }
 
 // Ledger
 
 async function history(name, where) {
-  const found = await get(`/api/ledger/history?dataset=${encodeURIComponent(name)}`);
+  const recorded = await get(`/api/ledger/history?dataset=${encodeURIComponent(name)}`);
   const heads = ["", "when", "who", "what", "cost"];
-  const waiting = found.unanswered ? ` ${found.unanswered} paid for and not answered yet.` : "";
+  const waiting = recorded.unanswered ? ` ${recorded.unanswered} paid for and not answered yet.` : "";
   where.replaceChildren(
     h("p", { class: "holds" }, `The chain of digests is whole.${waiting}`),
     h(
@@ -208,7 +208,7 @@ async function history(name, where) {
         "table",
         {},
         h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
-        h("tbody", {}, found.entries.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell))))),
+        h("tbody", {}, recorded.entries.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell))))),
       ),
     ),
   );
@@ -221,7 +221,7 @@ function goingOn(command) {
     "details",
     {},
     h("summary", {}, "Go on with another file, other domains or bounds"),
-    h("p", {}, "The budget stays: next month’s file is paid from what this month’s left. Put the new file into the served folder in the place of the old one, save the scenario with the new domains and bounds there (Release, Save the scenario), and run in that folder:"),
+    h("p", {}, "The budget stays: next month’s file is paid from what this month’s left. Put the new file into the served folder instead of the old one, save the scenario with the new domains and bounds there (Release, Save the scenario), and run in that folder:"),
     h("pre", {}, h("code", {}, command)),
     h("p", { class: "note" }, "Until then questions about the new file are refused. Whose rows they are can never change."),
   );

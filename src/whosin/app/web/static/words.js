@@ -63,7 +63,7 @@ const PHRASES = [
   [/asked under a plan whose size is known \(replace\): its length shows the size; got add-remove/, "asked where they know how many people are in the data (step 1): its length shows the number"],
   [/asked under a plan against uninformed adversaries only; got .*/, "asked where they know nothing at all (step 1)"],
   [/one of (.+); got '([^']*)'/, "one of $1; “$2” is none of them"],
-  [/small enough for two steps within the range/, "such that the range has two steps"],
+  [/small enough for two steps within the range/, "small enough that the range has two steps"],
   [/large enough to get any budget; got .*/, "large enough to get a part of the budget"],
   [/\bentities\b/g, "people"],
   [/\bentity\b/g, "person"],

@@ -29,8 +29,8 @@ PARAMETERS = frozenset(
         *("keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count"),
     }
 )
-"""What a PostgreSQL URL may say; a password, and settings that change what a query means, may not
-be among it."""
+"""What a PostgreSQL URL may say. A password, and settings that change what a query means, are not
+among it."""
 SECRET = re.compile(r"pass|pwd|secret|token|credential|apikey|api_key|private_key", re.I)
 OPEN_WORDS = frozenset({"passfile"})
 
@@ -65,27 +65,27 @@ def read_address(source: object) -> Address | None:
     """
     if not isinstance(source, str) or not is_database(source):
         return None
-    place, mark, table = source.rpartition("::")
+    database, mark, table = source.rpartition("::")
     if not mark or not table or table.startswith("1]"):  # an IPv6 address, and no table
         raise InvalidInput("source", f"given with its table: {FORMS}", "none")
     if source.startswith(ANY):
-        name, colon, uri = place.removeprefix(ANY).partition(":")
+        name, colon, uri = database.removeprefix(ANY).partition(":")
         if not colon or not re.fullmatch(r"[a-z][a-z0-9_]{0,60}", name):
             raise InvalidInput("source", "adbc:driver:uri::table", "another form")
         _refuse_secrets(uri)
         return Address(name, uri, table, known=False)
-    if "://" in place:
-        _check_url(place)
-        return Address(POSTGRESQL, place, table)
-    return Address(SQLITE, str(Path(place).resolve()), table)
+    if "://" in database:
+        _check_url(database)
+        return Address(POSTGRESQL, database, table)
+    return Address(SQLITE, str(Path(database).resolve()), table)
 
 
 def is_database(source: str) -> bool:
     """Whether a source names a database that is read through a driver."""
     if source.startswith(ANY) or source.partition("://")[0].lower() in SCHEMES:
         return True
-    place, mark, _ = source.partition("::")
-    return bool(mark) and is_sqlite(place)
+    path, mark, _ = source.partition("::")
+    return bool(mark) and is_sqlite(path)
 
 
 def is_sqlite(path: str | Path) -> bool:

@@ -1,8 +1,8 @@
 """Any database that has an ADBC driver: `adbc:driver:uri::table`.
 
-Contract: the driver says which columns there are and of which Arrow types; the needed ones are
-selected by their names, and nothing is computed there. How a driver reads its rows is its own
-affair: one that fails on some of them makes a release fail after its debit, and halts the dataset.
+Contract: the driver says which columns there are, and their Arrow types; the needed ones are
+selected by their names, and nothing is computed there. How a driver reads its rows is up to the
+driver: one that fails on some of them makes a release fail after its debit, and halts the dataset.
 A name and a password for it come from the environment.
 """
 
@@ -32,7 +32,7 @@ VARIABLES = {"username": "WHOSIN_SOURCE_USER", "password": "WHOSIN_SOURCE_PASSWO
 
 @dataclass(frozen=True)
 class AnyDriver:
-    """A database of which only its driver is known."""
+    """A database about which nothing but its driver is known."""
 
     def connect(self, address: Address) -> Any:
         """By the driver of a Python package adbc_driver_NAME, or one that is registered."""

@@ -22,7 +22,7 @@ class DatabaseColumn:
     Attributes:
         kind: its type in DuckDB.
         asked: expressions of the database, which arrive as columns.
-        becomes: DuckDB's expression for it, with {0}, {1} … in the place of those.
+        becomes: DuckDB's expression for it, with {0}, {1} … instead of those.
         compared: how its values may be compared where they lie ("whole", "text"); empty if
             they may not.
     """
@@ -37,13 +37,13 @@ class DatabaseColumn:
     def usable(self) -> bool:
         return bool(self.asked)
 
-    def arrives_as(self, place: int) -> list[str]:
+    def arrives_as(self, index: int) -> list[str]:
         """What its expressions are called on the way."""
-        return [f"c{place}_{part}" for part in range(len(self.asked))]
+        return [f"c{index}_{part}" for part in range(len(self.asked))]
 
-    def reading(self, place: int) -> str:
+    def reading(self, index: int) -> str:
         """The column in DuckDB, from what arrived."""
-        value = self.becomes.format(*self.arrives_as(place)) if self.usable else "NULL"
+        value = self.becomes.format(*self.arrives_as(index)) if self.usable else "NULL"
         return f"CAST({value} AS {self.kind}) AS {identifier(self.name)}"
 
 
@@ -56,8 +56,8 @@ def asking(columns: Sequence[DatabaseColumn], relation: str, conditions: Sequenc
     """The query that a database is sent: these columns, or one that holds nothing, of a table."""
     listed = [
         f"{value} AS {name}"
-        for place, column in enumerate(columns)
-        for value, name in zip(column.asked, column.arrives_as(place), strict=True)
+        for index, column in enumerate(columns)
+        for value, name in zip(column.asked, column.arrives_as(index), strict=True)
     ]
     kept = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     return f"SELECT {', '.join(listed) or '1 AS c'} FROM {relation}{kept}"

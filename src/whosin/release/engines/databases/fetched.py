@@ -74,7 +74,7 @@ class FetchedTables:
             arrived = f"{name}_arriving"
             self._connection.register(arrived, reader)
             try:
-                read = [column.reading(place) for place, column in enumerate(chosen)]
+                read = [column.reading(index) for index, column in enumerate(chosen)]
                 sql = f"SELECT {', '.join(read) or '1 AS c'} FROM {arrived}"
                 self._connection.execute(f"CREATE TABLE {name}_rows AS {sql}")
             finally:

@@ -1,7 +1,7 @@
 """Which columns of a table an expression needs, and which rows it certainly does not.
 
-Contract: columns are found from the end, operation by operation; of an operation that is not listed
-here, all are needed. A row may be left out where it lies only if the expression drops it first of
+Contract: columns are found from the end, operation by operation; an operation that is not listed
+here needs all of them. A row may be left out where it lies only if the expression drops it first of
 all, whoever reads the table: conditions here are weaker than the ones that DuckDB still applies.
 """
 
@@ -68,7 +68,7 @@ def _asked(ops: Any, relation: Any, names: set[str]) -> list[tuple[Any, set[str]
 
 
 def _fields(ops: Any, values: Iterable[Any]) -> Iterator[tuple[Any, set[str]]]:
-    """The columns that values are made of; of a relation inside a value, all."""
+    """The columns that values are made of; all columns of a relation inside a value."""
     leaves = ops.Field, ops.Relation, ops.CountStar
     for value in values:
         for node in _met(value, leaves, itself=True):

@@ -40,7 +40,7 @@ SETTINGS = (
     "SET LOCAL standard_conforming_strings = on",
 )
 ENCODINGS = ("UTF8", "LATIN1")
-"""Of databases: from others, a text may have no UTF-8, and reading it would fail."""
+"""Encodings of databases: in others a text may have no UTF-8, and reading it would fail."""
 SCHEMA = "public"
 PLAIN = {
     "int2": "SMALLINT",
@@ -60,7 +60,7 @@ TEXTS = frozenset(
 )
 COMPARED_TEXTS = ("text", "varchar")
 MOMENTS = "'4713-01-01 BC' AND '294246-12-31'"
-"""What both PostgreSQL and 64 bits of microseconds since 1970 hold."""
+"""Moments that both PostgreSQL and 64 bits of microseconds since 1970 can hold."""
 LARGEST = 38
 OPERATORS = ("=", "<", "<=", ">", ">=", "in")
 
@@ -79,16 +79,16 @@ WHERE c.relkind::text IN ('r', 'p', 'm', 'v', 'f')
 ORDER BY 1, 2
 """
 COLUMNS = """
-WITH RECURSIVE known(place, name, type, modifier) AS (
+WITH RECURSIVE known(number, name, type, modifier) AS (
   SELECT a.attnum, a.attname, a.atttypid, a.atttypmod FROM pg_attribute a
   WHERE a.attrelid = {table} AND a.attnum > 0 AND NOT a.attisdropped
     AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
   UNION ALL
-  SELECT k.place, k.name, t.typbasetype, t.typtypmod
+  SELECT k.number, k.name, t.typbasetype, t.typtypmod
   FROM known k JOIN pg_type t ON t.oid = k.type WHERE t.typtype::text = 'd'
 )
 SELECT k.name::text, t.typname::text, t.typtype::text, k.modifier::int8
-FROM known k JOIN pg_type t ON t.oid = k.type WHERE t.typtype::text <> 'd' ORDER BY k.place
+FROM known k JOIN pg_type t ON t.oid = k.type WHERE t.typtype::text <> 'd' ORDER BY k.number
 """
 WHICH = """
 SELECT current_setting('server_encoding'), d.oid::int8, pg_table_size({table})::int8,

@@ -62,7 +62,7 @@ def fetching(
 
         for _ in batches:
             pass
-        read = ", ".join(column.reading(place) for place, column in enumerate(columns))
+        read = ", ".join(column.reading(index) for index, column in enumerate(columns))
         with (
             Fetch().rows(table, columns, conditions) as reader,
             duckdb.connect() as connection,

@@ -84,13 +84,13 @@ class SQLite:
         if not columns:
             raise InvalidInput("table", "one with columns", address.table)
         require_different(column.name for column in columns)
-        place = Path(address.uri)
+        file = Path(address.uri)
         return DatabaseTable(
             address,
             columns,
             f"main.{identifier(address.table)}",
-            f"sqlite {place} {address.table}",
-            place.stat().st_size,
+            f"sqlite {file} {address.table}",
+            file.stat().st_size,
             views,
         )
 

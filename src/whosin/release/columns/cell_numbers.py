@@ -1,7 +1,7 @@
-"""Where a value lies among the cells of its domain, inside the engine.
+"""The number of a value's cell in its domain, found inside the engine.
 
-A value's place in its domain comes from a join with the list of declared values, which is hashed
-once, so that a row costs the same however long the list is. Processor time to place and count 10^6
+The number comes from a join with the list of declared values, which is hashed once, so that a row
+costs the same however long the list is. Processor time to number and count the cells of 10^6
 rows of Parquet on DuckDB, beside a CASE with a branch per value, which it replaces:
 
     declared values      3     20    100   1,000   10,000
@@ -28,12 +28,12 @@ from whosin.release.conditions.row_values import number
 
 MOST_BRANCHES = 12
 """Values of a CASE on Spark."""
-VALUE, PLACE = "whosin_value", "whosin_place"
+VALUE, NUMBER = "whosin_value", "whosin_number"
 
 
 def key_of(rows: Any, column: str, domain: Cellular) -> Any:
     """What decides a row's cell: the value itself or the code of its day, for `joined` to look up,
-    or its place already."""
+    or the number of its cell already."""
     if isinstance(domain, Grouped):
         return key_of(rows, domain.name, domain.domain)
     if isinstance(domain, Derived):
@@ -49,7 +49,7 @@ def key_of(rows: Any, column: str, domain: Cellular) -> Any:
 
 
 def joined(rows: Any, name: str, domain: Cellular) -> Any:
-    """Rows with the place of a key instead of the key.
+    """Rows with the number of a key's cell instead of the key.
 
     No value is declared twice, so no row is doubled; what is missing or not declared matches none.
     """
@@ -58,39 +58,39 @@ def joined(rows: Any, name: str, domain: Cellular) -> Any:
     if isinstance(inner, Range) or (isinstance(inner, Derived) and isinstance(inner.domain, Range)):
         if not parts:
             return rows
-        known = _lookup(tuple(range(len(parts))), "int64", parts)  # its key is a place
+        known = _lookup(tuple(range(len(parts))), "int64", parts)  # its key is a number
     elif isinstance(inner, Values):
         if _few(rows[name], inner):
             return _branched(rows, name, domain, parts or range(len(inner.values)))
         known = _lookup(inner.values, _kind(rows[name].type()), parts[: len(inner.values)])
     elif isinstance(inner, UpperLevel):
-        places = tuple(parts[each] if parts else each for each in inner.parents.places)
-        known = _lookup(inner.domain.values, _kind(rows[name].type()), places)
+        numbers = tuple(parts[each] if parts else each for each in inner.parents.numbers)
+        known = _lookup(inner.domain.values, _kind(rows[name].type()), numbers)
     else:
         known = _day_lookup(inner, parts)
     known = known.view()  # two columns may have the same list
     result = rows.left_join(known, rows[name] == known[VALUE])
-    place = result[PLACE].fill_null(domain.beyond)
-    return result.select(**{each: result[each] for each in rows.columns} | {name: place})
+    cell = result[NUMBER].fill_null(domain.beyond)
+    return result.select(**{each: result[each] for each in rows.columns} | {name: cell})
 
 
 def _few(key: Any, domain: Values) -> bool:
-    """Whether a CASE is faster than a join: on Spark, of texts that are few."""
+    """Whether a CASE is faster than a join: on Spark, for a few texts."""
     if len(domain.values) > MOST_BRANCHES or not key.type().is_string():
         return False
     return bool(key.get_backend().name == "pyspark")
 
 
-def _branched(rows: Any, name: str, domain: Cellular, places: Sequence[int]) -> Any:
+def _branched(rows: Any, name: str, domain: Cellular, numbers: Sequence[int]) -> Any:
     """As `joined`, with a branch per value."""
     import ibis
 
     inner = domain.domain if isinstance(domain, Grouped) else domain
     assert isinstance(inner, Values)
-    pairs = zip(inner.values, places, strict=False)
-    branches = [(rows[name] == str(value), ibis.literal(place, "int64")) for value, place in pairs]
-    place = ibis.cases(*branches, else_=ibis.literal(domain.beyond, "int64"))
-    return rows.mutate(**{name: place})
+    pairs = zip(inner.values, numbers, strict=False)
+    branches = [(rows[name] == str(value), ibis.literal(cell, "int64")) for value, cell in pairs]
+    cell = ibis.cases(*branches, else_=ibis.literal(domain.beyond, "int64"))
+    return rows.mutate(**{name: cell})
 
 
 def with_levels(rows: Any, domains: Mapping[str, Domain], text: object) -> Any:
@@ -100,9 +100,9 @@ def with_levels(rows: Any, domains: Mapping[str, Domain], text: object) -> Any:
         if name in str(text):
             domain = domains[column]
             assert isinstance(domain, Values)
-            own = tuple(parents.labels[place] for place in parents.places)
+            own = tuple(parents.labels[parent] for parent in parents.numbers)
             known = _lookup(domain.values, _kind(rows[column].type()), own)
-            rows = beside(rows, known, [(column, VALUE)], {name: PLACE})
+            rows = beside(rows, known, [(column, VALUE)], {name: NUMBER})
     return rows
 
 
@@ -115,7 +115,7 @@ def _kind(held: Any) -> str:
 def _lookup(
     values: tuple[str | int, ...], kind: str, held: tuple[int, ...] | tuple[str, ...] = ()
 ) -> Any:
-    """The declared values, each with its own place, or with what else is held for it, as a
+    """The declared values, each with its own number, or with what else is held for it, as a
     table."""
     texts, unsigned = kind == "string", kind == "uint64"
     pairs = [
@@ -128,22 +128,22 @@ def _lookup(
 
 @lru_cache(maxsize=64)
 def _day_lookup(domain: Dates | Derived, parts: tuple[int, ...]) -> Any:
-    """The codes of declared days with the places of their cells, or of the parts that these are
+    """The codes of declared days with the numbers of their cells, or of the parts that these are
     in, as a table."""
-    pairs = [(code, parts[place] if parts else place) for code, place in domain.places()]
+    pairs = [(code, parts[cell] if parts else cell) for code, cell in domain.numbered_days()]
     return _table(pairs, "int64")
 
 
 def _table(pairs: list[tuple[Any, Any]], kind: str) -> Any:
     import ibis
 
-    listed = {VALUE: [value for value, _ in pairs], PLACE: [held for _, held in pairs]}
-    held = "string" if any(isinstance(each, str) for each in listed[PLACE]) else "int64"
-    return ibis.memtable(listed, schema={VALUE: kind, PLACE: held})
+    listed = {VALUE: [value for value, _ in pairs], NUMBER: [held for _, held in pairs]}
+    held = "string" if any(isinstance(each, str) for each in listed[NUMBER]) else "int64"
+    return ibis.memtable(listed, schema={VALUE: kind, NUMBER: held})
 
 
 def _bin(value: Any, domain: Range) -> Any:
-    """The place of a number among the bins of a range."""
+    """Which of the bins of a range a number is in."""
     import ibis
 
     last, beyond = len(domain.edges) - 2, domain.beyond
@@ -157,7 +157,7 @@ def _bin(value: Any, domain: Range) -> Any:
 
 
 def _decade(value: Any, derived: Derived) -> Any:
-    """The place of a number's decade. Numbers are compared, since a division would round."""
+    """Which of the decades a number is in. Numbers are compared, since a division would round."""
     import ibis
 
     assert isinstance(derived.domain, Range)
