@@ -41,16 +41,31 @@ def test_marks_are_those_of_the_definition() -> None:
         ["e", 0, -1, 1],
         ["f", 0, 0, 0],
         ["g", 10, 4, 40],  # one that is not symmetric
+        ["h", 99, 0, 99],  # a mean of nobody, cut off at the ends of its range
+        ["i", 99, 80, 100],  # a mean of many near the end
     ]
     columns = ("ward", "value", "low", "high")
     wanted = []
     for _, value, low, high in rows:
-        error = Fraction(high - low) / 2 / Fraction("1.96")
+        error = Fraction(max(high - value, value - low)) / Fraction("1.96")
         wanted.append(error > Fraction("0.3") * abs(value))
     assert too_noisy(columns, rows) == tuple(wanted)
-    assert wanted == [True, False, True, False, True, False, True] and LEVEL == 0.3
+    assert wanted == [True, False, True, False, True, False, True, True, False] and LEVEL == 0.3
     assert too_noisy(columns, rows, level=2)[0] is False
     assert too_noisy(("rank", "ward"), [[1, "A"]]) == ()
+
+
+def test_a_mean_whose_interval_is_the_whole_range_is_marked(tmp_path) -> None:
+    """The cells of C and of other are empty: whatever the noise is, their means say nothing."""
+    for name in ("a", "b", "c", "d"):
+        answer = made(Mean(column="x", by="ward"), ledger=tmp_path / f"{name}.db")[0]
+        for row, marked in zip(answer.rows, answer.noisy, strict=True):
+            if row[-2:] == (0, 10):
+                assert marked
+    rows = (("A", 97, 60, 100), ("B", 97, 90, 100), ("C", 100, 60, 100), ("other", 80, 60, 100))
+    counted = {**answer.question["counted"], "ranges": {"x": ("60", "100")}}
+    changed = replace(answer, rows=rows, question={**answer.question, "counted": counted})
+    assert changed.noisy == (True, False, True, True)
 
 
 def test_every_showing_marks_them(tmp_path) -> None:

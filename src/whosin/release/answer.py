@@ -112,9 +112,18 @@ class Answer(Displayed):
 
     @property
     def noisy(self) -> tuple[bool, ...]:
-        """For each row whether it is too noisy to read: a relative standard error above 30%.
-        Nothing for answers without intervals."""
-        return too_noisy(self.columns, self.rows)
+        """For each row whether it is too noisy to read: a relative standard error above 30%, or an
+        interval that is the whole range of a mean. Nothing for answers without intervals."""
+        return too_noisy(self.columns, self.rows, ends=self._ends)
+
+    @property
+    def _ends(self) -> tuple[float, float] | None:
+        """Of the range that a mean is in."""
+        counted, column = self.question.get("counted"), self.question.get("column")
+        if self.question.get("query") != "mean" or counted is None or column is None:
+            return None
+        low, high = counted["ranges"][column]
+        return float(low), float(high)
 
     @property
     def noisy_note(self) -> str:
