@@ -27,7 +27,7 @@ WRONG = [
     ("plan --epsilon 1 --steps 0", "--steps must be a whole number of at least 1; got 0"),
     (
         "plan --tpr 0.1",
-        "--fpr must be given with tpr: the share of others that such a test may accuse; got",
+        "--fpr must be given with tpr: the share of other people that this test may accuse; got",
     ),
     (
         "plan --profile 0.1",

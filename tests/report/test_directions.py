@@ -73,8 +73,8 @@ def test_nothing_is_rounded_to_a_certainty_that_it_is_not():
         (wi.Advantage("0.12345678"), "of at most 0.12345678"),
         (wi.Detection("0.1234", "0.00123"), "at most 12.34% of those who are in, with any test"),
         (wi.Detection("0.1", "2/300"), "accuses at most 0.6% of"),
-        (wi.BayesRisk("1/2", "0.49996"), "at least 49.996% when"),
-        (wi.BayesRisk("1/2", "2/6"), "at least 33.3% when"),
+        (wi.BayesRisk("1/2", "0.49996"), "at least 49.996% of the time when"),
+        (wi.BayesRisk("1/2", "2/6"), "at least 33.3% of the time when"),
         (wi.Profile({"0.1": "0.3001", "0.5": "2/3"}), "30.01% sure from 10.0% and 66.7% from"),
     ],
 )

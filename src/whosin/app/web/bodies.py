@@ -59,7 +59,9 @@ def read_body(body: bytes) -> Any:
             raise InvalidInput("the body", f"JSON with at most {MOST_KEYS:,} keys", "more")
         return result
     except UnicodeError:
-        raise HTTPException(422, "the body must be JSON in valid UTF-8") from None
+        raise HTTPException(
+            422, "the body must be JSON in UTF-8; it has letters that are not valid Unicode"
+        ) from None
     except InvalidInput as error:
         raise HTTPException(422, str(error)) from None
 
