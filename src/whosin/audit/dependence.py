@@ -27,6 +27,11 @@ DIGITS = 15
 REPEATED, OFTEN = 0.02, 20
 """A share of unrounded floats that come again, each at most this often, is that of a bootstrap."""
 COLUMNS = 16
+TOGETHER = 20
+"""Outputs other than the commonest that go together beyond what is usual, at least: a few do so by
+chance, however far that is in standard errors."""
+RECENT = 5_000
+"""Draws of a mechanism that are looked at for a memory."""
 
 
 def check_independent(with_: Outputs, without: Outputs, *, repeats: bool = False) -> None:
@@ -43,15 +48,31 @@ def check_independent(with_: Outputs, without: Outputs, *, repeats: bool = False
             _check_bootstrap(outputs, name)
     series = [_series(each) for each in (first, second)]
     for name, columns in zip(("with", "without"), series, strict=True):
-        for column in columns:
-            for lag in LAGS:
-                if len(column) > 4 * lag and _far(column[:-lag], column[lag:]):
-                    got = f"draws that depend on the one {lag} before (sorted, or a chain)"
-                    raise _refused(name, got)
+        lag = _memory(columns)
+        if lag is not None:
+            got = f"draws that depend on the one {lag} before (sorted, or a chain)"
+            raise _refused(name, got)
     least = min(len(first), len(second))
     for one, two in zip(*series, strict=True):
         if _far(one[:least], two[:least]):
             raise _refused("with and without", "draws that go together (one seed for both)")
+
+
+def check_memory(outputs: Outputs) -> None:
+    """Refuse draws of a mechanism that depend on those before them: it has a state."""
+    lag = _memory(_series(outputs.part(0, RECENT)))
+    if lag is not None:
+        accepted = "a function whose draws do not depend on earlier ones"
+        raise InvalidInput("mechanism", accepted, f"draws that depend on the one {lag} before")
+
+
+def _memory(columns: list[Array]) -> int | None:
+    """How many draws before, where a column of ranks depends on earlier draws."""
+    for column in columns:
+        for lag in LAGS:
+            if len(column) > 4 * lag and _far(column[:-lag], column[lag:]):
+                return lag
+    return None
 
 
 def _refused(name: str, got: str) -> InvalidInput:
@@ -140,5 +161,12 @@ def _far(one: Array, two: Array) -> bool:
     spread = float(np.std(one) * np.std(two))
     if spread == 0 or len(one) < 30:
         return False
-    correlation = float(np.mean((one - one.mean()) * (two - two.mean()))) / spread
-    return abs(correlation) * math.sqrt(len(one)) > FAR
+    correlation = abs(float(np.mean((one - one.mean()) * (two - two.mean()))) / spread)
+    if correlation * math.sqrt(len(one)) <= FAR:
+        return False
+    return correlation * min(_unusual(one), _unusual(two)) > TOGETHER
+
+
+def _unusual(ranks: Array) -> int:
+    """How many are not the commonest one."""
+    return len(ranks) - int(np.unique(ranks, return_counts=True)[1].max())

@@ -14,6 +14,7 @@ import numpy as np
 from whosin.audit.calling import Call, Mechanism
 from whosin.audit.confidence import read_confidence
 from whosin.audit.counting import judge, log_ratio, pick
+from whosin.audit.dependence import check_memory
 from whosin.audit.events import Choice, choose
 from whosin.audit.outputs import NUMBERS, Outputs, join
 from whosin.audit.remarks import check_returns, is_blind, remarks
@@ -151,6 +152,8 @@ def explore(worlds: tuple[World, World], size: int, terms: Terms) -> Seen:
     for first, second in ((one, again), (two, other), (one, other)):
         check_fresh(first, second)
     check_returns(seen.parts)
+    for outputs in seen.parts:
+        check_memory(outputs)
     return seen
 
 
