@@ -106,8 +106,8 @@ def _check_blocks(first: Array, second: Array) -> None:
         return
     marks = np.random.default_rng(2023).integers(1, 2**62, kinds, dtype=np.uint64)
     blocks = [_blocks(marks[each], length) for each in (first, second)]
-    for name, found in zip(("with", "without"), blocks, strict=True):
-        if len(np.unique(found)) < len(found):
+    for name, own in zip(("with", "without"), blocks, strict=True):
+        if len(np.unique(own)) < len(own):
             raise _refused(name, f"a block of {length} or more outputs that comes again")
     if len(np.unique(np.concatenate(blocks))) < sum(len(each) for each in blocks):
         got = f"a block of {length} or more outputs that is in both"

@@ -29,8 +29,8 @@ RATE, DECAY = 0.01, 1e-3
 """The first step of Adam (it falls to 0 as a cosine), and the weight of squares."""
 MOMENTA = 0.9, 0.999
 ENDS, QUARTILES, REACH = (0.005, 0.995), (0.25, 0.75), 4.0
-"""A number is clipped at these quantiles, and where its quartiles differ at so many times their
-distance from them."""
+"""A number is clipped at these quantiles, and where its quartiles differ also at this many times
+their distance from them."""
 LOOKED = 20_000
 """Rows that are looked at for quantiles."""
 BLOCK = 16_384

@@ -45,7 +45,7 @@ from whosin.exact import Array, ranged
 COINS = 0.2
 """The part of the error that pays for the interval of the rate."""
 CONTRADICTED = 1e-6
-"""Coins of a known rate are refused where so few runs in all would be as far from it."""
+"""Coins of a known rate are refused where at most this share of all runs is as far from it."""
 FEWEST = 10
 
 

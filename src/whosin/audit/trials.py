@@ -1,7 +1,7 @@
 """What is tried on the outputs of a search: orderings, with scores for draws they have not seen.
 
 Contract: everything here happens on samples that are not counted afterwards. `WAYS` are the kinds
-of orderings, the plainest first: each says by itself whether outputs are such that it applies.
+of orderings, the plainest first: each says by itself to which outputs it applies.
 What is cheap to learn is learnt three times: each half of the samples judges what the other half
 learnt, and both together order the outputs of the final event. Places are chosen on the first half
 alone, and single places and the bits of floats at many places are judged by the second.

@@ -4,7 +4,7 @@ Contract: as `single_run`, with all of the error for one test, whose number of g
 chosen on other canaries. `mu` is the largest μ that is refuted: the mechanism is not μ-GDP for any
 smaller one. That speaks of the whole curve: it refutes (ε, δ) at one δ only for mechanisms whose
 curve *is* Gaussian, as that of Gaussian noise is; `epsilon` says so. A claim (ε, δ) is itself a
-curve, which `refutes` tests with no such condition.
+curve, which `refutes` tests without that condition.
 """
 
 from __future__ import annotations

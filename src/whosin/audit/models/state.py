@@ -77,7 +77,7 @@ def load(path: Path, terms: dict[str, object], canaries: int) -> TrainingState:
     """The state of an audit that was stopped.
 
     Raises:
-        InvalidInput: it belongs to other rows or terms, or is no such file.
+        InvalidInput: it belongs to other rows or terms, or is not the file of an audit.
     """
     data = documents.read_object(path, "state")
     accepted = "a file that this audit wrote"

@@ -212,7 +212,7 @@ class Trainer:
 def _train(trainer: Trainer, kept: TrainingState, tell: Progress, seed: object) -> None:
     """Every fit that is not done yet."""
     last: Exception | None = None
-    for place, run in enumerate(kept.runs):
+    for number, run in enumerate(kept.runs):
         tries = 0
         while run.scores is None:
             try:
@@ -225,7 +225,7 @@ def _train(trainer: Trainer, kept: TrainingState, tell: Progress, seed: object) 
                 if run.role == SHADOW:
                     kept.save()
                     break
-                salt = place, len(kept.failures)
+                salt = number, len(kept.failures)
                 rng = (
                     None if seed is None else np.random.default_rng([whole(seed, "seed", 0), *salt])
                 )
@@ -261,7 +261,7 @@ def _result(
     told = np.concatenate(
         [attacks.ATTACKS[attack](run.scores, known) for run in targets]  # type: ignore[arg-type]
     )
-    found = one_run(coins, told, level, delta, known_rate=True)
+    run = one_run(coins, told, level, delta, known_rate=True)
     notes = []
     if kept.failures:
         names, failed = (
@@ -274,11 +274,11 @@ def _result(
     if blind:
         notes.append("all scores were the same, so nothing could be learnt")
     return ModelAudit(
-        epsilon=found.epsilon,
-        log_ratio=found.log_ratio,
+        epsilon=run.epsilon,
+        log_ratio=run.log_ratio,
         confidence=level,
         delta=delta,
-        run=found,
+        run=run,
         attack=attack,
         seen=tuple((fpr, _seen(coins, told, fpr)) for fpr in RATES),
         canaries=canaries,

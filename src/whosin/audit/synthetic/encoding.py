@@ -98,7 +98,7 @@ class Encoding:
             got = f"{len(cells)} columns"
             raise InvalidInput(name, f"the {len(self.columns)} columns of the synthetic table", got)
         chosen = range(len(cells)) if only is None else only
-        parts = [_encoded(cells[place], self.columns[place]) for place in chosen]
+        parts = [_encoded(cells[column], self.columns[column]) for column in chosen]
         return np.hstack(parts) / len(parts)
 
 

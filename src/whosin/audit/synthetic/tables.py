@@ -112,7 +112,7 @@ def synthetic_table(
     ]
     return SyntheticAudit(
         epsilon=results[best].epsilon,
-        log_ratio=max(found.log_ratio for found in results.values()),
+        log_ratio=max(each.log_ratio for each in results.values()),
         confidence=level,
         delta=granted,
         score=best,

@@ -68,7 +68,7 @@ def audit(
         Path | None,
         typer.Option(
             help="Audit one run: CSV with the columns included and score (and person, where one "
-            "has several canaries); or a folder of such files, a run each."
+            "has several canaries); or a folder with one file for each run."
         ),
     ] = None,
     rate: Annotated[
