@@ -58,9 +58,12 @@ def rows() -> Iterator[Row]:
 
     yield from _of_models()
     yield from _of_torch()
+    yield from _of_opacus()
 
 
 GUIDE = Path(__file__).parent.parent / "docs" / "howto" / "training.md"
+ONE_THREAD = "import torch; torch.set_num_threads(1)\n"
+"""Threads of a small net wait for each other where the machine is busy."""
 TORCH = ["torch==2.13.0+cpu", "opacus==1.6.0", "-e", f"{GUIDE.parent.parent.parent}[audit]"]
 
 
@@ -69,12 +72,49 @@ def _of_torch() -> Iterator[Row]:
     heart must be caught."""
     lines = GUIDE.read_text("utf-8").split("```py\n")[1].split("```")[0]
     assert len([line for line in lines.splitlines() if line.strip()]) < 15
-    script = f"{lines}\nimport json; print(json.dumps({{'epsilon': found.epsilon}}))"
+    script = f"{ONE_THREAD}{lines}\nimport json; print(json.dumps({{'epsilon': found.epsilon}}))"
     start = time.perf_counter()
     answer = peer("audit-torch", TORCH, script)
     if answer is not None:
         work = f"audit a net of PyTorch by the guide: 400 rows, bound {answer['epsilon']:.2f}"
         yield Row(work, time.perf_counter() - start, "above 1", answer["epsilon"] > 1)
+
+
+OPACUS_STEP = """
+import json
+import numpy as np
+import whosin as wi
+from opacus.optimizers import DPOptimizer
+
+def parts(noise, clip):
+    def step(gradients):
+        weights = torch.nn.Parameter(torch.zeros(gradients.shape[1]))
+        plain = torch.optim.SGD([weights], lr=1.0)
+        private = DPOptimizer(
+            plain, noise_multiplier=noise, max_grad_norm=clip, expected_batch_size=1,
+            loss_reduction="sum",
+        )
+        weights.grad_sample = torch.tensor(np.asarray(gradients), dtype=torch.float32)
+        private.pre_step()
+        return weights.grad.detach()
+
+    with np.errstate(all="ignore"):
+        audit = wi.audit.gradient_step(step, clip=1.0, noise=1.1, seed=1)
+    return sorted({finding.part for finding in audit.findings if "not finite" not in str(finding)})
+
+print(json.dumps({"right": parts(1.1, 1.0), "silent": parts(0.0, 1.0), "wide": parts(1.1, 10.0)}))
+"""
+
+
+def _of_opacus() -> Iterator[Row]:
+    """A step by Opacus's own optimizer: as it is, without its noise, and with a wider clip. That
+    gradients which are not finite reach the sum is left out: its users clip finite ones."""
+    start = time.perf_counter()
+    answer = peer("audit-torch", TORCH, ONE_THREAD + OPACUS_STEP)
+    if answer is not None:
+        named = {"right": [], "silent": ["noise"], "wide": ["clipping"]}
+        work = "audit a step of Opacus: nothing as it is, noise and clipping named where wrong"
+        yield Row(work, time.perf_counter() - start, "named", answer == named)
 
 
 def _of_models() -> Iterator[Row]:

@@ -14,7 +14,7 @@ import pytest
 import whosin as wi
 from amounts import cases
 from attacked import alarms, most_alarms
-from whosin.audit import trials
+from whosin.audit import classifiers, trials
 from whosin.audit.orderings import ByFrequency
 from whosin.audit.outputs import read
 from whosin.audit.ratio import RatioTest
@@ -73,6 +73,11 @@ def built(size, rng):
     ]
 
 
+def wide(size, rng):
+    """Heavy tails in a dozen columns that depend on each other."""
+    return rng.standard_cauchy((size, 12)) ** 3 * rng.normal(size=(size, 1))
+
+
 NULLS = {
     "floats": floats,
     "heavy tails": heavy,
@@ -82,6 +87,7 @@ NULLS = {
     "mixed": mixed,
     "codes": codes,
     "built in many ways": built,
+    "wide tails": wide,
 }
 SAME = ("floats", "heavy tails", "ties", "steps of 0.1", "rows", "mixed")
 ORDERINGS = {
@@ -91,6 +97,7 @@ ORDERINGS = {
     "skeleton": (trials.by_skeleton, ("mixed", "built in many ways")),
     "pairs": (trials.by_pairs, ("codes", "mixed")),
     "classifiers": (trials.by_classifier, ("rows", "codes")),
+    "nets": (trials.by_classifier, ("rows", "codes", "wide tails")),
 }
 CASES = [(name, null) for name, (_, nulls) in ORDERINGS.items() for null in nulls]
 
@@ -112,8 +119,11 @@ def only(monkeypatch):
         def bound(self):
             return 1e-9 if self.hits and self.rejects(0.0) else 0.0
 
-    def patch(way):
-        monkeypatch.setattr(trials, "WAYS", [alone(way)])
+    def patch(ordering):
+        if ordering == "nets":
+            monkeypatch.setattr(classifiers, "KINDS", ())
+            monkeypatch.setattr(classifiers, "net_pays", lambda *_: True)
+        monkeypatch.setattr(trials, "WAYS", [alone(ORDERINGS[ordering][0])])
         monkeypatch.setattr(counting, "RatioTest", Above)
 
     return patch
@@ -130,8 +140,14 @@ def audit(null, samples=160):
 @pytest.mark.parametrize(("ordering", "null"), CASES)
 @cases(5, 1000)
 def test_an_ordering_raises_no_false_alarm(ordering, null, count, only):
-    only(ORDERINGS[ordering][0])
+    only(ordering)
     assert alarms(audit(null, 160 if count < 100 else 400), 0.0, count) <= most_alarms(count)
+
+
+def test_a_net_by_itself_is_what_the_null_runs_try(only):
+    only("nets")
+    audit = wi.audit.two_worlds(lambda _value, size, rng: wide(size, rng), 1, 0, 160, seed=1)
+    assert "small net" in str(audit.event)
 
 
 @pytest.mark.parametrize("ordering", ["bits"])

@@ -12,7 +12,7 @@ import attacked
 import whosin as wi
 from amounts import cases
 from attacked import alarms, most_alarms
-from whosin.audit.dependence import check_independent
+from whosin.audit.dependence import check_independent, check_memory
 from whosin.audit.outputs import read
 from whosin.audit.rounds import plan
 from whosin.errors import InvalidInput
@@ -156,3 +156,14 @@ def test_rounds_raise_no_false_alarm(count):
         return wi.audit.two_worlds(response, 1, 0, 3_000, seed=run, stop_at=0.3).epsilon
 
     assert alarms(audit, 0.3, count) <= most_alarms(count)
+
+
+@pytest.mark.parametrize("size", [100, 400, 3000])
+@pytest.mark.parametrize("share", [0.002, 0.01, 0.05])
+def test_rare_outputs_that_happen_to_be_neighbours_are_honest(size, share):
+    """Two of a handful of rare outputs are often close to each other."""
+    rng = np.random.default_rng(4)
+    for _ in range(100):
+        pair = [read(rng.random(size) < share, size) for _ in "ab"]
+        check_independent(*pair)
+        check_memory(pair[0])

@@ -109,3 +109,18 @@ def test_tables_that_do_not_fit_are_refused(bad):
         wi.audit.synthetic_table(bad, table, table)
     with pytest.raises(InvalidInput, match="holdout must be other people than train"):
         wi.audit.synthetic_table(table, table, table)
+
+
+def test_columns_are_matched_by_their_names():
+    """A synthesizer may give its columns in another order."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(1)
+    names = list("abcde")
+    train, holdout = (pandas.DataFrame(population(rng, 150), columns=names) for _ in "ab")
+    made = train[["e", "c", "a", "d", "b"]]
+    expected = wi.audit.synthetic_table(train, holdout, train, seed=1).epsilon
+    assert wi.audit.synthetic_table(train, holdout, made, seed=1).epsilon == expected > 1
+    dicts = made.to_dict("records")
+    assert wi.audit.synthetic_table(train, holdout, dicts, seed=1).epsilon == expected
+    with pytest.raises(InvalidInput, match="columns of synthetic must be those of train"):
+        wi.audit.synthetic_table(train, holdout, made.rename(columns={"a": "x"}), seed=1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 
 import numpy as np
 import pytest
@@ -220,6 +222,26 @@ def test_losses_of_tensors_and_texts_give_scores():
     assert found.epsilon > 2
 
 
+class OnlyOnGpu:
+    """As a tensor of PyTorch on a GPU, where there is no `cpu` to call."""
+
+    def __len__(self):
+        return 300
+
+    def numpy(self):
+        raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first.")
+
+    def __array__(self, *_args, **_options):
+        return self.numpy()
+
+
+class Lost(OnlyOnGpu):
+    """On a GPU that no longer answers."""
+
+    def cpu(self):
+        raise RuntimeError("CUDA error: device-side assert triggered")
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -229,9 +251,18 @@ def test_losses_of_tensors_and_texts_give_scores():
         ),
         (lambda rows: 1.0, "got one number"),
         (lambda rows: np.full(300, math.nan), "numbers; got NaN for 300 rows"),
-        (lambda rows: ["a"] * 300, "numbers, or tensors"),
+        (lambda rows: np.append(np.zeros(299), math.nan), "numbers; got NaN for one row$"),
+        (lambda rows: ["secret"] * 300, "numbers, or tensors .* memory; got text$"),
+        (lambda rows: np.array(["1.5"] * 300), "numbers, or tensors .* memory; got text$"),
+        (lambda rows: None, "numbers, or tensors .* memory; got nothing$"),
+        (lambda rows: [None] * 300, "numbers, or tensors .* memory; got nothing$"),
+        (lambda rows: np.zeros(300) + 1j, "numbers, or tensors .* memory; got complex numbers$"),
+        (lambda rows: dict.fromkeys(range(300), 1.0), "numbers, or tensors .* memory; got dict$"),
+        (lambda rows: iter([1.0] * 300), "numbers, or tensors .* memory; got list_iterator$"),
+        (lambda rows: [[1.0], [1.0, 2.0]], "one for each .* asked; got lists of several lengths$"),
+        (lambda rows: OnlyOnGpu(), "memory; got OnlyOnGpu, which raised TypeError$"),
+        (lambda rows: [OnlyOnGpu()] * 300, "memory; got OnlyOnGpu, which raised TypeError$"),
     ],
-    ids=["length", "single", "nan", "words"],
 )
 def test_wrong_scores_are_refused_in_a_sentence(answer, words):
     with pytest.raises(InvalidInput, match=words):
@@ -316,7 +347,7 @@ def test_fits_that_fail_are_counted(tmp_path):
     terms = {"shadows": 3, "state": tmp_path / "state.json"}
     found = wi.audit.model(fit, PEOPLE, recall(0.5), **terms)
     assert found.failed == 2 and found.shadows == 2 and found.runs == 1
-    assert "2 fits failed (ValueError)" in found.notes[0]
+    assert "2 fits failed (ValueError) and show nothing" in found.notes[0]
     again = wi.audit.model(fit, PEOPLE, recall(0.5), **terms)
     assert again.shadows == 3 and len(calls) == 6
 
@@ -327,3 +358,74 @@ def test_fits_that_fail_are_counted(tmp_path):
         MechanismFailed, match="failed 3 times, last with ValueError: no luck at all"
     ):
         wi.audit.model(never, PEOPLE, recall(0.5))
+
+
+def test_a_failure_says_which_part_failed_and_how():
+    def empty(rows):
+        raise MemoryError
+
+    with pytest.raises(MechanismFailed, match=r"^fit failed 3 times, last with MemoryError$"):
+        wi.audit.model(empty, PEOPLE, recall(0.5))
+
+    def missing(model, rows):
+        raise KeyError("row")
+
+    with pytest.raises(MechanismFailed, match=r"^score failed 3 times, last with KeyError: 'row'$"):
+        wi.audit.model(remember, PEOPLE, missing)
+    with pytest.raises(
+        MechanismFailed, match=r"^score failed 3 times, last with RuntimeError: CUDA"
+    ):
+        wi.audit.model(remember, PEOPLE, lambda model, rows: Lost())
+    calls: list[int] = []
+
+    def once(rows):
+        calls.append(1)
+        if len(calls) > 1:
+            raise RuntimeError("CUDA out of memory")
+        return remember(rows)
+
+    words = "every shadow fit failed, last with RuntimeError: CUDA out of memory$"
+    with pytest.raises(MechanismFailed, match=words):
+        wi.audit.model(once, PEOPLE, recall(0.5), shadows=3)
+
+
+def test_one_failure_is_one_fit():
+    calls: list[int] = []
+
+    def fit(rows):
+        calls.append(1)
+        if len(calls) == 3:
+            raise ValueError("out of luck")
+        return remember(rows)
+
+    audit = wi.audit.model(fit, PEOPLE, recall(0.5), shadows=3)
+    assert audit.notes[0] == "1 fit failed (ValueError) and shows nothing"
+
+
+def test_labels_in_words_need_a_score_or_probabilities():
+    class Predicts:
+        def predict(self, rows):
+            return np.array(["secret"] * len(rows))
+
+    labels = np.array(["secret", "other"] * 150)
+    with pytest.raises(InvalidInput, match="labels must be numbers, for a model that has predict"):
+        wi.audit.model(lambda rows: Predicts(), (PEOPLE[0], labels), shadows=0)
+
+
+@pytest.mark.parametrize("reason", [errno.EACCES, errno.ENOSPC, errno.EROFS])
+def test_a_state_that_cannot_be_kept_is_refused_before_any_fit(tmp_path, monkeypatch, reason):
+    calls: list[int] = []
+
+    def refuse(*_args, **_options):
+        raise OSError(reason, os.strerror(reason))
+
+    monkeypatch.setattr("whosin.audit.models.state.os.open", refuse)
+    words = f"^state must be a file that can be written; got {os.strerror(reason)}$"
+    with pytest.raises(InvalidInput, match=words):
+        wi.audit.model(calls.append, PEOPLE, recall(0.5), state=tmp_path / "state.json")
+    assert not calls
+
+
+def test_a_state_that_is_a_folder_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match=r"^state must be"):
+        wi.audit.model(remember, PEOPLE, recall(0.5), state=tmp_path)

@@ -22,7 +22,7 @@ NEWTON, SETTLED, PENALTY = 6, 0.05, 1.0
 """Steps of a logistic regression at most, when it stops before, and half the weight of its squares
 beside the log-likelihood."""
 START = 8
-"""The first steps see one block in so many: one step from a rough estimate is as good as many."""
+"""The first steps see one block in this many: one step from a rough estimate is as good as many."""
 BLOCK = 8192
 """Rows that are worked on at a time."""
 Labelled = tuple[Array, Array]

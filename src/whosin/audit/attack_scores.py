@@ -53,6 +53,11 @@ class Scores(AuditBounds):
     members: Array = field(repr=False)
     non_members: Array = field(repr=False)
 
+    @property
+    def blind(self) -> bool:
+        """Whether all scores were the same, so that nothing could be learnt."""
+        return len(np.unique(np.concatenate([self.members, self.non_members]))) == 1
+
     def tpr_at(self, fpr: object) -> Rate:
         """The true positive rate of an attack whose false positive rate is surely at most `fpr`.
 
@@ -103,6 +108,7 @@ class Scores(AuditBounds):
             "non_members": len(self.non_members),
             "counts": [count.to_dict() for count in self.counts],
             "tpr_at_fpr": rates,
+            "blind": self.blind,
         }
 
 

@@ -4,8 +4,10 @@ Contract: a classifier's estimate of ln Pr[with | output] / Pr[without | output]
 the likelihood ratio does. Three are learnt: a linear one with one number a coordinate, for many
 coordinates that each tell very little; an additive one (a logistic regression on values that come
 again and on pieces of each coordinate, exact in form for independent noise); and boosted trees, for
-what does not add up, on the totals of each row as well. Each is learnt on both halves of the
-samples apart, so that each half can judge the other one's; the final one is made of both.
+what does not add up, on the totals of each row as well. A small net is learnt besides where a short
+trial of it shows more than these three (`net_pays`): products and distances of many coordinates,
+which trees approach by boxes. Each is learnt on both halves of the samples apart, so that each half
+can judge the other one's; the final one is made of both.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from whosin.audit.additive import Pieces
-from whosin.audit.columns import OutputColumns
+from whosin.audit.columns import OutputColumns, separation
 from whosin.audit.linear import LinearProjection
+from whosin.audit.nets import SmallNet
 from whosin.audit.orderings import Ordering
 from whosin.audit.outputs import Outputs
 from whosin.audit.threads import one_thread
@@ -28,6 +31,15 @@ MOST, TREES_MOST = 150_000, 400_000
 more."""
 CELLS, PIECES = 20_000_000, 12
 """Numbers that are learnt from: fewer samples where outputs are long; pieces of a coordinate."""
+NET_MOST, NET_FEWEST = 40_000, 100
+"""Samples of each world that a net is trained on; with fewer than the second number in a half it is
+not tried."""
+GLANCE, JUDGES = 4_000, 20_000
+"""Samples of each world of the first half that the short trial of a net learns from, and samples of
+the second half that judge it."""
+CHANCE, GAIN = 4.0, 1.1
+"""The net is learnt where the trial tells the worlds apart by more standard errors than chance
+does, and by this many times more than the best of the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +165,29 @@ def _trees(tables: Tables) -> Any:
     )
     with one_thread():
         return trees.fit(rows, labels)
+
+
+def learn_net(first: Tables, second: Tables) -> Learnt:
+    """The small net."""
+    halves = (half.labelled(NET_MOST, PIECES) for half in (first, second))
+    with one_thread():
+        both = MeanScore(tuple(SmallNet.fit(*half) for half in halves))
+    return Learnt("small net's", both, both.each)
+
+
+def net_pays(first: Tables, second: Tables, others: list[tuple[Array, Array]]) -> bool:
+    """Whether a net that is learnt on some of the first half tells the worlds of the second half
+    apart better than the others do, whose scores of the second half are given (with, without)."""
+    count = first.columns.count
+    smallest = min(len(world) for half in (first, second) for world in half.worlds)
+    if count < 2 or smallest < NET_FEWEST:
+        return False
+    with one_thread():
+        net = SmallNet.fit(*first.labelled(GLANCE, PIECES))
+        worlds = [net.decision_function(world[:JUDGES, :count]) for world in second.worlds]
+    sizes = len(worlds[0]), len(worlds[1])
+    best = max((separation(one[:JUDGES], two[:JUDGES], sizes) for one, two in others), default=0.0)
+    return separation(worlds[0], worlds[1], sizes) > max(CHANCE, GAIN * best)
 
 
 KINDS = (learn_linear, learn_additive, learn_trees)

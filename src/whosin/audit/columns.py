@@ -31,7 +31,7 @@ LOOKED = 20_000
 FEWEST = 0.002
 """A place in a smaller share of the outputs is left to the tokens."""
 NEARLY = 0.9
-"""A place that differs so much of the most is as good."""
+"""A place that differs by this part of the largest difference is as good."""
 LARGEST = 1e30
 FLUENT, STEPS = 0.5, 64
 """The share of different values in a column that is not one of codes; differences that are kept."""

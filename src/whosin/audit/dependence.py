@@ -1,7 +1,8 @@
 """Samples that somebody else drew: refuse the ones that are plainly not independent draws.
 
-Contract: a refusal of honest draws has a chance of about one in a million; what is not refused may
-still be dependent. Looked for: blocks of outputs that come again, in one sample or in both (a file
+Contract: a refusal of honest draws has a chance of about one in a million, unless they are floats
+of full precision that come again and are on no grid, such as √count: whoever asks then says that
+they may. What is not refused may still be dependent. Looked for: blocks of outputs that come again, in one sample or in both (a file
 that was cycled, or copied); full-precision floats that come again here and there (a bootstrap);
 draws that predict later ones (a chain, a sorted file); draws that predict those of the other sample
 (one seed for both).
@@ -30,6 +31,8 @@ FINE, COARSE = 1e-10, 1e-4
 REPEATED, OFTEN = 0.02, 20
 """A share of unrounded floats that come again, each at most this often, is that of a bootstrap."""
 COLUMNS = 16
+RECENT = 5_000
+"""Draws of a mechanism that are looked at for a memory."""
 
 
 def check_independent(with_: Outputs, without: Outputs, *, repeats: bool = False) -> None:
@@ -46,15 +49,31 @@ def check_independent(with_: Outputs, without: Outputs, *, repeats: bool = False
             _check_bootstrap(outputs, name)
     series = [_series(each) for each in (first, second)]
     for name, columns in zip(("with", "without"), series, strict=True):
-        for column in columns:
-            for lag in LAGS:
-                if len(column) > 4 * lag and _far(column[:-lag], column[lag:]):
-                    got = f"draws that depend on the one {lag} before (sorted, or a chain)"
-                    raise _refused(name, got)
+        lag = _memory(columns)
+        if lag is not None:
+            got = f"draws that depend on the one {lag} before (sorted, or a chain)"
+            raise _refused(name, got)
     least = min(len(first), len(second))
     for one, two in zip(*series, strict=True):
         if _far(one[:least], two[:least]):
             raise _refused("with and without", "draws that go together (one seed for both)")
+
+
+def check_memory(outputs: Outputs) -> None:
+    """Refuse draws of a mechanism that depend on those before them: it has a state."""
+    lag = _memory(_series(outputs.part(0, RECENT)))
+    if lag is not None:
+        accepted = "a function whose draws do not depend on earlier ones"
+        raise InvalidInput("mechanism", accepted, f"draws that depend on the one {lag} before")
+
+
+def _memory(columns: list[Array]) -> int | None:
+    """How many draws before, where a column of ranks depends on earlier draws."""
+    for column in columns:
+        for lag in LAGS:
+            if len(column) > 4 * lag and _far(column[:-lag], column[lag:]):
+                return lag
+    return None
 
 
 def _refused(name: str, got: str) -> InvalidInput:
@@ -88,8 +107,8 @@ def _check_blocks(first: Array, second: Array) -> None:
         return
     marks = np.random.default_rng(2023).integers(1, 2**62, kinds, dtype=np.uint64)
     blocks = [_blocks(marks[each], length) for each in (first, second)]
-    for name, found in zip(("with", "without"), blocks, strict=True):
-        if len(np.unique(found)) < len(found):
+    for name, own in zip(("with", "without"), blocks, strict=True):
+        if len(np.unique(own)) < len(own):
             raise _refused(name, f"a block of {length} or more outputs that comes again")
     if len(np.unique(np.concatenate(blocks))) < sum(len(each) for each in blocks):
         got = f"a block of {length} or more outputs that is in both"

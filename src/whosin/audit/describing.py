@@ -143,67 +143,67 @@ def place_words(place: Place) -> str:
     return "".join(f"[{step!r}]" for step in place) or "the output"
 
 
-def _read(form: Any, place: Place, found: Description) -> Any:
+def _read(form: Any, place: Place, about: Description) -> Any:
     """Note the parts of one part; its skeleton."""
-    if len(found.numbers) + len(found.tokens) > MOST:
-        found.whole = False
+    if len(about.numbers) + len(about.tokens) > MOST:
+        about.whole = False
         return _REST
     kind = type(form)
     if kind is float:
-        found.numbers[place] = form
-        found.field(place)
+        about.numbers[place] = form
+        about.field(place)
         return _NUMERIC
     if kind is str:
-        return _text(form, place, found)
+        return _text(form, place, about)
     if kind is tuple:
-        return _sequence(form, place, found)
+        return _sequence(form, place, about)
     if kind is Record:
-        found.built(place, KEYS, *(key for key, _value in form.items))
+        about.built(place, KEYS, *(key for key, _value in form.items))
         return _Type(form.name), *[
-            (_key(key, found), _read(value, (*place, key), found)) for key, value in form.items
+            (_key(key, about), _read(value, (*place, key), about)) for key, value in form.items
         ]
     if kind is Raised:
-        found.symbol(place, f"raised {form.name}")
-        found.built(place, RAISED, form.name)
-        return _Type(f"raised {form.name}"), _text(form.text, (*place, "message"), found)
+        about.symbol(place, f"raised {form.name}")
+        about.built(place, RAISED, form.name)
+        return _Type(f"raised {form.name}"), _text(form.text, (*place, "message"), about)
     if kind is frozenset:
         ordered = sorted(form, key=lambda each: (str(type(each)), repr(each)))
-        found.built(place, ELEMENTS, len(form))
-        return _Type("set"), len([_read(each, (*place, "element"), found) for each in ordered])
+        about.built(place, ELEMENTS, len(form))
+        return _Type("set"), len([_read(each, (*place, "element"), about) for each in ordered])
     if kind is not bool and isinstance(form, _REALS):
-        return _number(form, place, found)
-    found.symbol(place, form)
+        return _number(form, place, about)
+    about.symbol(place, form)
     return _Type(kind.__name__)
 
 
-def _sequence(form: tuple[Any, ...], place: Place, found: Description) -> Any:
+def _sequence(form: tuple[Any, ...], place: Place, about: Description) -> Any:
     keyed = list(_keyed(form))
     if keyed:
         for key, position, value in keyed:
-            _read(value, (*place, key, position), found)
-        found.built(place, KEYS, *(row[0] for row in form))
-        return _Type("pairs"), tuple([_key(row[0], found) for row in form])
-    found.numbers[(*place, "length")] = len(form)
-    inside = tuple([_read(each, (*place, number), found) for number, each in enumerate(form)])
+            _read(value, (*place, key, position), about)
+        about.built(place, KEYS, *(row[0] for row in form))
+        return _Type("pairs"), tuple([_key(row[0], about) for row in form])
+    about.numbers[(*place, "length")] = len(form)
+    inside = tuple([_read(each, (*place, number), about) for number, each in enumerate(form)])
     kinds = {each if isinstance(each, _Type) else _PARTS for each in inside}
-    found.built(place, ENTRIES, len(form), *sorted(kinds))
+    about.built(place, ENTRIES, len(form), *sorted(kinds))
     return inside
 
 
-def _number(form: Any, place: Place, found: Description) -> Any:
+def _number(form: Any, place: Place, about: Description) -> Any:
     try:
         value = float(form)
     except (OverflowError, ValueError):
         value = math.inf if form > 0 else -math.inf
     if isinstance(form, int):
-        found.tokens[At(place, form)] = None
-    found.numbers[place] = value
-    found.field(place)
+        about.tokens[At(place, form)] = None
+    about.numbers[place] = value
+    about.field(place)
     return _NUMERIC
 
 
-def _key(key: Any, found: Description) -> Any:
-    found.tokens[Has(key)] = None
+def _key(key: Any, about: Description) -> Any:
+    about.tokens[Has(key)] = None
     return key
 
 
@@ -222,28 +222,28 @@ def _keyed(form: tuple[Any, ...]) -> Iterator[tuple[Any, int, Any]]:
 _NO_KEYS = (float, tuple, Record)
 
 
-def _text(text: str, place: Place, found: Description) -> Any:
+def _text(text: str, place: Place, about: Description) -> Any:
     if len(text) <= LONGEST:
         inner = _json(text)
         if inner is not None:
-            return _Type("JSON"), _read(inner, place, found)
+            return _Type("JSON"), _read(inner, place, about)
         numbers = _NUMBER.findall(text)
         if numbers:
             skeleton = _NUMBER.sub("#", text)
             for position, number in enumerate(numbers):
-                found.numbers[(*place, "number", position)] = float(number)
-            found.symbol(place, skeleton)
-            _words(skeleton, text, found)
+                about.numbers[(*place, "number", position)] = float(number)
+            about.symbol(place, skeleton)
+            _words(skeleton, text, about)
             return _TEXT, skeleton
-        _words(text, text, found)
-    found.symbol(place, text)
+        _words(text, text, about)
+    about.symbol(place, text)
     return _TEXT
 
 
-def _words(skeleton: str, text: str, found: Description) -> None:
+def _words(skeleton: str, text: str, about: Description) -> None:
     for word in _WORD.findall(skeleton):
         if word != text:
-            found.tokens[Has(word)] = None
+            about.tokens[Has(word)] = None
 
 
 def _json(text: str) -> Any:

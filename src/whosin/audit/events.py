@@ -25,16 +25,16 @@ SCARCE = 12
 MODEST = math.log(2)
 """What is promised at most where counts are scarce: too hopeful a slope costs the whole bound."""
 FAR = 2.0
-"""An estimate that is so much above its promise comes from an event that the other world hardly
+"""An estimate that is this much above its promise comes from an event that the other world hardly
 has."""
 HOPE, FAINT = 1.0, 1e-3
-"""Where nothing is sure, an event of a smooth ordering is worth trying that is so many standard
+"""Where nothing is sure, an event of a smooth ordering is worth trying that is this many standard
 errors above 0; it promises next to nothing."""
 DARING, AMPLE = 1.0, 200
 """How many standard errors below its likely value an event is taken for, and how often each world
 must have it: the best of many rarer ones is an accident."""
 CERTAIN = 0.9
-"""An event that happens so often in its own world shows as much with any κ."""
+"""An event that happens this often in its own world shows as much with any κ."""
 PLAIN = 0.05
 """What a less plain event must promise more, as a part, to be chosen."""
 WITH, WITHOUT = "with", "without"

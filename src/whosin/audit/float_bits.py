@@ -26,7 +26,7 @@ LEAST_LOOKED = 1000
 KEPT = 16
 """Places of floats that are kept: the ones whose marks differ most."""
 DOUBT = 10
-"""A mark that so many floats have is believed by half: there are many marks."""
+"""A mark that this many floats have is believed by half: there are many marks."""
 FEWEST = 0.002
 """A place in a smaller share of the outputs is left out."""
 
@@ -49,8 +49,8 @@ def marks(values: Array) -> dict[str, Array]:
     zeros -= BIAS
     sign = (bits >> np.uint64(63)).astype(np.int64)
     plain = (fraction != 0) & (power < POWERS - 1)
-    place = np.maximum(power, 1) - 1 + zeros  # above `LOWEST`
-    coarse = np.where(plain, 2 * place + sign, NOTHING)
+    unit = np.maximum(power, 1) - 1 + zeros  # above `LOWEST`
+    coarse = np.where(plain, 2 * unit + sign, NOTHING)
     fine = np.where(plain, ((power * (MANTISSA + 1)) + zeros) * 2 + sign, 0)
     return {COARSE: coarse, FINE: fine}
 
@@ -157,9 +157,9 @@ def _columns(with_: Outputs, without: Outputs) -> Iterator[tuple[Place, tuple[Ar
 def _at(outputs: Outputs, place: Place) -> tuple[Array, Array]:
     """Which draws have a number at a place, and these numbers."""
     if outputs.kind == FORMS:
-        found = [about.numbers.get(place) for about in outputs.descriptions]
-        there = np.array([number is not None for number in found], dtype=bool)
-        return there, np.array([number for number in found if number is not None], dtype=float)
+        numbers = [about.numbers.get(place) for about in outputs.descriptions]
+        there = np.array([number is not None for number in numbers], dtype=bool)
+        return there, np.array([number for number in numbers if number is not None], dtype=float)
     values = outputs.values if outputs.kind == NUMBERS else outputs.values[:, place[0]]
     return np.ones(len(outputs), dtype=bool), values
 
@@ -196,20 +196,20 @@ def _fine_words(told: list[int], known: set[int]) -> Iterator[str]:
     """Marks by the exponent, too; not those that a coarse one has said."""
     for mark in told:
         power, zeros = divmod(mark // 2, MANTISSA + 1)
-        place, sign = max(power, 1) - 1 + zeros, mark % 2
-        if 2 * place + sign not in known and mark:
+        lowest, sign = max(power, 1) - 1 + zeros, mark % 2
+        if 2 * lowest + sign not in known and mark:
             start = f"{'−' if sign else ''}{'1' if power else '0'}.…·2^{max(power, 1) - BIAS}"
-            yield f"is {start} with the lowest bit 2^{place + LOWEST}"
+            yield f"is {start} with the lowest bit 2^{lowest + LOWEST}"
 
 
 def _ranges(places: list[int]) -> Iterator[tuple[int, int]]:
     start = previous = None
-    for place in sorted(places):
+    for each in sorted(places):
         if start is None or previous is None:
-            start = place
-        elif place != previous + 1:
+            start = each
+        elif each != previous + 1:
             yield start, previous
-            start = place
-        previous = place
+            start = each
+        previous = each
     if start is not None and previous is not None:
         yield start, previous

@@ -127,7 +127,7 @@ class ByFrequency(Ordering):
     kind: str
     width: int
     scores: dict[Any, float]
-    shown: dict[Any, Any] = field(repr=False)
+    originals: dict[Any, Any] = field(repr=False)
     _keys: Array | None = field(repr=False, default=None)
     _scores: Array | None = field(repr=False, default=None)
 
@@ -141,9 +141,9 @@ class ByFrequency(Ordering):
         kinds, first, codes = np.unique(keys, return_index=True, return_inverse=True)
         counts = [np.bincount(part, minlength=len(kinds)) for part in np.split(codes, [len(with_)])]
         logs = log_ratios(counts[0], counts[1], len(with_), len(without))
-        shown = dict(zip(kinds.tolist(), values[first].tolist(), strict=True))
+        originals = dict(zip(kinds.tolist(), values[first].tolist(), strict=True))
         table = dict(zip(kinds.tolist(), logs.tolist(), strict=True))
-        return cls(with_.kind, with_.width, table, shown, kinds, logs)
+        return cls(with_.kind, with_.width, table, originals, kinds, logs)
 
     @classmethod
     def _of_objects(cls, with_: Outputs, without: Outputs) -> ByFrequency:
@@ -171,7 +171,7 @@ class ByFrequency(Ordering):
             if (value >= threshold if above else value <= threshold)
         ]
         chosen.sort(key=lambda pair: pair[0], reverse=above)
-        return [self.shown[key] for _, key in chosen]
+        return [self.originals[key] for _, key in chosen]
 
     def about(self, threshold: float, above: bool) -> str:
         members = self._members(threshold, above)
@@ -192,9 +192,9 @@ def log_ratios(hits: Array, other: Array, trials: int, others: int) -> Array:
 
 def listed(words: Iterable[str], count: int) -> str:
     """The first few of many, joined by "or"."""
-    shown = [word for word, _ in zip(words, range(SHOWN), strict=False)]
+    some = [word for word, _ in zip(words, range(SHOWN), strict=False)]
     more = f" or {count - SHOWN} more" if count > SHOWN else ""
-    return " or ".join(shown) + more
+    return " or ".join(some) + more
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +227,8 @@ class ByBin(Ordering):
         inside = self.scores >= threshold if above else self.scores <= threshold
         ends = np.concatenate([[-np.inf], self.edges, [np.inf]])
         result: list[tuple[float, float]] = []
-        for place in np.flatnonzero(inside):
-            low, high = float(ends[place]), float(ends[place + 1])
+        for bin_ in np.flatnonzero(inside):
+            low, high = float(ends[bin_]), float(ends[bin_ + 1])
             if result and result[-1][1] == low:
                 result[-1] = (result[-1][0], high)
             else:

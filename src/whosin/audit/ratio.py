@@ -65,7 +65,7 @@ class RatioTest:
         self.needed = np.clip(needed, 0, trials + 1)
 
     def rejects(self, epsilon: float) -> bool:
-        """Whether such counts are too unlikely for every Q in its interval and P ≤ e^ε Q + δ."""
+        """Whether these counts are too unlikely for every Q in its interval and P ≤ e^ε Q + δ."""
         edges = self._spread(CELLS + 1)
         worst = self._tail(self._most(epsilon, edges[1:]), edges[:-1])
         return not (worst > self.budget).any()

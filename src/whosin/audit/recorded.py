@@ -88,6 +88,8 @@ def two_samples(
 def _read(given: object, name: str) -> Outputs:
     if isinstance(given, str | Path):
         given = _file(Path(given))
+    if getattr(given, "shape", None) == ():
+        raise InvalidInput(f"samples {name}", "an array, a list or a path", "one number")
     if not hasattr(given, "__len__"):
         accepted = "an array, a list or a path"
         raise InvalidInput(f"samples {name}", accepted, type(given).__name__)

@@ -33,7 +33,7 @@ def remarks(parts: Sequence[Outputs]) -> Iterator[str]:
         yield "the output was the same in every draw of both worlds"
     elif all(is_constant(*pair) for pair in (parts[0::2], parts[1::2])):
         yield "no randomness: each world has one output, so any claim of privacy is false"
-    if is_blind(parts):
+    elif is_blind(parts):
         yield BLIND
     draws = sum(len(part) for part in parts)
     for name, count in sum((raised(part) for part in parts), Counter()).most_common(3):
@@ -43,7 +43,9 @@ def remarks(parts: Sequence[Outputs]) -> Iterator[str]:
 
 
 def is_blind(parts: Sequence[Outputs]) -> bool:
-    """Whether no event could have been counted twice."""
+    """Whether no event could have told anything: every output is the same, or none comes again."""
+    if is_constant(*parts):
+        return True
     if len({(part.kind, part.width) for part in parts}) == 1 and parts[0].kind != FORMS:
         return False
     both = join(parts[0::2]), join(parts[1::2])

@@ -100,8 +100,8 @@ class Audit(AuditBounds):
         counts: what was counted; the first one gives `epsilon` its event.
         samples: draws of each world, all stages together.
         notes: what one should know besides, such as that the mechanism has no randomness.
-        blind: every output was distinct, and none had a number or a part that comes again: nothing
-            could be learnt, whatever leaks.
+        blind: every output was the same; or every output was distinct, and none had a number or a
+            part that comes again. Nothing could be learnt, whatever leaks.
         with_, without: the inputs.
         pattern: the name of the pair of inputs, where a search chose it.
         timing: the time of each call was a part of its output: the bounds are of both together.

@@ -45,7 +45,7 @@ from whosin.exact import Array, ranged
 COINS = 0.2
 """The part of the error that pays for the interval of the rate."""
 CONTRADICTED = 1e-6
-"""Coins of a known rate are refused where so few runs in all would be as far from it."""
+"""Coins of a known rate are refused where at most this share of all runs is as far from it."""
 FEWEST = 10
 
 
@@ -55,6 +55,7 @@ class OneRun(AuditBounds):
 
     Attributes:
         rate: of inclusion, as declared; `rates` is the interval that the coins leave possible.
+        blind: all scores were the same, so that nothing could be learnt.
     """
 
     canaries: int
@@ -62,12 +63,13 @@ class OneRun(AuditBounds):
     inside: Guesses
     rate: float
     rates: Rates
+    blind: bool = False
 
     def to_dict(self) -> dict[str, object]:
         """The result for programs."""
         guesses = {"both_sides": self.both.to_dict(), "in_only": self.inside.to_dict()}
         about = {"canaries": self.canaries, "rate": self.rate, "rates": list(self.rates)}
-        return {**super().to_dict(), **about, "guesses": guesses}
+        return {**super().to_dict(), **about, "guesses": guesses, "blind": self.blind}
 
 
 def one_run(
@@ -115,6 +117,7 @@ def one_run(
         inside=top,
         rate=declared,
         rates=rates,
+        blind=len(np.unique(values)) == 1,
     )
 
 

@@ -48,8 +48,8 @@ def neighbour_tables(
     groups = _groups(table, person)
     chosen = _telling(table, groups, whole(people, "people", 1), np.random.default_rng(seed))
     result: list[InputPair] = []
-    for place, rows in enumerate(chosen):
-        result += _pairs(table, rows, chosen[place - 1], relation)
+    for index, rows in enumerate(chosen):
+        result += _pairs(table, rows, chosen[index - 1], relation)
     return result
 
 
@@ -82,7 +82,7 @@ def _columns(table: Any) -> dict[Any, list[Any]]:
     if isinstance(rows[0], dict):
         return {name: [row.get(name) for row in rows] for name in rows[0]}
     if isinstance(rows[0], tuple | list | np.ndarray):
-        return {place: [row[place] for row in rows] for place in range(len(rows[0]))}
+        return {column: [row[column] for row in rows] for column in range(len(rows[0]))}
     return {0: rows}
 
 
@@ -103,7 +103,7 @@ def _telling(
     table: Any, groups: list[list[int]], people: int, rng: np.random.Generator
 ) -> list[list[int]]:
     """The people most likely to show."""
-    owner = {row: place for place, rows in enumerate(groups) for row in rows}
+    owner = {row: group for group, rows in enumerate(groups) for row in rows}
     chosen: dict[int, None] = {}
     for values in _columns(table).values():
         try:
@@ -115,6 +115,6 @@ def _telling(
             extremes = [[repr(value) for value in values].index(rarest)]
         for row in extremes:
             chosen[owner[row]] = None
-    for place in rng.permutation(len(groups)).tolist():
-        chosen[place] = None
-    return [groups[place] for place in list(chosen)[:people]]
+    for group in rng.permutation(len(groups)).tolist():
+        chosen[group] = None
+    return [groups[group] for group in list(chosen)[:people]]

@@ -27,7 +27,7 @@ KEPT = 256
 LOOKED = 50_000
 """Draws of each world in which pairs are counted."""
 DOUBT = 10
-"""A pair that so many draws have is believed by half: there are many pairs."""
+"""A pair that this many draws have is believed by half: there are many pairs."""
 NONE = np.uint16(2**16 - 1)
 BLOCK = 16_384
 """Draws that are judged at a time, so that they stay near."""
@@ -136,12 +136,12 @@ def _literals(outputs: Outputs, tokens: Sequence[Token]) -> Array:
     """Which draws have each token, and which have it not: a row per literal."""
     table = np.zeros((len(tokens), len(outputs)), dtype=bool)
     if outputs.kind == VECTORS:
-        for place, token in enumerate(tokens):
+        for index, token in enumerate(tokens):
             if isinstance(token, At):
-                table[place] = outputs.values[:, token.place[0]] == token.symbol
+                table[index] = outputs.values[:, token.place[0]] == token.symbol
     else:
-        places = {token: place for place, token in enumerate(tokens)}
-        for row, about in enumerate(outputs.descriptions):
-            for token in places.keys() & about.tokens.keys():
-                table[places[token], row] = True
+        rows = {token: index for index, token in enumerate(tokens)}
+        for draw, about in enumerate(outputs.descriptions):
+            for token in rows.keys() & about.tokens.keys():
+                table[rows[token], draw] = True
     return np.concatenate([table, ~table])

@@ -135,4 +135,4 @@ class ByToken(Ordering):
 
 def _best(tokens: list[Token], scores: Array) -> dict[Token, float]:
     order = np.argsort(-scores, kind="stable")[:KEPT]
-    return {tokens[place]: float(scores[place]) for place in order.tolist() if scores[place] > 0}
+    return {tokens[index]: float(scores[index]) for index in order.tolist() if scores[index] > 0}

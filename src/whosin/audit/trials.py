@@ -1,7 +1,7 @@
 """What is tried on the outputs of a search: orderings, with scores for draws they have not seen.
 
 Contract: everything here happens on samples that are not counted afterwards. `WAYS` are the kinds
-of orderings, the plainest first: each says by itself whether outputs are such that it applies.
+of orderings, the plainest first: each says by itself to which outputs it applies.
 What is cheap to learn is learnt three times: each half of the samples judges what the other half
 learnt, and both together order the outputs of the final event. Places are chosen on the first half
 alone, and single places and the bits of floats at many places are judged by the second.
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from whosin.audit.threads import one_thread
 from whosin.audit.token_pairs import TOKENS, ByPair, PairCounts, telling_cells
 from whosin.audit.tokens import SKELETON, ByToken, TokenCounts
 from whosin.exact import Array
+
+if TYPE_CHECKING:
+    from whosin.audit.classifiers import Learnt, Tables
 
 FEW = 64
 """Up to this many different outputs a table of counts leaves nothing for a classifier to find."""
@@ -221,23 +225,32 @@ def by_part(halves: Halves) -> Iterator[Trial]:
 
 
 def by_classifier(halves: Halves) -> Iterator[Trial]:
-    """What classifiers learn from all parts together."""
+    """What classifiers learn from all parts together, the small net only where it tells more."""
     if halves.kind != NUMBERS and halves.distinct > FEW and halves.columns.count:
-        from whosin.audit.classifiers import KINDS, Tables
+        from whosin.audit.classifiers import KINDS, Tables, learn_net, net_pays
 
         cut = len(halves.first[0]), len(halves.first[1])
         tables = Tables.of(*halves.both, halves.columns)
         halved = tables.split(cut)
+        second = []
         for learn in KINDS:
             learnt = learn(*halved)
-            if learnt is None:
-                continue
-            (one, all_one), (two, all_two) = (
-                learnt.judged(table, here, halves.columns.count)
-                for table, here in zip(tables.worlds, cut, strict=True)
-            )
-            matched = np.concatenate([all_one, all_two])
-            yield Trial(learnt.ordering(tables), one, two, matched, smooth=True)
+            if learnt is not None:
+                trial = _classified(learnt, tables, cut)
+                second.append((trial.with_scores[cut[0] :], trial.without_scores[cut[1] :]))
+                yield trial
+        if net_pays(*halved, second):
+            yield _classified(learn_net(*halved), tables, cut)
+
+
+def _classified(learnt: Learnt, tables: Tables, cut: tuple[int, int]) -> Trial:
+    """Each half judged by what the other half taught a classifier."""
+    (one, all_one), (two, all_two) = (
+        learnt.judged(table, here, tables.columns.count)
+        for table, here in zip(tables.worlds, cut, strict=True)
+    )
+    matched = np.concatenate([all_one, all_two])
+    return Trial(learnt.ordering(tables), one, two, matched, smooth=True)
 
 
 def by_bits(halves: Halves) -> Iterator[Trial]:

@@ -14,6 +14,7 @@ import numpy as np
 from whosin.audit.calling import Call, Mechanism
 from whosin.audit.confidence import read_confidence
 from whosin.audit.counting import judge, log_ratio, pick
+from whosin.audit.dependence import check_memory
 from whosin.audit.events import Choice, choose
 from whosin.audit.outputs import NUMBERS, Outputs, join
 from whosin.audit.remarks import check_returns, is_blind, remarks
@@ -29,8 +30,8 @@ SEARCH = 0.25
 STAGES = (1 / 16, SEARCH, 1 / 2)
 """A first look, the usual one, and a long one where nothing shows."""
 CLEAR, FAINT = 0.8, 0.01
-"""After the first look, what surely shows so much of its estimate is counted; after the usual one,
-what promises anything."""
+"""After the first look an event is counted if it surely shows this part of its estimate; after the
+usual one, if it promises anything."""
 LARGE = 1.0
 """Leaks that look larger are worth the usual look: more of it finds rarer events, and a longer
 count adds little."""
@@ -151,6 +152,8 @@ def explore(worlds: tuple[World, World], size: int, terms: Terms) -> Seen:
     for first, second in ((one, again), (two, other), (one, other)):
         check_fresh(first, second)
     check_returns(seen.parts)
+    for outputs in seen.parts:
+        check_memory(outputs)
     return seen
 
 
@@ -169,8 +172,8 @@ def look(worlds: tuple[World, World], terms: Terms) -> tuple[Seen, dict[str, Cho
         chosen = seen.choices(terms.samples - size, terms)
         best = max(chosen.values(), key=lambda choice: choice.promise)
         large = share < SEARCH and max(each.estimate for each in chosen.values()) > LARGE
-        shown = best.sure if share < SEARCH else best.promise
-        if (shown > enough * best.estimate and not large) or size < GLANCE:
+        promise = best.sure if share < SEARCH else best.promise
+        if (promise > enough * best.estimate and not large) or size < GLANCE:
             break
     assert seen is not None
     return seen, chosen

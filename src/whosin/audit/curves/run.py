@@ -4,12 +4,14 @@ Contract: as `single_run`, with all of the error for one test, whose number of g
 chosen on other canaries. `mu` is the largest μ that is refuted: the mechanism is not μ-GDP for any
 smaller one. That speaks of the whole curve: it refutes (ε, δ) at one δ only for mechanisms whose
 curve *is* Gaussian, as that of Gaussian noise is; `epsilon` says so. A claim (ε, δ) is itself a
-curve, which `refutes` tests with no such condition.
+curve, which `refutes` tests without that condition.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from whosin.audit import confidence as exact
 from whosin.audit.curves.choosing import counted
@@ -26,6 +28,7 @@ class CurveRun:
         mu: the mechanism is not μ-Gaussian private for any smaller μ.
         chosen_on: canaries whose coins were spent on the choice of guesses.
         error: of the test, after what the coins took.
+        blind: all scores were the same, so that nothing could be learnt.
     """
 
     mu: float
@@ -35,6 +38,7 @@ class CurveRun:
     chosen_on: int
     rate: float
     error: float
+    blind: bool = False
 
     def refutes(self, curve: object) -> bool:
         """Whether a claimed curve is refuted: `GaussianCurve(mu)`, `ApproximateCurve(epsilon,
@@ -59,7 +63,8 @@ class CurveRun:
         about = {"mu": self.mu, "confidence": self.confidence, "canaries": self.canaries}
         guesses = {"side": self.test.side, "tried": self.test.tried, "right": self.test.right}
         coins = {"rate": self.rate, "rates": list(self.test.rates)}
-        return {**about, "chosen_on": self.chosen_on, **coins, "guesses": guesses}
+        more = {"chosen_on": self.chosen_on, **coins, "guesses": guesses, "blind": self.blind}
+        return about | more
 
 
 def curve_run(
@@ -82,4 +87,5 @@ def curve_run(
     share = error if known_rate else error * (1 - COINS)
     test, spent = counted(inside, values, rates, share)
     mu = test.largest(GaussianCurve, share)
-    return CurveRun(mu, level, test, len(inside), spent, declared, share)
+    blind = len(np.unique(values)) == 1
+    return CurveRun(mu, level, test, len(inside), spent, declared, share, blind)

@@ -53,9 +53,9 @@ def _each(masks: Array, rate: float) -> StepFinding:
     """The example that is in most often; the p-value pays for all of them."""
     calls, examples = masks.shape
     hits = masks.sum(axis=0)
-    place = int(np.argmax(hits))
-    said = f"example {place} is in {hits[place] / calls:.3g} of the batches, not {rate:g}"
-    p_value = min(1.0, at_least(int(hits[place]), calls, rate) * examples)
+    example = int(np.argmax(hits))
+    said = f"example {example} is in {hits[example] / calls:.3g} of the batches, not {rate:g}"
+    p_value = min(1.0, at_least(int(hits[example]), calls, rate) * examples)
     return StepFinding(SAMPLING, said, p_value)
 
 

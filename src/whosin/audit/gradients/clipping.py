@@ -61,7 +61,7 @@ def _too_far(
 
 
 def _student(larger: Array, usual: Array) -> float:
-    """How unlikely so much larger a mean is, if both have one; the spread is that of `usual`."""
+    """How unlikely a mean this much larger is, if both are equal; the spread is that of `usual`."""
     from scipy.special import stdtr
 
     count = len(usual)
@@ -73,10 +73,10 @@ def _student(larger: Array, usual: Array) -> float:
 
 
 def _ranks(larger: Array, usual: Array) -> float:
-    """How unlikely it is that so many of `larger` are above all of `usual`, in any order."""
+    """How unlikely it is that this many of `larger` are above all of `usual`, in any order."""
     count = len(usual)
     above = int((larger > usual.max() + 1e-9).sum())
-    return math.prod((count - place) / (2 * count - place) for place in range(above))
+    return math.prod((count - step) / (2 * count - step) for step in range(above))
 
 
 def _not_finite(step: CalledStep) -> StepFinding | None:

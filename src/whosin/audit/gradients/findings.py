@@ -72,8 +72,8 @@ class CalledStep:
         return np.array(rows) * self.claims.share
 
     def _one(self, gradients: Array) -> Array:
-        found = numbers(self.function(gradients.copy())).reshape(-1)
-        if found.shape != (self.claims.dimension,):
+        total = numbers(self.function(gradients.copy())).reshape(-1)
+        if total.shape != (self.claims.dimension,):
             accepted = f"a function that returns a vector of {self.claims.dimension} numbers"
-            raise InvalidInput("step", accepted, f"{found.shape[0]} numbers")
-        return found
+            raise InvalidInput("step", accepted, f"{total.shape[0]} numbers")
+        return total

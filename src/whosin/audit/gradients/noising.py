@@ -54,10 +54,12 @@ def _too_little(scaled: Array, deviation: float) -> StepFinding:
 def _somewhere(scaled: Array, deviation: float) -> StepFinding:
     """The coordinate with the least noise; the p-value pays for all of them."""
     squares = (scaled**2).sum(axis=0)
-    place = int(np.argmin(squares))
-    seen = math.sqrt(float(squares[place]) / len(scaled)) * deviation
-    said = f"coordinate {place} has a standard deviation of about {seen:.3g}, not {deviation:g}"
-    p_value = min(1.0, _chi(float(squares[place]), len(scaled)) * scaled.shape[1])
+    coordinate = int(np.argmin(squares))
+    seen = math.sqrt(float(squares[coordinate]) / len(scaled)) * deviation
+    said = (
+        f"coordinate {coordinate} has a standard deviation of about {seen:.3g}, not {deviation:g}"
+    )
+    p_value = min(1.0, _chi(float(squares[coordinate]), len(scaled)) * scaled.shape[1])
     return StepFinding(NOISE, said, p_value)
 
 
@@ -69,7 +71,7 @@ def _alike(scaled: Array) -> StepFinding:
 
 
 def _correlated(first: Array, second: Array) -> float:
-    """The sign test: how unlikely so many pairs of like sign are, a call a sign, either way."""
+    """The sign test: how unlikely this many pairs of like sign are, a call a sign, either way."""
     from whosin.audit.confidence import at_least
 
     signs = ((first * second).sum(axis=1) > 0).sum()

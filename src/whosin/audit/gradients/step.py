@@ -95,17 +95,17 @@ def gradient_step(
         raise InvalidInput("step", "a function of gradients", type(step).__name__)
     asked = CalledStep(step, claims)
     part = error / CHECKS
-    found: list[StepFinding] = []
+    findings: list[StepFinding] = []
     checked = ["clipping", "noise", "seed"]
     try:
         silent = asked.sums(np.zeros((claims.examples, claims.dimension)), count)
-        found += _below(check_seed(silent), part)
-        independent = not found
+        findings += _below(check_seed(silent), part)
+        independent = not findings
         if independent:
-            found += _below(check_noise(silent, claims.deviation), part)
-        found += _below(check_clipping(asked, silent, independent=independent), part)
+            findings += _below(check_noise(silent, claims.deviation), part)
+        findings += _below(check_clipping(asked, silent, independent=independent), part)
         if sample is not None:
-            found += _below(check_batches(sample, claims.examples * 4, drawn, count), part)
+            findings += _below(check_batches(sample, claims.examples * 4, drawn, count), part)
             checked.append("sampling")
         run, whole_step = _as_a_whole(asked, part, seed)
     except WhosinError:
@@ -113,10 +113,10 @@ def gradient_step(
     except Exception as problem:
         words = f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}"
         raise MechanismFailed(f"the step failed with {words}") from problem
-    if whole_step is not None and not found:
-        found.append(whole_step)
-    found.sort(key=lambda finding: finding.p_value)
-    return StepAudit(tuple(found), level, run, (*checked, WHOLE))
+    if whole_step is not None and not findings:
+        findings.append(whole_step)
+    findings.sort(key=lambda finding: finding.p_value)
+    return StepAudit(tuple(findings), level, run, (*checked, WHOLE))
 
 
 def _read(

@@ -77,8 +77,8 @@ def _put(part: Any, places: Array, values: Array) -> Any:
             changed = changed.astype(float)
         changed.iloc[places] = values
     elif isinstance(changed, list):
-        for place, value in zip(places.tolist(), values.tolist(), strict=True):
-            changed[place] = value
+        for row, value in zip(places.tolist(), values.tolist(), strict=True):
+            changed[row] = value
     elif hasattr(changed, "clone"):  # a tensor
         changed = changed.clone()
         changed[places] = changed.new_tensor(values)

@@ -13,7 +13,7 @@ from whosin.exact import Array
 
 
 def toss(count: int, rng: np.random.Generator | None) -> Array:
-    """So many fair coins."""
+    """This many fair coins."""
     if rng is not None:
         return rng.random(count) < 0.5
     drawn = np.frombuffer(secrets.token_bytes((count + 7) // 8), dtype=np.uint8)

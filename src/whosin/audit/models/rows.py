@@ -70,7 +70,7 @@ def _take(part: Any, places: Array) -> Any:
     if hasattr(part, "iloc"):
         return part.iloc[places]
     if isinstance(part, list | tuple):
-        return [part[place] for place in places.tolist()]
+        return [part[row] for row in places.tolist()]
     return part[places]
 
 

@@ -19,6 +19,10 @@ from whosin.exact import Array
 Score = Callable[[Any, Any], Any]
 SMALLEST = 1e-12
 """Probabilities are kept this far from 0 and 1."""
+ANSWER = "scores of the model"
+READABLE = "numbers, or tensors that can be brought to the processor's memory"
+UNREADABLE = {"U": "text", "S": "text", "T": "text", "c": "complex numbers", "M": "dates"}
+"""Kinds of arrays that are no scores; the letter is NumPy's."""
 
 
 def known_score(model: object, rows: object) -> Score:
@@ -58,7 +62,12 @@ def from_probabilities(model: Any, rows: Any) -> Array:
 def from_predictions(model: Any, rows: Any) -> Array:
     """Minus the squared error."""
     features, labels = rows
-    errors = numbers(model.predict(features)) - np.asarray(labels, dtype=np.float64)
+    try:
+        known = np.asarray(labels, dtype=np.float64)
+    except (TypeError, ValueError):
+        accepted = "numbers, for a model that has predict and no predict_proba (or give a score)"
+        raise InvalidInput("labels", accepted, "others") from None
+    errors = numbers(model.predict(features)) - known
     return np.asarray(-(errors.reshape(len(errors), -1) ** 2).sum(axis=1))
 
 
@@ -106,13 +115,24 @@ def numbers(values: Any) -> Array:
         method = getattr(values, step, None)
         if callable(method):
             values = method()
+    if isinstance(values, list | tuple):
+        parts = [numbers(each) for each in values]
+        if len({part.shape for part in parts}) > 1:
+            raise InvalidInput(ANSWER, "one for each row asked", "lists of several lengths")
+        return np.array(parts, dtype=np.float64)
+    if values is None:
+        raise InvalidInput(ANSWER, READABLE, "nothing")
     try:
-        if isinstance(values, list | tuple):
-            return np.array([numbers(each) for each in values], dtype=np.float64)
-        return np.asarray(values, dtype=np.float64)
+        array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
-        accepted = "numbers, or tensors that can be brought to the processor's memory"
-        raise InvalidInput("scores of the model", accepted, f"{type(error).__name__}") from error
+        got = f"{type(values).__name__}, which raised {type(error).__name__}"
+        raise InvalidInput(ANSWER, READABLE, got) from error
+    if array.dtype.kind in UNREADABLE:
+        raise InvalidInput(ANSWER, READABLE, UNREADABLE[array.dtype.kind])
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:  # objects: no cell is quoted
+        raise InvalidInput(ANSWER, READABLE, type(values).__name__) from error
 
 
 def read_answer(values: Any, count: int) -> Array:
@@ -122,8 +142,9 @@ def read_answer(values: Any, count: int) -> Array:
         array = array[:, 0]
     if array.shape != (count,):
         got = "one number" if array.shape == () else f"an array of shape {array.shape}"
-        raise InvalidInput("scores of the model", f"one for each of the {count:,} rows asked", got)
+        raise InvalidInput(ANSWER, f"one for each of the {count:,} rows asked", got)
     missing = int(np.isnan(array).sum())
     if missing:
-        raise InvalidInput("scores of the model", "numbers", f"NaN for {missing:,} rows")
+        words = "one row" if missing == 1 else f"{missing:,} rows"
+        raise InvalidInput(ANSWER, "numbers", f"NaN for {words}")
     return array

@@ -40,9 +40,9 @@ class Shadows:
     coins: Array
     scores: Array
 
-    def without(self, place: int) -> Shadows:
+    def without(self, number: int) -> Shadows:
         """All but one."""
-        kept = np.arange(len(self.coins)) != place
+        kept = np.arange(len(self.coins)) != number
         return Shadows(self.coins[kept], self.scores[kept])
 
 
@@ -89,10 +89,10 @@ def choose(shadows: Shadows) -> str:
     if len(shadows.coins) < FEWEST:
         return PLAIN
     gains = dict.fromkeys(ATTACKS, 0.0)
-    for place in range(min(TRIALS, len(shadows.coins))):
-        others = shadows.without(place)
+    for number in range(min(TRIALS, len(shadows.coins))):
+        others = shadows.without(number)
         for name, attack in ATTACKS.items():
-            gains[name] += _gain(shadows.coins[place], attack(shadows.scores[place], others))
+            gains[name] += _gain(shadows.coins[number], attack(shadows.scores[number], others))
     return max(gains, key=lambda name: gains[name])
 
 

@@ -61,19 +61,23 @@ class TrainingState:
         ]
         data = {"version": VERSION, "terms": self.terms, "runs": runs, "failures": self.failures}
         beside = self.path.with_name(self.path.name + ".new")
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(data, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, self.path)
+        try:
+            handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(data, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, self.path)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise InvalidInput("state", "a file that can be written", reason) from error
 
 
 def load(path: Path, terms: dict[str, object], canaries: int) -> TrainingState:
     """The state of an audit that was stopped.
 
     Raises:
-        InvalidInput: it belongs to other rows or terms, or is no such file.
+        InvalidInput: it belongs to other rows or terms, or is not the file of an audit.
     """
     data = documents.read_object(path, "state")
     accepted = "a file that this audit wrote"

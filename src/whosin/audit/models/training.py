@@ -35,6 +35,8 @@ from whosin.validation import path_of, whole
 ATTEMPTS = 3
 """Failures of target fits after which an audit gives up."""
 RATES = (0.1, 0.01, 0.001)
+FITTING, SCORING = "fit", "score"
+"""What a run is doing."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,8 @@ def _terms(
 def _open(asked: dict[str, Any], rows: TrainingRows, path: Path | None) -> TrainingState:
     """The state of before, or a new one, with all coins tossed."""
     count = asked["canaries"] or len(rows)
+    if path is not None and path.is_dir():
+        raise InvalidInput("state", "a file", f"{path.name}, a folder")
     if path is not None and path.exists():
         return load(path, asked, count)
     if path is not None and not path.parent.is_dir():
@@ -175,16 +179,19 @@ class Trainer:
     ) -> None:
         self.fit, self.score, self.rows, self.places = fit, score, rows, places
         self.digest = rows.digest()
+        self.stage = FITTING
         self.last: Callable[[], Any] = lambda: None
 
     def __call__(self, coins: Array) -> Array:
         """The scores of all canaries after a fit on those whose coins say so."""
         there = np.ones(len(self.rows), dtype=bool)
         there[self.places] = coins
+        self.stage = FITTING
         fitted = self.fit(self.rows.take(np.flatnonzero(there)))
         self._check(fitted)
         asked = self.rows.take(self.places)
         score = self.score or known_score(fitted, asked)
+        self.stage = SCORING
         return read_answer(score(fitted, asked), len(self.places))
 
     def _check(self, fitted: object) -> None:
@@ -204,8 +211,8 @@ class Trainer:
 
 def _train(trainer: Trainer, kept: TrainingState, tell: Progress, seed: object) -> None:
     """Every fit that is not done yet."""
-    failures = len(kept.failures)
-    for place, run in enumerate(kept.runs):
+    last: Exception | None = None
+    for number, run in enumerate(kept.runs):
         tries = 0
         while run.scores is None:
             try:
@@ -214,29 +221,30 @@ def _train(trainer: Trainer, kept: TrainingState, tell: Progress, seed: object) 
                 raise
             except Exception as error:
                 kept.failures.append([run.role, type(error).__name__])
-                tries += 1
+                last, tries = error, tries + 1
                 if run.role == SHADOW:
                     kept.save()
                     break
-                salt = place, len(kept.failures)
+                salt = number, len(kept.failures)
                 rng = (
                     None if seed is None else np.random.default_rng([whole(seed, "seed", 0), *salt])
                 )
                 run.coins = tossing.toss(len(run.coins), rng)
                 kept.save()
                 if tries >= ATTEMPTS:
-                    raise _gave_up(tries, error) from error
+                    words = f"{trainer.stage} failed {tries} times, last with {_words(error)}"
+                    raise MechanismFailed(words) from error
             kept.save()
         tell(1)
     shadow = [run for run in kept.runs if run.role == SHADOW]
-    fresh = kept.failures[failures:]
-    if shadow and all(run.scores is None for run in shadow) and fresh:
-        raise MechanismFailed(f"every shadow fit failed, last with {fresh[-1][1]}")
+    if shadow and all(run.scores is None for run in shadow) and last is not None:
+        raise MechanismFailed(f"every shadow fit failed, last with {_words(last)}") from last
 
 
-def _gave_up(tries: int, error: Exception) -> MechanismFailed:
-    words = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-    return MechanismFailed(f"fit or score failed {tries} times, last with {words}")
+def _words(error: Exception) -> str:
+    """An error of the code under audit, in one line."""
+    about = " ".join(str(error).split())[:200]
+    return f"{type(error).__name__}: {about}" if about else type(error).__name__
 
 
 def _result(
@@ -253,20 +261,24 @@ def _result(
     told = np.concatenate(
         [attacks.ATTACKS[attack](run.scores, known) for run in targets]  # type: ignore[arg-type]
     )
-    found = one_run(coins, told, level, delta, known_rate=True)
+    run = one_run(coins, told, level, delta, known_rate=True)
     notes = []
-    if len(kept.failures):
-        names = ", ".join(sorted({name for _role, name in kept.failures}))
-        notes.append(f"{len(kept.failures)} fits failed ({names}) and show nothing")
+    if kept.failures:
+        names, failed = (
+            ", ".join(sorted({name for _role, name in kept.failures})),
+            len(kept.failures),
+        )
+        one = f"1 fit failed ({names}) and shows nothing"
+        notes.append(one if failed == 1 else f"{failed:,} fits failed ({names}) and show nothing")
     blind = len(np.unique(told)) == 1
     if blind:
         notes.append("all scores were the same, so nothing could be learnt")
     return ModelAudit(
-        epsilon=found.epsilon,
-        log_ratio=found.log_ratio,
+        epsilon=run.epsilon,
+        log_ratio=run.log_ratio,
         confidence=level,
         delta=delta,
-        run=found,
+        run=run,
         attack=attack,
         seen=tuple((fpr, _seen(coins, told, fpr)) for fpr in RATES),
         canaries=canaries,

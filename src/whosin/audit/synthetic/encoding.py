@@ -34,6 +34,26 @@ def columns_of(table: Any, name: str) -> list[Array]:
     return [_typed(column) for column in cells]
 
 
+def arranged(table: Any, other: Any, name: str) -> Any:
+    """A table with its columns in the order of train's, where both name them."""
+    own, wanted = _names(table), _names(other)
+    if own is None or wanted is None or own == wanted:
+        return table
+    if sorted(map(str, own)) != sorted(map(str, wanted)):
+        raise InvalidInput(f"columns of {name}", "those of train, in any order", "others")
+    if hasattr(table, "columns"):
+        return table[wanted]
+    return [{each: row[each] for each in wanted} for row in table]
+
+
+def _names(table: Any) -> list[Any] | None:
+    """What the columns are called, where a table says it."""
+    if hasattr(table, "columns") and hasattr(table, "__getitem__"):
+        return list(table.columns)
+    first = table[0] if isinstance(table, list) and table else None
+    return list(first) if isinstance(first, dict) else None
+
+
 def _typed(column: Array) -> Array:
     try:
         numbers = column.astype(np.float64)
@@ -78,7 +98,7 @@ class Encoding:
             got = f"{len(cells)} columns"
             raise InvalidInput(name, f"the {len(self.columns)} columns of the synthetic table", got)
         chosen = range(len(cells)) if only is None else only
-        parts = [_encoded(cells[place], self.columns[place]) for place in chosen]
+        parts = [_encoded(cells[column], self.columns[column]) for column in chosen]
         return np.hstack(parts) / len(parts)
 
 

@@ -54,8 +54,8 @@ def singling_out(
     hits = [0, 0]
     for _ in range(guesses):
         predicate = _predicate(tables[0], rng)
-        for place, table in enumerate(tables[1:]):
-            hits[place] += int(_matches(table, predicate).sum() == 1)
+        for side, table in enumerate(tables[1:]):
+            hits[side] += int(_matches(table, predicate).sum() == 1)
     return Risk.of("singling out", hits[0], hits[1], guesses, error)
 
 
@@ -67,33 +67,33 @@ Predicate = list[tuple[int, str, Any]]
 
 
 def _predicate(columns: list[Array], rng: np.random.Generator) -> Predicate:
-    """Conditions that one synthetic row meets, alone where such are found."""
+    """Conditions that one synthetic row meets, and no other one where that can be had."""
     conditions: Predicate = []
     for _ in range(TRIES):
         row = int(rng.integers(len(columns[0])))
         size = int(rng.integers(1, min(len(columns), 6) + 1))
         conditions = []
-        for place in rng.choice(len(columns), size, replace=False).tolist():
-            value = columns[place][row]
-            if columns[place].dtype.kind == "f":
-                above = value >= np.median(columns[place])
-                conditions.append((place, "≥" if above else "≤", value))
+        for column in rng.choice(len(columns), size, replace=False).tolist():
+            value = columns[column][row]
+            if columns[column].dtype.kind == "f":
+                above = value >= np.median(columns[column])
+                conditions.append((column, "≥" if above else "≤", value))
             else:
-                conditions.append((place, "=", value))
+                conditions.append((column, "=", value))
         if _matches(columns, conditions).sum() == 1:
             break
     return conditions
 
 
 def _matches(columns: list[Array], conditions: Predicate) -> Array:
-    found = np.ones(len(columns[0]), dtype=bool)
-    for place, sign, value in conditions:
-        cells = columns[place]
+    matches = np.ones(len(columns[0]), dtype=bool)
+    for column, sign, value in conditions:
+        cells = columns[column]
         if sign == "=" or cells.dtype.kind != "f":
-            found &= cells.astype(str) == str(value)
+            matches &= cells.astype(str) == str(value)
         else:
-            found &= cells >= value if sign == "≥" else cells <= value
-    return found
+            matches &= cells >= value if sign == "≥" else cells <= value
+    return matches
 
 
 def linkability(

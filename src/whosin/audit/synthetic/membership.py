@@ -54,9 +54,9 @@ def counts(synthetic: Any, rows: Any) -> Array:
         _values, codes = np.unique(both, axis=1, return_inverse=True)
         codes = codes.reshape(-1)
         synthetic_codes, own = codes[: made.shape[1]], codes[made.shape[1] :]
-        shown = np.bincount(synthetic_codes, minlength=codes.max() + 1)[own] / made.shape[1]
+        made_share = np.bincount(synthetic_codes, minlength=codes.max() + 1)[own] / made.shape[1]
         usual = np.bincount(own, minlength=codes.max() + 1)[own] / len(own)
-        total += np.log(shown + 1 / made.shape[1]) - np.log(usual)
+        total += np.log(made_share + 1 / made.shape[1]) - np.log(usual)
     return total / QUERIES
 
 
@@ -85,13 +85,13 @@ def from_synthetic(kind: str = "density") -> Score:
     return score
 
 
-def distances(known: Array, asked: Array, place: int) -> Array:
+def distances(known: Array, asked: Array, rank: int) -> Array:
     """The distance of each row to its nearest known one, or second, third … nearest."""
     from sklearn.neighbors import NearestNeighbors
 
-    place = min(place, len(known))
-    found = NearestNeighbors(n_neighbors=place, metric="manhattan").fit(known)
-    return np.asarray(found.kneighbors(asked)[0][:, place - 1])
+    rank = min(rank, len(known))
+    search = NearestNeighbors(n_neighbors=rank, metric="manhattan").fit(known)
+    return np.asarray(search.kneighbors(asked)[0][:, rank - 1])
 
 
 def _groups(columns: list[Array], known: tuple[Array, ...]) -> Array:

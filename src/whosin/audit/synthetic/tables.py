@@ -17,7 +17,7 @@ import numpy as np
 from whosin.audit import confidence as exact
 from whosin.audit.attack_scores import FEWEST, Scores, compare
 from whosin.audit.result import AuditBounds
-from whosin.audit.synthetic.encoding import Encoding, columns_of
+from whosin.audit.synthetic.encoding import Encoding, arranged, columns_of
 from whosin.audit.synthetic.guessing import Risk, linkability, singling_out
 from whosin.audit.synthetic.membership import SCORES, distances
 from whosin.audit.terms import read_delta, read_seed
@@ -39,6 +39,7 @@ class SyntheticAudit(AuditBounds):
         closest: the small quantile of distances to the closest row of train, of synthetic rows and
             of the holdout's rows.
         numbers, words: how many columns of the synthetic table are of each kind.
+        blind: all synthetic rows are the same, so that nothing could be learnt.
     """
 
     score: str
@@ -48,6 +49,7 @@ class SyntheticAudit(AuditBounds):
     numbers: int
     words: int
     notes: tuple[str, ...] = ()
+    blind: bool = False
 
     @property
     def closest_passes(self) -> bool:
@@ -65,6 +67,7 @@ class SyntheticAudit(AuditBounds):
             "closest": {"synthetic": self.closest[0], "holdout": self.closest[1]},
             "closest_passes": self.closest_passes,
             "columns": {"numbers": self.numbers, "words": self.words},
+            "blind": self.blind,
         }
 
 
@@ -109,7 +112,7 @@ def synthetic_table(
     ]
     return SyntheticAudit(
         epsilon=results[best].epsilon,
-        log_ratio=max(found.log_ratio for found in results.values()),
+        log_ratio=max(each.log_ratio for each in results.values()),
         confidence=level,
         delta=granted,
         score=best,
@@ -118,11 +121,14 @@ def synthetic_table(
         closest=(closest[0], closest[1]),
         numbers=(numbers := sum(column.dtype.kind == "f" for column in encode.columns)),
         words=len(encode.columns) - numbers,
+        blind=all(len(np.unique(column)) == 1 for column in encode.columns),
     )
 
 
 def _read(train: Any, holdout: Any, synthetic: Any) -> list[Any]:
     """Three tables as rows of cells, numbers as they are."""
+    holdout = arranged(holdout, train, "holdout")
+    synthetic = arranged(synthetic, train, "synthetic")
     made = columns_of(synthetic, "synthetic")
     result = []
     for table, name in ((train, "train"), (holdout, "holdout"), (synthetic, "synthetic")):

@@ -68,7 +68,7 @@ def audit(
         Path | None,
         typer.Option(
             help="Audit one run: CSV with the columns included and score (and person, where one "
-            "has several canaries); or a folder of such files, a run each."
+            "has several canaries); or a folder with one file for each run."
         ),
     ] = None,
     rate: Annotated[
@@ -291,8 +291,8 @@ def _finish_curve(run: Any, claim: Claim, json: bool) -> None:
         option = "--against" if claim.plan is not None else "--delta"
         raise InvalidInput(option, "left out with --gaussian", claim.delta)
     refuted = None if claim.epsilon is None else run.refutes(GaussianCurve(claim.epsilon))
-    reason = None
-    if refuted is False and not run.could_refute(GaussianCurve(claim.epsilon)):  # type: ignore[arg-type]
+    reason = "nothing could be learnt" if refuted is False and run.blind else None
+    if refuted is False and not run.blind and not run.could_refute(GaussianCurve(claim.epsilon)):  # type: ignore[arg-type]
         reason = f"{run.canaries:,} coins could not refute it, whatever leaks"
     if json:
         told = {"at_most": claim.epsilon, "refuted": refuted, "undecided": reason}

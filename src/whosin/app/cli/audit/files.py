@@ -32,7 +32,7 @@ def of_run(
     known: bool = False,
     gaussian: bool = False,
 ) -> Any:
-    """The audit of a file with the columns included and score, or of a folder of such files."""
+    """The audit of a file with the columns included and score, or of a folder of these files."""
     from whosin import audit as room
     from whosin.exact import rational
 
@@ -62,12 +62,12 @@ def read_runs(path: Path) -> tuple[Any, Any, Any]:
     people = None
     if named == {True}:  # who is in two runs has two coins
         people = np.array([f"{run}/{who}" for run, part in enumerate(parts) for who in part[2]])
-    flags, values = (np.concatenate([part[place] for part in parts]) for place in (0, 1))
+    flags, values = (np.concatenate([part[field] for part in parts]) for field in (0, 1))
     return flags, values, people
 
 
 def read_flags(path: Path, flag: str) -> tuple[Any, Any, Any]:
-    """A 0/1 column, scores, and people where there is such a column."""
+    """A 0/1 column, scores, and people where there is a column of them."""
     import numpy as np
 
     from whosin.csv_files import number, read_csv
@@ -78,7 +78,7 @@ def read_flags(path: Path, flag: str) -> tuple[Any, Any, Any]:
     flags, values = [], []
     for line, row in zip(table.lines, table.rows, strict=True):
         where = f"in line {line} of {path.name}"
-        member, score = (row[place] for place in places)
+        member, score = (row[column] for column in places)
         if member.lower() not in FLAGS:
             raise InvalidInput(f"{flag} {where}", "1 or 0", _kind(member))
         value = number(score, table.separator)

@@ -59,23 +59,23 @@ def load_target(target: str) -> Loaded | None:
 
 
 def of_training(
-    found: Loaded, options: Training, confidence: object, claim: Claim, seed: int | None
+    loaded: Loaded, options: Training, confidence: object, claim: Claim, seed: int | None
 ) -> ModelAudit:
     """The audit of a fit, with a bar."""
     from whosin import audit as room
     from whosin.app.cli import named_objects
 
-    score = getattr(found.module, "score", None)
+    score = getattr(loaded.module, "score", None)
     if options.score is not None:
         score = named_objects.load(options.score)
-    rows = _rows(options, found.module)
+    rows = _rows(options, loaded.module)
     chosen = {name: getattr(options, name) for name in ("runs", "shadows", "canaries", "kind")}
     terms: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     terms |= {"confidence": confidence, "delta": claim.delta, "state": options.state, "seed": seed}
     with progress_bar() as bar:
         task = bar.add_task("training", total=terms.get("runs", 1) + terms.get("shadows", 8))
         terms["progress"] = lambda count: bar.advance(task, count)
-        return room.model(found.named, rows, score, **terms)
+        return room.model(loaded.named, rows, score, **terms)
 
 
 def _rows(options: Training, module: Any) -> Any:

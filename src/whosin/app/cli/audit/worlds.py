@@ -81,6 +81,8 @@ def of_worlds(
     timing: bool = False,
 ) -> Audit:
     """The audit of a function, with a bar."""
+    import numpy as np
+
     from whosin import audit as room
     from whosin.app.cli import subjects
 
@@ -92,10 +94,12 @@ def of_worlds(
         task = bar.add_task("drawing", total=samples)
         terms["progress"] = lambda count: bar.advance(task, count)
         if inputs.with_ is not None and inputs.without is not None:
-            both = (
+            both: tuple[Any, Any] = (
                 subjects.value(inputs.with_, "--with"),
                 subjects.value(inputs.without, "--without"),
             )
+            if np.array_equal(*both):
+                raise InvalidInput("--without", "another input than --with", "the same")
             if stop:
                 terms["stop_at"] = claim.epsilon
             return room.two_worlds(subject.mechanism, *both, samples, confidence, **terms)

@@ -1,0 +1,107 @@
+"""Small nets: leaks in hidden directions, where boxes and sums of columns see little."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import whosin as wi
+from whosin.audit import classifiers
+from whosin.audit.classifiers import Tables, net_pays
+from whosin.audit.columns import OutputColumns
+from whosin.audit.nets import Scale, SmallNet
+from whosin.audit.outputs import read
+
+WIDTH = 24
+TURN = np.linalg.qr(np.random.default_rng(5).normal(size=(WIDTH, WIDTH)))[0]
+
+
+def ring(value, size, rng):
+    """Two hidden directions of 24: half of the time a narrow ring, wider for one input."""
+    rows = rng.normal(size=(size, WIDTH))
+    radius = np.where(rng.random(size) < 0.5, 1.3, 1.0 if value else 1.6)
+    radius += 0.15 * rng.normal(size=size)
+    rows[:, :2] *= (radius / np.hypot(rows[:, 0], rows[:, 1]))[:, None]
+    return rows @ TURN
+
+
+def product(value, size, rng):
+    """The sign of a product of two hidden directions, right in three draws of four."""
+    rows = rng.normal(size=(size, WIDTH))
+    sign = np.where(rng.random(size) < 0.75, 1, -1) * (1 if value else -1)
+    rows[:, 1] = sign * np.sign(rows[:, 0]) * np.abs(rows[:, 1])
+    return rows @ TURN
+
+
+@pytest.mark.parametrize(
+    ("leak", "least", "most", "without"),
+    [(ring, 2.0, math.inf, 0.4), (product, 0.9, math.log(3), 0.7)],
+)
+def test_a_net_finds_what_the_others_miss(leak, least, most, without, monkeypatch):
+    audit = wi.audit.two_worlds(leak, 1, 0, 16_000, seed=1)
+    assert least < audit.epsilon <= most, str(audit.event)
+    assert "small net's score of the output" in str(audit.event)
+    again = wi.audit.two_worlds(leak, 1, 0, 16_000, seed=1)
+    assert str(again) == str(audit) and again.epsilon == audit.epsilon
+    monkeypatch.setattr(classifiers, "net_pays", lambda *_: False)
+    assert wi.audit.two_worlds(leak, 1, 0, 16_000, seed=1).epsilon < without
+
+
+def test_the_event_can_be_counted_again():
+    audit = wi.audit.two_worlds(product, 1, 0, 16_000, seed=1)
+    rng = np.random.default_rng(2)
+    shares = [audit.event.contains(product(value, 20_000, rng)).mean() for value in (1, 0)]
+    assert abs(math.log(shares[0] / shares[1])) > 0.9 * audit.epsilon
+
+
+def _halves(draw, size):
+    rng = np.random.default_rng(3)
+    worlds = [read(draw(value, 2 * size, rng), 2 * size) for value in (1, 0)]
+    return Tables.of(*worlds, OutputColumns.of(*worlds)).split((size, size))
+
+
+def test_a_net_is_learnt_only_where_it_tells_more_than_the_others():
+    hidden, alone = _halves(product, 2000), _halves(lambda _v, n, r: r.normal(size=(n, 3)), 2000)
+    nothing = np.zeros(2000), np.zeros(2000)
+    everything = np.ones(2000), np.zeros(2000)
+    assert net_pays(*hidden, [nothing])
+    assert not net_pays(*hidden, [nothing, everything])
+    assert not net_pays(*alone, [nothing])
+    few = _halves(product, classifiers.NET_FEWEST - 1)
+    assert not net_pays(*few, [nothing])
+
+
+AWKWARD = {
+    "heavy tails": lambda rng: rng.standard_cauchy(2000) ** 9,
+    "infinite": lambda rng: np.where(rng.random(2000) < 0.1, math.inf, rng.normal(size=2000)),
+    "missing": lambda rng: np.where(rng.random(2000) < 0.1, math.nan, rng.normal(size=2000)),
+    "all missing": lambda rng: np.full(2000, math.nan),
+    "constant": lambda rng: np.full(2000, 7.0),
+    "all infinite": lambda rng: np.full(2000, -math.inf),
+    "rare": lambda rng: (rng.random(2000) < 0.001).astype(float),
+    "huge": lambda rng: rng.normal(size=2000) * 1e300,
+    "tiny": lambda rng: rng.normal(size=2000) * 5e-324,
+}
+
+
+@pytest.mark.parametrize("kind", AWKWARD)
+@pytest.mark.filterwarnings("error")
+def test_awkward_numbers_do_not_spoil_the_others(kind):
+    """Beside the awkward column there are two whose product tells the label."""
+    rng = np.random.default_rng(4)
+    rows = np.column_stack([AWKWARD[kind](rng), rng.normal(size=(2000, 2))])
+    labels = (rows[:, 1] * rows[:, 2] > 0).astype(int)
+    assert np.isfinite(Scale.of(rows)(rows)).all()
+    net = SmallNet.fit(rows, labels)
+    scores = net.decision_function(rows)
+    assert np.isfinite(scores).all() and scores.dtype == np.float64
+    assert ((scores > 0) == labels).mean() > 0.9
+    assert (SmallNet.fit(rows, labels).decision_function(rows) == scores).all()
+    assert len(net.decision_function(rows[:0])) == 0
+
+
+def test_a_handful_of_rows_is_enough_to_be_learnt_from():
+    rows = np.array([[0.0, 1.0], [2.0, 1.0]])
+    assert np.isfinite(SmallNet.fit(rows, np.array([0, 1])).decision_function(rows)).all()

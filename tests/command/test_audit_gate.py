@@ -1,0 +1,120 @@
+"""The gate of `whosin audit`: where nothing could have been learnt, it does not exit with 0."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+MINE = """
+import os
+import numpy as np
+
+drawn = [0]
+
+def constant(value, size, rng):
+    return np.zeros(size)
+
+def forgotten(value, rng):
+    rng.random()
+
+def nothing(value, size, rng):
+    return np.full(size, np.nan)
+
+def counting(value, rng):
+    drawn[0] += 1
+    return drawn[0] + value
+
+def walking(value, size, rng):
+    steps = drawn[0] + rng.normal(size=size).cumsum()
+    drawn[0] = steps[-1]
+    return steps + value
+
+def noisy(value, size, rng):
+    return value + rng.laplace(0, 1, size)
+
+def leaving(value, rng):
+    os._exit(0)
+"""
+
+
+@pytest.fixture
+def run(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gated.py").write_text(MINE, encoding="utf-8")
+    return lambda line, *more: run(f"audit {line} --at-most 1", *more, "--seed", "1")
+
+
+WORLDS = "--with 1 --without 0 --samples 2000"
+
+
+@pytest.mark.parametrize("name", ["constant", "forgotten", "nothing"])
+def test_one_output_for_everybody_is_undecided(run, name):
+    code, out, _err = run(f"gated.py:{name} {WORLDS}")
+    assert code == 4 and "undecided: nothing could be learnt" in " ".join(out.split())
+    assert "the same in every draw of both worlds" in " ".join(out.split())
+    code, out, _err = run(f"gated.py:{name} {WORLDS} --json")
+    assert code == 4 and json.loads(out)["blind"] is True
+
+
+@pytest.mark.parametrize("name", ["counting", "walking"])
+def test_a_mechanism_with_a_memory_is_refused(run, name):
+    code, out, err = run(f"gated.py:{name} {WORLDS}")
+    assert (code, out) == (2, "")
+    assert "mechanism must be a function whose draws do not depend on earlier ones" in err
+
+
+def test_one_input_twice_is_refused(run):
+    for inputs in ("--with 1 --without 1", "--with [1,0] --without [1,0]"):
+        code, out, err = run(f"gated.py:noisy {inputs} --samples 2000")
+        assert (code, out) == (2, "")
+        assert "--without must be another input than --with" in err
+
+
+def test_files_of_one_value_are_undecided(run, tmp_path):
+    for name, values in (("ones", np.ones(400)), ("empty", np.zeros((400, 0)))):
+        np.save(tmp_path / f"{name}.npy", values)
+        code, out, _err = run(f"--drawn-with {name}.npy --drawn-without {name}.npy")
+        assert code == 4 and "nothing could be learnt" in " ".join(out.split())
+    np.save(tmp_path / "single.npy", np.float64(3))
+    code, _out, err = run("--drawn-with single.npy --drawn-without single.npy")
+    assert code == 2 and "samples with must be an array, a list or a path; got one number" in err
+
+
+@pytest.mark.parametrize("form", ["--scores member", "--one-run included", "--one-run gaussian"])
+def test_scores_that_are_all_the_same_are_undecided(run, tmp_path, form):
+    option, flag = form.split()
+    more = ("--gaussian",) if flag == "gaussian" else ()
+    flag = "included" if more else flag
+    lines = [f"{flag},score", *(f"{place % 2},0.5" for place in range(200))]
+    (tmp_path / "scores.csv").write_text("\n".join(lines), encoding="utf-8")
+    code, out, _err = run(f"{option} scores.csv", *more)
+    assert code == 4 and "undecided: nothing could be learnt" in " ".join(out.split())
+    code, out, _err = run(f"{option} scores.csv --json", *more)
+    assert code == 4 and json.loads(out)["blind"] is True
+
+
+def test_a_synthetic_table_of_one_row_is_undecided(run, tmp_path):
+    rng = np.random.default_rng(1)
+    for name, rows in (
+        ("train", rng.normal(size=(60, 3))),
+        ("holdout", rng.normal(size=(60, 3))),
+        ("made", np.ones((60, 3))),
+    ):
+        np.savetxt(tmp_path / f"{name}.csv", rows, delimiter=",", header="a,b,c", comments="")
+    code, out, _err = run("--synthetic train.csv holdout.csv made.csv")
+    assert code == 4 and "undecided: nothing could be learnt" in " ".join(out.split())
+
+
+def test_code_that_ends_the_process_does_not_pass(run, tmp_path):
+    run("gated.py:noisy --with 1 --without 0 --samples 2000")  # which writes the module
+    command = "import sys; from whosin.app.cli.main import run; sys.argv[0] = 'whosin'; run()"
+    line = f"audit gated.py:leaving {WORLDS} --at-most 1".split()
+    done = subprocess.run(
+        [sys.executable, "-c", command, *line], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 3 and done.stdout == ""
+    assert "the code under audit ended the program (os._exit(0))" in done.stderr
