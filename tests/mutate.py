@@ -14,6 +14,7 @@ import ast
 import importlib
 import importlib.abc
 import importlib.machinery
+import math
 import os
 import random
 import resource
@@ -43,9 +44,11 @@ FIRST = (
     "pyarrow.parquet", "pytest", "rich.console", "scipy.stats", "sqlalchemy", "typer",
 )  # fmt: skip
 """What mutants need, imported before they are forked."""
-SECONDS = 60
+LEAST = 10
+TIMES = 4
 LONGEST = 600
-"""How long a mutant may compute, and how long it may wait."""
+"""A mutant may compute for `LEAST` seconds, or `TIMES` as long as the tests take without a change
+if that is longer, and has to end within `LONGEST` seconds."""
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -163,7 +166,7 @@ class Quick:
         settings.load_profile("quick")
 
 
-def passes(tests: list[str], mutant: Mutant | None = None) -> bool:
+def passes(tests: list[str], mutant: Mutant | None = None, seconds: int = 0) -> bool:
     """Whether all tests pass, in a process of their own."""
     pid = os.fork()
     if pid == 0:
@@ -172,7 +175,7 @@ def passes(tests: list[str], mutant: Mutant | None = None) -> bool:
         os.dup2(silent, 1)
         os.dup2(silent, 2)
         if mutant is not None:
-            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
             sys.meta_path.insert(0, Changed(mutant))
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         options = ["-x", "-q", "--assert=plain", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
@@ -196,12 +199,15 @@ def run(room: str, sample: int | None, at: str = "") -> float:
     if sample is not None and sample < len(found):
         found = random.Random(room).sample(found, sample)
     found = [each for each in found if at in f"{each.path}:{each.line}:"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     if not passes(tests):
         raise SystemExit(f"{room}: the tests fail without a change")
+    usual = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    seconds = max(LEAST, math.ceil(TIMES * usual))
     killed, start = 0, time.monotonic()
     for number, each in enumerate(found, 1):
-        ordered = sorted(tests, key=lambda name: each.path.stem not in name)
-        if passes(ordered, each):
+        ordered = sorted(tests, key=lambda name: each.path.stem not in Path(name).stem)
+        if passes(ordered, each, seconds):
             print(f"survives: {each}", flush=True)
         else:
             killed += 1

@@ -324,6 +324,45 @@ def test_a_draw_beyond_64_bits_is_an_error():
         noise.discrete_laplace(2**52, 3, source=AllOnes())
 
 
+class Told:
+    """A table whose draws are given."""
+
+    def __init__(self, *draws: int) -> None:
+        self.draws = list(draws)
+
+    def draw(self, _source: object, count: int) -> np.ndarray:
+        return np.array([self.draws.pop(0) for _ in range(count)])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_laplace_noise_stays_below_two_to_the_62(sign):
+    """So that a count can be added to it; the first that does not is an error."""
+    sampler = laplace.DiscreteLaplace(Fraction(2**52))
+    limit, tail = 2**62 >> sampler.low_bits, sampler.last + 1
+    named = tail if sign > 0 else -1 - tail
+    for last, fits in ((limit - 1, True), (limit, False)):
+        sampler.top = Told(named, last - tail, 0)
+        if fits:
+            (drawn,) = sampler._top(Seeded(1), 1).tolist()
+            assert drawn == (last if sign > 0 else -1 - last)
+            continue
+        with pytest.raises(Unsupported, match="64 bits"):
+            sampler._top(Seeded(1), 1)
+
+
+def test_gaussian_noise_stays_below_two_to_the_62(monkeypatch):
+    sampler = gaussian.DiscreteGaussian(Fraction(2**100))
+    limit = (2**62 >> sampler.low_bits) - sampler.last - 1
+    monkeypatch.setattr(gaussian, "is_below", lambda *_: True)
+    for beyond, fits in ((limit - 1, True), (limit, False)):
+        monkeypatch.setattr(gaussian, "geometric", lambda *_, beyond=beyond, **__: beyond)
+        if fits:
+            assert sampler._beyond(Seeded(1)) == beyond
+            continue
+        with pytest.raises(Unsupported, match="64 bits"):
+            sampler._beyond(Seeded(1))
+
+
 # ---- goodness of fit
 
 
