@@ -587,6 +587,14 @@ def test_the_grid_accounts_for_its_rounding(value, change, step):
     assert change == 0 or 0 <= high - low <= grid.sensitivity(change)
 
 
+@pytest.mark.parametrize(("step", "unit"), [(2**53 + 1, 3), (3, 2**53 + 1), (2**53, 2**53)])
+def test_grid_points_are_rounded_once(step, unit):
+    """Neither factor may have been rounded before they are multiplied."""
+    points = wi.noise.Grid(step).values([unit, -unit]).tolist()
+    assert points == [float(step * unit), float(-step * unit)]
+    assert wi.noise.Grid(Fraction(1, step)).values([unit]).tolist() == [unit / step]
+
+
 def test_the_grid_s_sensitivity_is_attained():
     grid = wi.noise.Grid("0.5")
     assert grid.sensitivity("0.6") == 2
