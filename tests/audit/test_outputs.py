@@ -149,7 +149,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", some(KINDS, 6))
+@pytest.mark.parametrize("kind", some(KINDS, 4))
 def test_outputs_of_every_kind(kind):
     """Randomised response of ε = ln 3, told in a way that is different in each draw."""
     slow = any(word in kind for word in ("far", "frame", "series"))
@@ -188,9 +188,11 @@ SPELLINGS = {
 }
 
 
-def test_a_histogram_says_the_same_however_it_is_spelled():
+@pytest.mark.parametrize("spellings", some([list(SPELLINGS), ["keys", "pairs", "JSON"]], 1))
+def test_a_histogram_says_the_same_however_it_is_spelled(spellings):
     shown = {}
-    for name, spell in SPELLINGS.items():
+    for name in spellings:
+        spell = SPELLINGS[name]
         shown[name] = found(lambda v, rng, spell=spell: spell(histogram(v, rng)), 1_500).epsilon
     assert shown["keys"] > 1
     for name, epsilon in shown.items():
@@ -206,7 +208,7 @@ RARE = {
 }
 
 
-@pytest.mark.parametrize("kind", some(RARE, 2))
+@pytest.mark.parametrize("kind", some(RARE, 1))
 def test_rare_parts_of_mixed_outputs(kind):
     """2% with, 0.1% without, inside outputs that are all different."""
     shape = RARE[kind]

@@ -201,3 +201,52 @@ def test_identified_is_bayes_with_alike_rows():
             assert beliefs.identified(epsilon, values) == pytest.approx(
                 growth / (growth + values - 1), rel=1e-15
             )
+
+
+def test_negative_membership_has_the_beliefs_in_the_opposite():
+    for low, high in RANGES:
+        assert beliefs.sides(low, high, True) == (low, high)
+        assert beliefs.sides(low, high, False) == (1 - high, 1 - low)
+
+
+@pytest.mark.parametrize(
+    ("belief", "rounded", "text"),
+    [
+        (0, "nearest", "0%"),
+        (1, "nearest", "100%"),
+        (F(1, 2), "nearest", "50.0%"),
+        (F(2, 3), "up", "66.7%"),
+        (F(2, 3), "down", "66.6%"),
+        (F(1, 200), "nearest", "0.5%"),
+        (F(1, 10**4), "up", "0.0100%"),  # not 0.1%, which is ten times as much
+        (F(1, 10**4), "nearest", "0.0100%"),
+        (F(9996, 10**4), "down", "99.9600%"),
+        (1 - F(1, 10**5), "nearest", "99.99900%"),
+        (F(1, 10**30), "nearest", "1e-28%"),
+        (1 - F(1, 10**13), "nearest", "99.999999999990%"),
+        (1 - F(1, 10**30), "nearest", "almost 100%"),
+    ],
+)
+def test_a_belief_is_never_written_as_a_certainty_that_it_is_not(belief, rounded, text):
+    assert beliefs.percent(belief, rounded) == text
+
+
+def test_only_beliefs_are_written_as_such():
+    for wrong in (F(-1, 10**9), 1 + F(1, 10**9), 2.0):
+        with pytest.raises(InvalidInput, match=r"^belief must be from 0 to 1"):
+            beliefs.percent(wrong)
+
+
+@pytest.mark.parametrize(
+    ("share", "rounded", "text"),
+    [
+        (0, "up", "0%"),
+        (1, "down", "100%"),
+        (F(1, 2), "up", "50.0%"),
+        (F(12345, 10**5), "down", "12.345%"),
+        (F(1, 3), "up", "33.4%"),
+        (F(1, 3), "down", "33.3%"),
+    ],
+)
+def test_a_chosen_share_keeps_its_digits(share, rounded, text):
+    assert beliefs.chosen_percent(share, rounded) == text

@@ -324,6 +324,45 @@ def test_a_draw_beyond_64_bits_is_an_error():
         noise.discrete_laplace(2**52, 3, source=AllOnes())
 
 
+class Told:
+    """A table whose draws are given."""
+
+    def __init__(self, *draws: int) -> None:
+        self.draws = list(draws)
+
+    def draw(self, _source: object, count: int) -> np.ndarray:
+        return np.array([self.draws.pop(0) for _ in range(count)])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_laplace_noise_stays_below_two_to_the_62(sign):
+    """So that a count can be added to it; the first that does not is an error."""
+    sampler = laplace.DiscreteLaplace(Fraction(2**52))
+    limit, tail = 2**62 >> sampler.low_bits, sampler.last + 1
+    named = tail if sign > 0 else -1 - tail
+    for last, fits in ((limit - 1, True), (limit, False)):
+        sampler.top = Told(named, last - tail, 0)
+        if fits:
+            (drawn,) = sampler._top(Seeded(1), 1).tolist()
+            assert drawn == (last if sign > 0 else -1 - last)
+            continue
+        with pytest.raises(Unsupported, match="64 bits"):
+            sampler._top(Seeded(1), 1)
+
+
+def test_gaussian_noise_stays_below_two_to_the_62(monkeypatch):
+    sampler = gaussian.DiscreteGaussian(Fraction(2**100))
+    limit = (2**62 >> sampler.low_bits) - sampler.last - 1
+    monkeypatch.setattr(gaussian, "is_below", lambda *_: True)
+    for beyond, fits in ((limit - 1, True), (limit, False)):
+        monkeypatch.setattr(gaussian, "geometric", lambda *_, beyond=beyond, **__: beyond)
+        if fits:
+            assert sampler._beyond(Seeded(1)) == beyond
+            continue
+        with pytest.raises(Unsupported, match="64 bits"):
+            sampler._beyond(Seeded(1))
+
+
 # ---- goodness of fit
 
 
@@ -546,6 +585,14 @@ def test_the_grid_accounts_for_its_rounding(value, change, step):
     exact = np.array([Fraction(value), Fraction(value) + change], dtype=object)
     low, high = grid.units(exact)
     assert change == 0 or 0 <= high - low <= grid.sensitivity(change)
+
+
+@pytest.mark.parametrize(("step", "unit"), [(2**53 + 1, 3), (3, 2**53 + 1), (2**53, 2**53)])
+def test_grid_points_are_rounded_once(step, unit):
+    """Neither factor may have been rounded before they are multiplied."""
+    points = wi.noise.Grid(step).values([unit, -unit]).tolist()
+    assert points == [float(step * unit), float(-step * unit)]
+    assert wi.noise.Grid(Fraction(1, step)).values([unit]).tolist() == [unit / step]
 
 
 def test_the_grid_s_sensitivity_is_attained():

@@ -14,6 +14,7 @@ import pytest
 from pyarrow import parquet, table
 
 import release_oracle as oracle
+from amounts import some
 from whosin.errors import InvalidInput
 from whosin.ledger import units
 from whosin.ledger.charge import RELATIONS
@@ -37,9 +38,9 @@ def held_by_one(rows: int, groups: int, wards: int, points: int) -> list[np.ndar
         c for n in range(1, rows + 1) for c in combinations_with_replacement(range(points), n)
     ]
     found = [np.zeros((wards, points), np.int64)]
-    for some in range(1, groups + 1):
-        for homes in combinations(range(wards), some):
-            for each in product(inside, repeat=some):
+    for used in range(1, groups + 1):
+        for homes in combinations(range(wards), used):
+            for each in product(inside, repeat=used):
                 counts = np.zeros((wards, points), np.int64)
                 for home, places in zip(homes, each, strict=True):
                     np.add.at(counts[home], list(places), 1)
@@ -141,7 +142,9 @@ def test_rows_before_noise_are_those_of_the_definition() -> None:
         assert found == dict(wanted)
 
 
-@pytest.mark.parametrize(("rows", "groups"), [(1, 1), (2, 1), (1, 2), (2, 2), (5, 5)])
+@pytest.mark.parametrize(
+    ("rows", "groups"), some([(2, 1), (1, 1), (1, 2), (2, 2), (5, 5)], 3, several=True)
+)
 def test_one_person_has_a_few_rows_in_a_few_cells(rows: int, groups: int) -> None:
     held: dict[str, list[Any]] = {
         "who": ["one"] * 24 + ["two"],

@@ -491,9 +491,10 @@ def test_a_synthetic_table(hospital, opened, serving, album, tmp_path, size, the
     assert (learned["method"], learned["length"], learned["choose"]) == ("marginals", 50, True)
 
 
-@looks()
+@looks(first=1, count=1)
 def test_every_view(hospital, opened, serving, album, size, theme):
-    """Both widths and both themes: nothing spills, nothing complains."""
+    """Both widths and both themes: nothing spills, nothing complains. A phone in the dark is where
+    most could go wrong; other tests go through every view on a light desktop."""
     url = serving(hospital)
     page = opened(url, size, theme)
     expect(page.locator("#belief-chart svg").first).to_be_visible()
