@@ -2,10 +2,10 @@
 
 Contract: a refusal of honest draws has a chance of about one in a million, unless they are floats
 of full precision that come again and are on no grid, such as √count: whoever asks then says that
-they may. What is not refused may still be dependent. Looked for: blocks of outputs that come again, in one sample or in both (a file
-that was cycled, or copied); full-precision floats that come again here and there (a bootstrap);
-draws that predict later ones (a chain, a sorted file); draws that predict those of the other sample
-(one seed for both).
+they may. What is not refused may still be dependent. Looked for: blocks of outputs that come again,
+in one sample or in both (a file that was cycled, or copied); full-precision floats that come again
+here and there (a bootstrap); draws that predict later ones (a chain, a sorted file); draws that
+predict those of the other sample (one seed for both).
 """
 
 from __future__ import annotations
