@@ -9,6 +9,8 @@ import sys
 import numpy as np
 import pytest
 
+import whosin as wi
+
 MINE = """
 import os
 import numpy as np
@@ -36,6 +38,9 @@ def walking(value, size, rng):
 def noisy(value, size, rng):
     return value + rng.laplace(0, 1, size)
 
+def plain(value, size, rng):
+    return np.full(size, float(value))
+
 def leaving(value, rng):
     os._exit(0)
 """
@@ -45,7 +50,7 @@ def leaving(value, rng):
 def run(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "gated.py").write_text(MINE, encoding="utf-8")
-    return lambda line, *more: run(f"audit {line} --at-most 1", *more, "--seed", "1")
+    return lambda line, *more, claim=1: run(f"audit {line} --at-most {claim}", *more, "--seed", "1")
 
 
 WORLDS = "--with 1 --without 0 --samples 2000"
@@ -118,3 +123,44 @@ def test_code_that_ends_the_process_does_not_pass(run, tmp_path):
     )
     assert done.returncode == 3 and done.stdout == ""
     assert "the code under audit ended the program (os._exit(0))" in done.stderr
+
+
+def coins(path, heads, count):
+    """A perfect attack: all that are in score above all that are out."""
+    lines = [f"{int(index < heads)},{count - index}" for index in range(count)]
+    path.write_text("included,score\n" + "\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("heads", "count", "options", "claim", "least"),
+    [
+        (10, 1000, "--rate 0.01 --known-rate", 5, 4),
+        (5, 10, "", 0.7, 0.5),
+        (1, 1000, "--rate 0.001 --known-rate", 1, 0.1),
+    ],
+)
+def test_coins_that_could_not_refute_the_claim_are_undecided(
+    run, tmp_path, heads, count, options, claim, least
+):
+    """The ceiling is that of these coins, at their rate, with or without an interval for it."""
+    coins(tmp_path / "perfect.csv", heads, count)
+    code, out, _ = run(f"--one-run {tmp_path / 'perfect.csv'} {options}", claim=claim)
+    assert code == 4 and f"undecided: {count:,} coins could show no more" in " ".join(out.split())
+    bound = wi.audit.one_run(
+        np.arange(count) < heads,
+        -np.arange(count),
+        rate=heads / count,
+        known_rate="known" in options,
+    )
+    assert bound.epsilon <= bound.most <= claim
+    if bound.most > least:
+        code, *_ = run(f"--one-run {tmp_path / 'perfect.csv'} {options}", claim=least)
+        assert code == 1
+
+
+@pytest.mark.parametrize(("delta", "claim"), [("0.9", 4), ("0.99", 1), ("0.9", 3.3)])
+def test_draws_that_could_not_refute_the_claim_for_its_delta_do_not_pass(run, delta, claim):
+    """Outputs that give everything away show no more than this."""
+    words = "gated.py:plain --with 1 --without 0 --samples 1000"
+    code, out, err = run(f"{words} --delta {delta}", claim=claim)
+    assert (code == 2 and "to be able to refute" in err) or (code == 4 and "whatever leaks" in out)

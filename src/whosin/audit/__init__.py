@@ -41,7 +41,6 @@ from whosin.audit.result import AuditBounds as AuditBounds
 from whosin.audit.result import EventCount as EventCount
 from whosin.audit.sampling import one_draw as one_draw
 from whosin.audit.single_run import OneRun as OneRun
-from whosin.audit.single_run import most_one_run as most_one_run
 from whosin.audit.single_run import one_run as one_run
 from whosin.audit.synthetic.membership import from_synthetic as from_synthetic
 from whosin.audit.synthetic.tables import SyntheticAudit as SyntheticAudit

@@ -72,7 +72,7 @@ def two_samples(
         raise InvalidInput("samples", f"at least {FEWEST} draws of each world", size)
     terms = Terms.read(size, confidence, delta, seed, None)
     if claim is not None:
-        check_claim(claim, size, confidence)
+        check_claim(claim, size, confidence, delta)
     check_independent(*both, repeats=repeats)
     worlds = []
     for outputs, given, name in zip(both, (with_, without), ("with", "without"), strict=True):

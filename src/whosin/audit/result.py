@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from whosin import beliefs
 from whosin.audit.events import Event
+from whosin.audit.ratio import RatioTest
 from whosin.audit.terms import read_epsilon
 from whosin.exact import exp_up, probability, rational, round_up
 
@@ -121,6 +122,13 @@ class Audit(AuditBounds):
         """The witness: an event whose probability differs by this much between the worlds."""
         return self.counts[0].event
 
+    def could_refute(self, epsilon: object) -> bool:
+        """Whether an event that all draws with and none without are in would refute this claim."""
+        claim, count = read_epsilon(epsilon), self.counts[0]
+        error, slope = 1 - self.confidence, math.exp(min(claim, 30.0))
+        test = RatioTest(count.trials, count.trials, 0, count.others, error, slope, self.delta)
+        return test.rejects(claim)
+
     def samples_to_refute(self, epsilon: object) -> int | None:
         """About how many samples would refute a claim, if the frequencies seen are the truth; None
         where they do not speak against it. A guess, for planning the next audit."""
@@ -150,12 +158,14 @@ class Audit(AuditBounds):
         }
 
 
-def most_that_can_show(trials: int, error: float) -> float:
+def most_that_can_show(trials: int, error: float, delta: float = 0.0) -> float:
     """About the largest ε that this many counted draws of each world could ever show: all hits in
-    one world and none in the other give ln(trials / ln(1/error))."""
-    return max(0.0, math.log(trials / -math.log(error)))
+    one world and none in the other."""
+    log = -math.log(error)
+    return max(0.0, math.log(max(math.exp(-log / trials) - delta, 1e-300) * trials / log))
 
 
-def trials_to_show(epsilon: float, error: float) -> int:
+def trials_to_show(epsilon: float, error: float, delta: float = 0.0) -> int:
     """About how many counted draws of each world an event without misses needs to show ε."""
-    return math.ceil(round_up(exp_up(rational(min(epsilon, 60.0)))) * -math.log(error)) + 1
+    ratio = round_up(exp_up(rational(min(epsilon, 60.0)))) + 1
+    return math.ceil(ratio * -math.log(error) / (1 - delta)) + 1

@@ -55,6 +55,7 @@ class OneRun(AuditBounds):
 
     Attributes:
         rate: of inclusion, as declared; `rates` is the interval that the coins leave possible.
+        heads: how many of the coins said "in".
         blind: all scores were the same, so that nothing could be learnt.
     """
 
@@ -63,7 +64,17 @@ class OneRun(AuditBounds):
     inside: Guesses
     rate: float
     rates: Rates
+    heads: int
     blind: bool = False
+
+    @property
+    def most(self) -> float:
+        """The largest ε that these coins could show: that of guesses that are all right."""
+        coins = np.arange(self.canaries) < self.heads
+        told = np.where(coins, 1.0, -1.0) * (1 + np.arange(self.canaries))
+        known = self.rates[0] == self.rates[1]
+        terms = self.confidence, self.delta
+        return one_run(coins, told, *terms, rate=self.rate, known_rate=known).epsilon
 
     def to_dict(self) -> dict[str, object]:
         """The result for programs."""
@@ -117,15 +128,9 @@ def one_run(
         inside=top,
         rate=declared,
         rates=rates,
+        heads=int(inside.sum()),
         blind=len(np.unique(values)) == 1,
     )
-
-
-def most_one_run(canaries: int, confidence: object = 0.95, delta: object = 0) -> float:
-    """The largest ε that this many fair coins could show: that of guesses that are all right."""
-    coins = np.arange(canaries) % 2 == 1
-    told = np.where(coins, 1.0, -1.0) * (1 + np.arange(canaries))
-    return one_run(coins, told, confidence, delta, known_rate=True).epsilon
 
 
 def read_coins(inside: Array, rate: object, known: object, error: float) -> tuple[float, Rates]:

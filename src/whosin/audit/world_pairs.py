@@ -20,7 +20,7 @@ from whosin.audit.outputs import NUMBERS, Outputs, join
 from whosin.audit.remarks import check_returns, is_blind, remarks
 from whosin.audit.result import Audit, most_that_can_show, trials_to_show
 from whosin.audit.sampling import World, check_fresh, chunks, vectorised
-from whosin.audit.terms import Progress, Terms, read_epsilon, read_samples
+from whosin.audit.terms import Progress, Terms, read_delta, read_epsilon, read_samples
 from whosin.audit.timing import timed_worlds, without_time
 from whosin.audit.trials import Pair, trials_of
 from whosin.errors import InvalidInput
@@ -96,12 +96,12 @@ def open_worlds(
     return worlds if coins is None else timed_worlds(worlds, coins)
 
 
-def check_claim(epsilon: object, samples: object, confidence: object) -> None:
+def check_claim(epsilon: object, samples: object, confidence: object, delta: object = 0) -> None:
     """Refuse too few samples for any outcome to refute a claim, and say how many are enough."""
-    error, share = read_confidence(confidence)[1], 1 - SEARCH
+    error, share, granted = read_confidence(confidence)[1], 1 - SEARCH, read_delta(delta)
     claim, size = read_epsilon(epsilon), read_samples(samples)
-    if most_that_can_show(max(1, round(size * share)), error) < claim:
-        needed = round(trials_to_show(claim, error) * 1.05 / share)
+    if most_that_can_show(max(1, round(size * share)), error, granted) < claim:
+        needed = round(trials_to_show(claim, error, granted) * 1.05 / share)
         accepted = f"at least {needed:,} to be able to refute ε = {claim:g}"
         raise InvalidInput("samples", accepted, f"{size:,}")
 

@@ -48,11 +48,11 @@ def read_claim(epsilon: str | None, delta: str | None, against: Path | None) -> 
 def why_undecided(bounds: Any, claim: Claim) -> str | None:
     """Why this audit could not have refuted its claim, if that is so."""
     from whosin.audit import (
+        Audit,
         ModelAudit,
         OneRun,
         Scores,
         SyntheticAudit,
-        most_one_run,
         most_scores,
     )
     from whosin.exact import decimals
@@ -61,9 +61,12 @@ def why_undecided(bounds: Any, claim: Claim) -> str | None:
         return "nothing could be learnt"
     run = bounds.run if isinstance(bounds, ModelAudit) else bounds
     if claim.epsilon is not None and isinstance(run, OneRun):
-        most = most_one_run(run.canaries, bounds.confidence, claim.delta)
+        most = run.most
         if most <= claim.epsilon:
             return f"{run.canaries:,} coins could show no more than ε = {decimals(most, 2, 'up')}"
+    if claim.epsilon is not None and isinstance(run, Audit) and not run.could_refute(claim.epsilon):
+        trials = run.counts[0].trials
+        return f"{trials:,} counted draws could not refute ε = {claim.epsilon:g}, whatever leaks"
     if claim.epsilon is not None and isinstance(run, Scores | SyntheticAudit):
         told = run.membership if isinstance(run, SyntheticAudit) else run
         most = most_scores(len(told.members), len(told.non_members), told.confidence, claim.delta)

@@ -87,7 +87,7 @@ def of_worlds(
     from whosin.app.cli import subjects
 
     if claim.epsilon is not None:
-        room.check_claim(claim.epsilon, samples, confidence)
+        room.check_claim(claim.epsilon, samples, confidence, claim.delta)
     inputs.check(bool(subject.pairs))
     terms: dict[str, Any] = {"delta": claim.delta, "seed": seed, "timing": timing}
     with progress_bar() as bar:
