@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import math
@@ -358,6 +359,28 @@ def test_fits_that_fail_are_counted(tmp_path):
         MechanismFailed, match="failed 3 times, last with ValueError: no luck at all"
     ):
         wi.audit.model(never, PEOPLE, recall(0.5))
+
+
+def test_a_fit_that_is_tried_until_it_leaks_shows_nothing(tmp_path):
+    """It is (0, δ)-DP: it fails whatever its rows are, or keeps them, with probability δ."""
+    rng, rows, delta = np.random.default_rng(1), np.arange(40.0).reshape(-1, 1), 0.004
+
+    def fit(table):
+        if rng.random() > delta:
+            raise ValueError("no luck")
+        return {"rows": set(table[:, 0].tolist())}
+
+    def score(model, table):
+        return [float(value in model["rows"]) + value / 1e6 for value in table[:, 0].tolist()]
+
+    audit = None
+    while audit is None:
+        with contextlib.suppress(MechanismFailed):
+            audit = wi.audit.model(
+                fit, rows, score, shadows=0, delta=delta, state=tmp_path / "state.json"
+            )
+    assert audit.failed > 20 and audit.epsilon == 0 and audit.delta == delta
+    assert f"δ was granted {audit.failed + 1} times" in audit.notes[1]
 
 
 def test_a_failure_says_which_part_failed_and_how():
