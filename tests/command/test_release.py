@@ -12,6 +12,7 @@ from whosin.app.hospital import write_hospital
 from whosin.errors import InvalidInput
 from whosin.release import DuckDB
 from whosin.release.scenario import load_scenario, read_scenario
+from whosin.release.table import dataset_name
 
 SMALL = {
     "adversary": {"prior": "0.05..0.5"},
@@ -216,6 +217,11 @@ def test_files_that_are_no_scenario(run, tmp_path, text, word):
     path.write_text(text, encoding="utf-8")
     code, out, err = run("release", path)
     assert (code, out) == (2, "") and word in err and "Traceback" not in err
+
+
+def test_datasets_are_called_after_their_files():
+    for source in ("data/adult.csv.gz", "adult.csv", "adult/*.parquet", "base.sqlite::adult"):
+        assert dataset_name(source) == "adult"
 
 
 @pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "people.Parquet"])

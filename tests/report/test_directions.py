@@ -15,13 +15,16 @@ from whosin.calibration.chain_plans import ChainPlan
 from whosin.errors import InvalidInput
 from whosin.exact import as_typed, decimals, figures
 from whosin.gwas.experiment import Experiment, Outcome
-from whosin.ledger.charge import Cost
+from whosin.ledger import units
+from whosin.ledger.charge import Charge, Cost
 from whosin.release.answer import Answer
 from whosin.report import audiences, card, charts, gwas, gwas_charts
+from whosin.report.budget import standing_card
 from whosin.report.explanation import explanation
 from whosin.report.frequencies import of_thousand
 from whosin.report.numbers import short
 from whosin.report.sufficiency import sufficiency
+from whosin.report.text import print_explanation
 
 
 def test_numbers_are_rounded_in_the_direction_that_is_named():
@@ -244,3 +247,39 @@ def test_the_epsilon_of_a_plan_is_rounded_down_in_titles_and_tables(capsys):
     outcome = Outcome(1000, 1.5, 3, "distance", relation, privacy, 0.4057, 0.5, 0.01)
     gwas.print_experiment([outcome], Experiment(people=(1000,), gammas=("1.5",), tops=(3,)))
     assert "0.405" in (text := capsys.readouterr().out) and "0.406" not in text
+
+
+def test_posteriors_are_at_most_so_from_the_priors_that_are_printed(capsys, monkeypatch):
+    """The truth at the prior as it is printed is never above what is said."""
+    monkeypatch.setenv("COLUMNS", "160")
+    rng = random.Random(7)
+    for _ in range(40):
+        low = Fraction(rng.randint(1, 300), 1000)
+        high = low + Fraction(rng.randint(1, 400), 1000)
+        epsilon = Fraction(rng.randint(1, 3000), 1000)
+        meaning = explanation(epsilon, band=(low, high))
+        print_explanation(meaning)
+        lines = capsys.readouterr().out.splitlines()
+        head = next(line for line in lines if line.strip().startswith("someone who"))
+        row = next(line for line in lines if "(D_I)" in line)
+        before, after = (
+            [Fraction(each) / 100 for each in re.findall(r"([0-9.]+)%", line)]
+            for line in (head, row)
+        )
+        for prior, said in zip(before[-len(after) :], after, strict=True):
+            ratio = Fraction(math.exp(float(epsilon)))
+            assert ratio * prior / (1 - prior + ratio * prior) <= said + Fraction(1, 10**12)
+
+
+def test_what_was_spent_is_not_printed_above_a_budget_that_is_not_overdrawn(tmp_path):
+    """A budget of 0.847297860387 is printed as 0.847297, and all of it as no more."""
+    ledger = wi.Ledger(tmp_path / "books.db")
+    ledger.register("d", wi.calibrate(wi.Posterior("0.7"), wi.families.Independent("0.05", "0.5")))
+    whole = Fraction(ledger.standing("d").budget.epsilon, units.EPSILON_UNITS)
+    ledger.debit("d", "all", Charge({"query": "count"}, {"add-remove": Cost.pure(whole)}))
+    lines = [line for part in standing_card(ledger.standing("d")) for line in part.lines]
+    spent, total = (
+        re.search(r"ε = ([0-9.]+[0-9])", next(line for line in lines if line.startswith(word)))
+        for word in ("Spent", "Budget")
+    )
+    assert spent and total and spent[1] == total[1] == "0.847297"

@@ -86,6 +86,15 @@ def test_a_first_user_closes_the_door_behind_everyone_else(hospital):
         problem(client.get("/api/files", headers=bearer(token)), 401)
 
 
+def test_what_is_said_of_files_does_not_depend_on_their_rows(hospital):
+    """The size of a file tells whether one person's row is in it."""
+    with running(hospital) as url, program(url) as client:
+        before = client.get("/api/files").json()
+        assert before["tables"]
+        served(hospital.folder, 51)
+        assert client.get("/api/files").json() == before
+
+
 def test_a_server_that_was_started_for_users_needs_them(hospital):
     assert Access(hospital.users, required=True).required
     assert not Access(hospital.users).required

@@ -293,4 +293,4 @@ def dataset_name(source: object) -> str:
     if "::" in text:
         return text.rpartition("::")[2]
     parts = [part for part in Path(text).parts if not any(letter in part for letter in "*?[")]
-    return Path(parts[-1]).stem if parts else text
+    return Path(parts[-1].removesuffix(".gz")).stem if parts else text

@@ -47,8 +47,8 @@ def words(meaning: Explanation, audience: str) -> list[str]:
 def _resident(meaning: Explanation, reading: Reading, prior: Fraction, after: float) -> list[str]:
     before, most = of_thousand(float(prior)), of_thousand(after)
     return [
-        f"Think of 1,000 people about whom someone is {percent(prior)} sure that they are in the "
-        f"data: for {before} of them that is true.",
+        f"Think of 1,000 people about whom someone is {percent(prior, 'down')} sure that they are "
+        f"in the data: for {before} of them that is true.",
         f"After the publication that someone can be as sure as if it were true for {most} of the "
         f"1,000, and no surer. This holds for someone who {reading.words}.",
         *(marks := Marks.of(float(prior), after)).lines(),
@@ -63,8 +63,8 @@ def _analyst(meaning: Explanation, reading: Reading, prior: Fraction, after: flo
     return [
         f"ε = {meaning.epsilon:g}, δ = {meaning.delta:g}, {meaning.relation}: the likelihood "
         f"ratio of any output is {ratio} for someone who {reading.words} ({reading.theorem}).",
-        f"A belief of {percent(prior)} becomes at most {most}: {of_thousand(after)} of 1,000 "
-        f"instead of {of_thousand(float(prior))}.",
+        f"A belief of {percent(prior, 'down')} becomes at most {most}: {of_thousand(after)} of "
+        f"1,000 instead of {of_thousand(float(prior))}.",
         "Budgets add: two releases of this kind allow the square of the ratio.",
     ]
 
@@ -72,9 +72,9 @@ def _analyst(meaning: Explanation, reading: Reading, prior: Fraction, after: flo
 def _officer(meaning: Explanation, reading: Reading, prior: Fraction, after: float) -> list[str]:
     outside = [other for other in meaning.readings if other.ratio == math.inf]
     return [
-        f"Risk: someone who {reading.words} and was {percent(prior)} sure that a person is in the "
-        f"data becomes at most {percent(after, 'up')} sure ({of_thousand(after)} of 1,000, before "
-        f"{of_thousand(float(prior))}).",
+        f"Risk: someone who {reading.words} and was {percent(prior, 'down')} sure that a person is "
+        f"in the data becomes at most {percent(after, 'up')} sure ({of_thousand(after)} of 1,000, "
+        f"before {of_thousand(float(prior))}).",
         f"Measure: differential privacy, ε = {meaning.epsilon:g}, δ = {meaning.delta:g}, "
         f"neighbours by {meaning.relation}. Ground: {reading.theorem}.",
         "Not covered: someone who " + ", or who ".join(other.words for other in outside) + ".",

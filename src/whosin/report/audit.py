@@ -67,7 +67,7 @@ def print_audit(
         most = percent(posterior(exp_up(min(claim, 700.0)), rational(prior)), "up")
         promised = f" (the plan: to at most {most}, but for δ)" if bounds.delta else ""
         promised = promised or f" (the plan: to at most {most})"
-    table.add_row(f"from {percent(prior)}", f"to at least {after} sure{promised}")
+    table.add_row(f"from {percent(prior, 'up')}", f"to at least {after} sure{promised}")
     _rows(bounds, table)
     console.print(table)
     for note in getattr(bounds, "notes", ()):

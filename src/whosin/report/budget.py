@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 from whosin.beliefs import percent, posterior
 from whosin.exact import as_typed, figures
@@ -39,7 +40,7 @@ def _money(standing: Standing) -> list[str]:
     else:
         read = "" if standing.reading == "pure" else ", added up as ρ of zero-concentrated DP"
         count = "1 answer" if standing.debits == 1 else f"{standing.debits} answers"
-        lines.append(f"Spent: ε = {short(standing.epsilon)} for {count}{read}.")
+        lines.append(f"Spent: ε = {_spent(standing)} for {count}{read}.")
     if standing.state == "open":
         alone = " It allows one answer only." if standing.budget.alone else ""
         gaussian = f"; or ρ = {figures(standing.spendable_rho, 6, 'down')} of Gaussian noise"
@@ -47,6 +48,16 @@ def _money(standing: Standing) -> list[str]:
         lines.append(f"Left: ε = {figures(standing.spendable, 6, 'down')}{rho}.{alone}")
     lines.append(f"State: {STATES[standing.state]}.")
     return [*lines, *_halts(standing)]
+
+
+def _spent(standing: Standing) -> str:
+    """What was spent; never more than the budget, which is printed rounded down, if it is not."""
+    text, whole = short(standing.epsilon), figures(standing.plan.epsilon, 6, "down")
+    return whole if standing.epsilon <= standing.plan.epsilon and _above(text, whole) else text
+
+
+def _above(text: str, other: str) -> bool:
+    return Fraction(text.rpartition("≈")[2].strip()) > Fraction(other)
 
 
 def _halts(standing: Standing) -> list[str]:
@@ -87,7 +98,7 @@ def allowed(standing: Standing) -> list[str]:
     low, high = plan.beliefs
     beliefs = [p for p in (low, (low + high) / 2, high) if 0 < p < 1]
     moves = [
-        f"from {percent(p)} to at most {percent(posterior(standing.ratio, p), 'up')}"
+        f"from {percent(p, 'down')} to at most {percent(posterior(standing.ratio, p), 'up')}"
         for p in beliefs
     ]
     lines.append(f"All answers so far can have moved them {', '.join(dict.fromkeys(moves))}.")

@@ -136,7 +136,7 @@ def _thousand(plan: Plan) -> Section:
     fails = float(plan.failure if is_dp(plan) else plan.delta)
     but = f", but for a probability of {fails:g}" if fails else ""
     belief = (
-        f"Of 1,000 people about whom someone was {percent(prior)} sure, "
+        f"Of 1,000 people about whom someone was {percent(prior, 'down')} sure, "
         f"{of_thousand(float(prior))} are in. Afterwards that someone can be as sure as if "
         f"{of_thousand(after)} were, and no surer{but}."
     )

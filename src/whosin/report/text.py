@@ -271,7 +271,7 @@ def print_explanation(meaning: Explanation, verdict: Sufficiency | None = None) 
         console.print()
     console.print(f"[bold]What {numbers} means[/bold]")
     console.print("How sure someone can become, by what they knew and believed before:\n")
-    priors = [percent(prior) for prior in meaning.priors]
+    priors = [percent(prior, "down") for prior in meaning.priors]
     table = columns_table("someone who", *priors, right=priors)
     for reading in meaning.readings:
         cells = [percent(meaning.posterior(reading, prior), "up") for prior in meaning.priors]
@@ -287,7 +287,7 @@ def print_explanation(meaning: Explanation, verdict: Sufficiency | None = None) 
         "\nHow many of those who are in a test recognises, by how many others it accuses:\n"
     )
     rates = meaning.rates()
-    accused = [percent(fpr) for fpr, _ in rates]
+    accused = [percent(fpr, "down") for fpr, _ in rates]
     table = columns_table("accused by mistake", *accused, right=accused)
     table.add_row("recognised, at most", *(percent(tpr, "up") for _, tpr in rates))
     print_table(console, table)

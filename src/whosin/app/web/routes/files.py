@@ -24,10 +24,9 @@ FileName = Annotated[str, Query(max_length=200)]
 
 
 class File(BaseModel):
-    """A file of the folder."""
+    """A file of the folder: its name alone, since its size tells how many rows it has."""
 
     name: str
-    bytes: int
 
 
 class Files(BaseModel):
@@ -60,11 +59,7 @@ def list_files(settings: Settings, visitor: Visitor) -> Files:
     home, seen = settings.folder, visitor.tables(settings)
     tables = {path.name: path for path in folder.tables(home)} | folder.databases(home)
     return Files(
-        tables=[
-            File(name=name, bytes=path.stat().st_size)
-            for name, path in tables.items()
-            if folder.is_seen(home, name, seen)
-        ],
+        tables=[File(name=name) for name in tables if folder.is_seen(home, name, seen)],
         scenarios=[path.name for path in folder.scenarios(home)] if visitor.curator else [],
     )
 
@@ -123,4 +118,4 @@ async def upload_file(request: Request, name: FileName) -> File:
     with at("name"):
         most = settings.largest_upload
         path = await folder.receive(settings.folder, name, request.stream(), most, check)
-    return File(name=path.name, bytes=path.stat().st_size)
+    return File(name=path.name)
