@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,8 @@ class Case:
         self.rule = rng.choice(RULES)
         self.secondary = isinstance(self.rule, wi.rules.Suppress) and rng.random() < 0.4
         self.shape = rng.randrange(2), rng.randrange(2)
+        if isinstance(self.rule, wi.rules.CellKey):  # counted totals are refused
+            self.shape = 0, 0
         counts = [
             k + sum(rng.random() < self.prior for _ in range(n - k))
             for n, k in zip(self.sizes, self.known, strict=True)
@@ -150,11 +154,42 @@ def test_bounds_hold_where_the_sum_does_not_fit(monkeypatch):
     assert bounded > 50
 
 
+KEYS = 3
+BY_KEY = wi.rules.CellKey({0: {0: 1}, 1: dict.fromkeys((-1, 0, 1), F(1, KEYS))})
+
+
+def changed(people: Sequence[int]) -> int:
+    """What is shown for people with these keys, from the definition: keys add up to the cell's."""
+    return len(people) + (sum(people) % KEYS - 1 if people else 0)
+
+
+def test_cell_keys_are_refused_where_their_changes_are_no_draws_of_their_own():
+    """Keys of records, enumerated: totals and a second table tell far more than draws would."""
+    worlds: dict[tuple[int, int], list[int]] = {}
+    for stayed in product((None, *range(KEYS)), repeat=3):
+        for leaver in (None, *range(KEYS)):
+            people = [key for key in stayed if key is not None]
+            before = changed([*people, leaver] if leaver is not None else people)
+            inside = worlds.setdefault((before, changed(people)), [0, 0])
+            # A key is as likely as not to be there, and then each of them.
+            inside[leaver is not None] += KEYS ** (sum(key is None for key in (*stayed, leaver)))
+    assert worlds[2, 1][0] == 0 < worlds[2, 1][1]  # who left was in, for certain
+    then = Publication([2], [4], BY_KEY)
+    with pytest.raises(InvalidInput, match="before must be left out with a cell key"):
+        check_published(Publication([1], [3], BY_KEY), F(1, 2), then)
+    for rule in (BY_KEY, wi.mechanisms.PostProcessed(BY_KEY, wi.rules.Round(2))):
+        with pytest.raises(InvalidInput, match="totals must be exact, added or left out with a"):
+            posteriors([4, 0, 4], [6, 2], F(1, 2), rule=rule)
+        for totals in ("exact", "added"):
+            posteriors([4, 0, 4], [6, 2], F(1, 2), rule=rule, totals=totals)
+        posteriors([4, 0], [6, 2], F(1, 2), rule=rule)
+
+
 def test_two_tables_are_one_publication_of_both():
     """Those who left or joined are cells of their own."""
     rng = random.Random(4)
     for _ in range(120):
-        rule = rng.choice(RULES)
+        rule = rng.choice([rule for rule in RULES if not isinstance(rule, wi.rules.CellKey)])
         prior = rng.choice([F(1, 4), F(1, 2)])
         sizes = [(rng.randrange(4), rng.randrange(3), rng.randrange(3)) for _ in range(2)]
         sizes = [(s, 0, j) if rng.random() < 0.5 else (s, left, 0) for s, left, j in sizes]
@@ -471,6 +506,43 @@ def test_wrong_files_are_one_sentence(run, files, table, frame, message):
     (files / "published.csv").write_text(table)
     (files / "frame.csv").write_text(frame)
     refused(check(run, files, "--prior", "0.1"), message)
+
+
+SIDES = {
+    "last": "ward,f,m,{}\na,x,8,10\nb,x,5,9\n",
+    "first": "ward,{},f,m\na,10,x,8\nb,9,x,5\n",
+}
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("label", ["Grand total", "total", "All (f, m)", "Gesamt", "All people"])
+def test_totals_are_recognised_at_both_ends(run, files, side, label):
+    """Both suppressed cells are known: 10 − 8 and 9 − 5."""
+    table = SIDES[side].format(f'"{label}"')
+    turned = "\n".join(map(",".join, zip(*csv.reader(table.splitlines()), strict=True)))
+    for text in (table, turned if "," not in label else table):
+        (files / "published.csv").write_text(text)
+        frame = "ward,f,m\na,20,20\nb,20,20\n"
+        (files / "frame.csv").write_text(frame if text == table else "x,a,b\nf,20,20\nm,20,20\n")
+        result = check(run, files, "--prior", "0.1", "--rule", "suppress=5")
+        assert result[0] == 0 and "2 can be worked out exactly" in " ".join(result[1].split())
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_totals_under_another_name_are_refused(run, files, side):
+    (files / "published.csv").write_text(SIDES[side].format("everyone"))
+    frame = "ward,everyone,f,m\na,40,20,20\nb,30,10,20\n"
+    (files / "frame.csv").write_text(frame)
+    result = check(run, files, "--prior", "0.1", "--rule", "suppress=5")
+    refused(result, "column 'everyone' must be called total, first or last, if it is the sum of")
+    (files / "frame.csv").write_text(frame.replace("40", "41"))
+    assert check(run, files, "--prior", "0.1", "--rule", "suppress=5")[0] == 0
+
+
+def test_a_rule_that_contradicts_the_marks_is_refused(run, files):
+    for rule in ("suppress=3", "round=5", "suppress=4,round=5"):
+        result = check(run, files, "--prior", "0.1", "--rule", rule)
+        refused(result, "rule must be suppress=5, as the marks <5 in the table say")
 
 
 def test_numbers_are_read_as_offices_write_them(tmp_path):

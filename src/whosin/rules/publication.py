@@ -92,6 +92,12 @@ class Layout:
         if given.rule is not None and rule is None:
             accepted = "a rule such as Suppress(5), or rules that post-process each other"
             raise InvalidInput("rule", accepted, excerpt(given.rule))
+        if rule is not None and rule.keyed and any(extra) and given.totals == "counted":
+            accepted = (
+                "exact, added or left out with a cell key: the key of a total is the sum of the "
+                "keys of its cells, so that its change is no draw of its own"
+            )
+            raise InvalidInput("totals", accepted, "counted")
         procedure = _procedure(given.secondary, rule)
         sizes = [_whole_at(cell, "population", position) for position, cell in _cells(frame)]
         read = {position: _count_at(cell, name, position) for position, cell in _cells(table)}

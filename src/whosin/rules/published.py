@@ -143,6 +143,9 @@ def check_published(
     if then is not None and (then.rows, then.columns) != (now.rows, now.columns):
         accepted = f"{now.rows} × {now.columns} cells, as in published"
         raise InvalidInput("before", accepted, f"{then.rows} × {then.columns}")
+    if then is not None and any(each.rule and each.rule.keyed for each in (now, then)):
+        accepted = "left out with a cell key: the same people get the same change in both tables"
+        raise InvalidInput("before", accepted, "an earlier table")
     groups, labels = _groups(now, then, priors, known)
     seen = _seen(now, labels, NOW)
     if then is not None:

@@ -1,7 +1,8 @@
 """Tables as offices publish them: a CSV file with labels in its first row and column.
 
-A last column or row that is called total (or all, sum) has the totals. What is suppressed is empty,
-or one of `MARKS`, or "<5", which also names the threshold.
+A first or last column or row that is called total (or all, sum, "Grand total", "Total, both sexes")
+has the totals. What is suppressed is empty, or one of `MARKS`, or "<5", which also names the
+threshold.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ from whosin.validation import path_of, spelled_whole
 
 MOST = 16 << 20
 MARKS = ("", "x", "*", "..", "…", "c", "[c]", "s", "suppressed")
-TOTALS = ("total", "totals", "all", "sum", "gesamt", "insgesamt")
+_TOTALS = re.compile(
+    r"(?:grand )?(?:totals?|all|sum|gesamt|insgesamt|summe|ensemble|totale|totaal)"
+    r"(?:\s*[,:(/–-].*| persons| people| ages| sexes| patients)?"
+)
+"""Labels of totals: of one word, of two, or with a remark after a comma or in brackets."""
+Lines = tuple[tuple[int | None, ...], ...]
 _BELOW = re.compile(r"<\s*(\d{1,9})")
 _WHOLE = re.compile(r"\d{1,3}(?:[ ,'\u00a0\u202f]\d{3})+|\d{1,12}")
 
@@ -43,7 +49,7 @@ class TableFile:
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    cells: tuple[tuple[int | None, ...], ...]
+    cells: Lines
     below: int | None
 
 
@@ -85,9 +91,10 @@ def _table(names: list[str], body: dict[int, tuple[str, ...]], totals: bool) -> 
         )
         for line, row in body.items()
     )
-    has = [totals and each[-1].lower() in TOTALS for each in (labels, names)]
-    rows = labels[:-1] if has[0] else labels
-    columns = names[:-1] if has[1] else names
+    rows, cells = _totals_last(labels, cells) if totals else (labels, cells)
+    across = tuple(zip(*cells, strict=True))
+    columns, across = _totals_last(names, across) if totals else (names, across)
+    cells = tuple(zip(*across, strict=True))
     for each, what in ((rows, "labels of rows"), (columns, "labels of columns")):
         twice = next((label for label in each if each.count(label) > 1), None)
         if twice is not None or not each:
@@ -95,6 +102,16 @@ def _table(names: list[str], body: dict[int, tuple[str, ...]], totals: bool) -> 
     if len(below) > 1:
         raise InvalidInput("marks of suppressed cells", "of one threshold", sorted(below))
     return TableFile(tuple(rows), tuple(columns), cells, next(iter(below), None))
+
+
+def _totals_last(labels: list[str], lines: Lines) -> tuple[list[str], Lines]:
+    """The labels without that of the totals, and the lines with the totals at their end."""
+    named = [bool(_TOTALS.fullmatch(label.lower())) for label in labels]
+    if named[-1]:
+        return labels[:-1], lines
+    if named[0] and len(labels) > 1:
+        return labels[1:], (*lines[1:], lines[0])
+    return labels, lines
 
 
 def _cell(text: str, where: str, below: set[int], may_be_hidden: bool) -> int | None:
@@ -114,7 +131,8 @@ def like(table: TableFile, frame: TableFile) -> tuple[tuple[int, ...], ...]:
     """The population of each cell, in the order of the table's labels.
 
     Raises:
-        InvalidInput: a cell of the table that the population does not have.
+        InvalidInput: a cell of the table that the population does not have; or a line whose
+            population is that of all others together, so that it has totals under another name.
     """
     rows = {label: index for index, label in enumerate(frame.rows)}
     columns = {label: index for index, label in enumerate(frame.columns)}
@@ -126,10 +144,24 @@ def like(table: TableFile, frame: TableFile) -> tuple[tuple[int, ...], ...]:
             raise InvalidInput(
                 "population", "a column for each of the table", f"none for {label!r}"
             )
-    return tuple(
+    result = tuple(
         tuple(frame.cells[rows[row]][columns[column]] or 0 for column in table.columns)
         for row in table.rows
     )
+    _check_totals("row", table.rows, result)
+    _check_totals("column", table.columns, tuple(zip(*result, strict=True)))
+    return result
+
+
+def _check_totals(what: str, labels: tuple[str, ...], lines: tuple[tuple[int, ...], ...]) -> None:
+    """Refuse a line that is the sum of all others: cells could be worked out from it."""
+    sums = [sum(line) for line in zip(*lines, strict=True)]
+    if len(labels) < 3 or len(sums) < 2:  # one number may be a sum by chance
+        return
+    for label, line in zip(labels, lines, strict=True):
+        if any(line) and [2 * size for size in line] == sums:
+            accepted = f"called total, first or last, if it is the sum of the other {what}s"
+            raise InvalidInput(f"{what} {label!r}", accepted, "their sum in the population")
 
 
 def publication(
@@ -142,7 +174,15 @@ def publication(
     """A table and its population as a publication; without a rule, marks such as <5 name it."""
     if rule is None and table.below is not None:
         rule = Suppress(table.below)
+    limits = {each.below for each in _parts(rule) if isinstance(each, Suppress)}
+    if table.below is not None and table.below not in limits:
+        accepted = f"suppress={table.below}, as the marks <{table.below} in the table say"
+        raise InvalidInput("rule", accepted, "another rule")
     return Publication(table.cells, like(table, frame), rule, totals, secondary)
+
+
+def _parts(rule: Rule | None) -> tuple[Rule | None, ...]:
+    return rule.rules if isinstance(rule, RuleChain) else (rule,)
 
 
 def compare_labels(table: TableFile, earlier: TableFile, field: str) -> None:

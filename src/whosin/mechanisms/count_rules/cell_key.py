@@ -58,6 +58,10 @@ class CellKey(Rule):
     def reach(self) -> int:
         return 2 * self.largest
 
+    @property
+    def keyed(self) -> bool:
+        return True
+
     def spread(self, count: int) -> Spread:
         if count < 0:
             raise Unsupported("a cell key is for counts of at least 0; raise those below 0 first")

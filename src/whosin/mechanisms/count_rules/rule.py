@@ -25,6 +25,12 @@ class Rule(Mechanism):
         number that is shown is no further from its count; and no count above it is suppressed."""
         return FAR
 
+    @property
+    def keyed(self) -> bool:
+        """Whether the people of a cell decide about what is shown, so that sums of cells, and the
+        same people in another table, are no new draws."""
+        return False
+
     @abstractmethod
     def spread(self, count: int) -> Spread:
         """What is shown for a count, with probabilities."""

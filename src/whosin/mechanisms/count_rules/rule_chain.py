@@ -21,6 +21,10 @@ class RuleChain(Rule):
     def reach(self) -> int:
         return sum(rule.reach for rule in self.rules)
 
+    @property
+    def keyed(self) -> bool:
+        return any(rule.keyed for rule in self.rules)
+
     def spread(self, count: int) -> Spread:
         weights: dict[Hashable, Fraction] = {count: Fraction(1)}
         for rule in self.rules:
