@@ -232,6 +232,28 @@ def test_the_curator_sees_how_many_rows_an_entity_has() -> None:
     assert alone["rows"] == alone["entities: each row is one"] == 7
 
 
+def test_the_curator_sees_what_becomes_of_numbers_outside() -> None:
+    """A histogram has them in "other", and nothing clamps them there."""
+    elsewhere, numbers = "outside 0..10, ", "clamped in sums, means and medians"
+    both = f'{elsewhere}in "other" in cells, {numbers}'
+    said = {
+        "": (both, []),
+        "cells": ('outside the bins 0..10, in "other"', [release.Histogram(column="x")]),
+        "top": ('outside the bins 0..10, in "other"', [release.Top(by="x", k=1)]),
+        "numbers": (f"{elsewhere}clamped", [release.Sum(column="x"), release.Count(by="ward")]),
+        "both": (both, [release.Median(column="x"), release.Count(by="x")]),
+    }
+    for words, queries in said.values():
+        data = oracle.table(ROWS, DOMAINS)
+        found = check_table(data, counted=[query.counted(data) for query in queries])
+        assert [(f.what, f.rows) for f in found if "outside" in f.what] == [(f"x: {words}", 1)]
+    apart = oracle.table(ROWS, {"x": Range(0, 10, edges=(2, 5))})
+    assert [(f.what, f.rows) for f in check_table(apart) if "outside" in f.what] == [
+        (f"x: {elsewhere}{numbers}", 1),
+        ('x: outside the bins 2..5, in "other" in cells', 4),
+    ]
+
+
 def test_columns_that_are_alike_are_said_once() -> None:
     data = oracle.table(
         {"who": ["a"], "a": ["x"], "b": ["x"], "c": [1], "d": [1], "e": ["x"], "f": ["x"]},

@@ -29,6 +29,7 @@ from whosin.release.related.further import Further, read_tables
 from whosin.release.session import Session, Watch
 from whosin.release.sql import queries_in
 from whosin.release.table import Table
+from whosin.release.what_counts import Counted
 
 KEYS = {
     "scenario": (*vocabulary.SCENARIO, *vocabulary.LISTS, "domains", "queries", "title"),
@@ -86,6 +87,14 @@ class Scenario:
         opened = self.open_table() if table is None else table
         with self.at_budget():
             return price(opened, self.plan, self.queries, **self.budget)
+
+    def counted(self, table: Table) -> list[Counted]:
+        """What of the rows counts in each answer."""
+        result = []
+        for index, query in enumerate(self.queries):
+            with at(f"queries[{index}]"), query.at_own_key():
+                result.append(query.counted(query.asked_of(table)))
+        return result
 
     def release(self, session: Session, watch: Watch | None = None) -> Release:
         """Have a session answer the queries."""

@@ -33,6 +33,7 @@ class Counted:
         outside: what becomes of other values of columns with closed domains: "drop", "clamp", or
             the declared value, as a text in quotes, as which they count.
         by_row: whether each row is one person.
+        unnamed: columns whose undeclared values count, and are never named.
     """
 
     entity: str
@@ -42,6 +43,7 @@ class Counted:
     others: Mapping[str, str] = field(default_factory=dict)
     outside: Mapping[str, str] = field(default_factory=dict)
     by_row: bool = False
+    unnamed: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -54,6 +56,7 @@ class Counted:
             "other_cells": dict(self.others),
             "outside": dict(self.outside),
             "by_row": self.by_row,
+            "unnamed": list(self.unnamed),
         }
 
 

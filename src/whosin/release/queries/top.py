@@ -72,8 +72,13 @@ class Top(Query):
 
     def counted(self, table: Table) -> Counted:
         cells = self._cells(table)
-        outside = beyond(cells.columns, cells.domains)["outside"]
-        return Counted(table.entity, outside=outside, by_row=table.by_row)
+        left = beyond(cells.columns, cells.domains)
+        return Counted(
+            table.entity,
+            outside=left["outside"],
+            by_row=table.by_row,
+            unnamed=tuple(left["others"]),
+        )
 
     def _cells(self, table: Table) -> Cells:
         cells = Cells.of(table, self.by)

@@ -14,13 +14,14 @@ from whosin.exact import rational
 from whosin.release.columns.cell_numbers import with_levels
 from whosin.release.columns.cells import Cells
 from whosin.release.columns.dates import Dates, code_of
-from whosin.release.columns.domains import Domain, Values
-from whosin.release.columns.outside import DROP
+from whosin.release.columns.domains import Domain, Range, Values
+from whosin.release.columns.outside import CLAMP
 from whosin.release.conditions.predicate import columns_in, condition
 from whosin.release.conditions.row_values import number
 from whosin.release.engines.base import files_of, kind_of, left_out
 from whosin.release.engines.lines import broken
 from whosin.release.table import Table
+from whosin.release.what_counts import Counted, column_behind
 
 PRIVATE = "Exact figures about the rows: for the curator alone, not for publication."
 SIZES = (1, 2, 5, 10, 100)
@@ -35,8 +36,16 @@ class Finding:
     rows: int
 
 
-def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
-    """Exact figures: rows, entities, missing entities, the most rows of one, what lies outside."""
+def check_table(
+    table: Table, conditions: Sequence[str] = (), counted: Sequence[Counted] = ()
+) -> list[Finding]:
+    """Exact figures: rows, entities, missing entities, the most rows of one, what lies outside.
+
+    Args:
+        conditions: of how many rows each is true.
+        counted: what counts in each answer that will be asked for, so that it is said what becomes
+            of numbers outside their ranges there; all that may become of them by default.
+    """
     import ibis
 
     used = {name for text in conditions for name in columns_in(text)}
@@ -62,13 +71,10 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
             marks[f"{column}: no date there"] = day.isnull()
             marks[f"{column}: outside {span[0]}..{span[1]}"] = (day < first) | (day > last)
         else:
-            value, (low, high) = number(data[column]), map(float, domain.bounds)
+            value = number(data[column])
             marks[f"{column}: no number there"] = value.isnull()
-            marks[f"{column}: outside {low:g}..{high:g}, clamped"] = (value < low) | (value > high)
-            if domain.outside == DROP and domain.edges:
-                low, high = (float(rational(domain.edges[at])) for at in (0, -1))
-                outside = (value < low) | (value > high)
-                marks[f"{column}: outside the bins {low:g}..{high:g}, dropped there"] = outside
+            for where, (low, high) in _outside(domain, *_uses(table, column, counted)).items():
+                marks[f"{column}: {where}"] = (value < low) | (value > high)
     for text in conditions:
         marks[f"where {text}"] = condition(text, data)
     names = {what: f"mark_{index}" for index, what in enumerate(marks)}
@@ -88,6 +94,37 @@ def _becomes(domain: Domain) -> str:
     if domain.outside is None:
         return f'in "{domain.labels[-1]}"'
     return "dropped" if domain.drops else f'counted as "{domain.outside}"'
+
+
+def _uses(table: Table, column: str, counted: Sequence[Counted]) -> tuple[bool, bool]:
+    """Whether answers put rows into cells by a column, and whether they compute with its numbers;
+    both that is possible, where none of them does either."""
+    names = {name for each in counted for name in (*each.others, *each.outside, *each.unnamed)}
+    in_cells = column in {column_behind(table.domains, name) for name in names}
+    as_numbers = any(column in each.ranges for each in counted)
+    if in_cells or as_numbers:
+        return in_cells, as_numbers
+    return bool(table.domains[column].edges), True  # type: ignore[union-attr]
+
+
+def _outside(domain: Range, in_cells: bool, as_numbers: bool) -> dict[str, tuple[float, float]]:
+    """What becomes of numbers outside, in words, with the ends beyond which it does."""
+    low, high = ends = tuple(map(float, domain.bounds))
+    bins = tuple(float(rational(domain.edges[at])) for at in (0, -1)) if domain.edges else ends
+    placed = f'in "{domain.labels[-1]}"' if domain.outside is None else "dropped"
+    if domain.outside == CLAMP:
+        placed = "in the first or the last bin"
+    if not in_cells:
+        return {f"outside {low:g}..{high:g}, clamped": ends}
+    if not as_numbers:
+        return {f"outside the bins {bins[0]:g}..{bins[1]:g}, {placed}": bins}
+    numbers = "clamped in sums, means and medians"
+    if bins == ends:
+        return {f"outside {low:g}..{high:g}, {placed} in cells, {numbers}": ends}
+    return {
+        f"outside {low:g}..{high:g}, {numbers}": ends,
+        f"outside the bins {bins[0]:g}..{bins[1]:g}, {placed} in cells": bins,
+    }
 
 
 def _entities(table: Table) -> list[Finding]:
