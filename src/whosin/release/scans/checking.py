@@ -109,8 +109,9 @@ def _uses(table: Table, column: str, counted: Sequence[Counted]) -> tuple[bool, 
 
 def _outside(domain: Range, in_cells: bool, as_numbers: bool) -> dict[str, tuple[float, float]]:
     """What becomes of numbers outside, in words, with the ends beyond which it does."""
-    low, high = ends = tuple(map(float, domain.bounds))
-    bins = tuple(float(rational(domain.edges[at])) for at in (0, -1)) if domain.edges else ends
+    low, high = ends = float(domain.bounds[0]), float(domain.bounds[1])
+    edges = [float(rational(edge)) for edge in domain.edges]
+    bins = (edges[0], edges[-1]) if edges else ends
     placed = f'in "{domain.labels[-1]}"' if domain.outside is None else "dropped"
     if domain.outside == CLAMP:
         placed = "in the first or the last bin"
