@@ -135,9 +135,11 @@ def load_scenario(path: str | Path, *, asked: bool = True) -> Scenario:
     """
     needs("release")
     file = Path(path)
-    if Path(file.name.removesuffix(".gz")).suffix.lower() in ENDINGS.keys() - {".txt"}:
+    ending = Path(file.name.removesuffix(".gz")).suffix.lower()
+    if ending == ".json" or ending in ENDINGS.keys() - {".txt"}:
         accepted = "a .toml file that names a table, an adversary, a target and questions"
-        raise InvalidInput("scenario", accepted, f"{file.name}, a table itself")
+        itself = "a JSON file" if ending == ".json" else "a table itself"
+        raise InvalidInput("scenario", accepted, f"{file.name}, {itself}")
     data = read_toml(file, file.name)
     return read_scenario(data, file.parent, title=file.stem, asked=asked)
 
@@ -157,9 +159,13 @@ def read_scenario(
     for key in ("source", "entity"):
         if not isinstance(table.get(key), str):
             with at(f"table.{key}"):
-                raise InvalidInput(key, "given as a text", repr(table.get(key)))
+                got = repr(table[key]) if key in table else "nothing"
+                raise InvalidInput(key, "given as a text", got)
     table["source"] = _beside(folder, table["source"])
     listed = data["queries"] if asked else []
+    if isinstance(listed, Mapping):
+        accepted = "given in double brackets, [[queries]], once for each question"
+        raise InvalidInput("queries", accepted, "[queries]")
     if asked and (not isinstance(listed, list) or not listed):
         raise InvalidInput("queries", "one [[queries]] or more", "none")
     queries = tuple(_query(each, index, folder) for index, each in enumerate(listed))
