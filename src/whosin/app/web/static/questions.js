@@ -298,7 +298,7 @@ export function showPrice(price) {
     ? `“${price.dataset}” is new to the ledger: this plan becomes its whole budget.`
     : `The ledger has ε = ${allowed(price.remaining, 5)} left for “${price.dataset}”.`;
   const unused = price.offers.flatMap((each) => each.cautions).find((each) => each.about === "delta");
-  $("total").textContent = `In all ${price.total} of ε = ${number(price.epsilon, 5)}. ${left}${rest}${sentence(unused?.words)}`;
+  $("total").textContent = `In all ${price.total} of ε = ${number(price.epsilon, 5)}. ${left}${rest}${sentence(unused?.words.replace("delta", "δ"))}`;
 }
 
 export async function startQuestions() {
