@@ -298,7 +298,7 @@ def test_the_curator_sees_what_becomes_of_numbers_outside() -> None:
     said = {
         "": (both, []),
         "cells": ('outside the bins 0..10, in "other"', [release.Histogram(column="x")]),
-        "top": ('outside the bins 0..10, in "other"', [release.Top(by="x", k=1)]),
+        "top": ("outside the bins 0..10, never named", [release.Top(by="x", k=1)]),
         "numbers": (f"{elsewhere}clamped", [release.Sum(column="x"), release.Count(by="ward")]),
         "both": (both, [release.Median(column="x"), release.Count(by="x")]),
     }
@@ -306,6 +306,13 @@ def test_the_curator_sees_what_becomes_of_numbers_outside() -> None:
         data = oracle.table(ROWS, DOMAINS)
         found = check_table(data, counted=[query.counted(data) for query in queries])
         assert [(f.what, f.rows) for f in found if "outside" in f.what] == [(f"x: {words}", 1)]
+    data = oracle.table(ROWS, DOMAINS)
+    top, count = (
+        query.counted(data) for query in (release.Top(by="ward"), release.Count(by="ward"))
+    )
+    for counted, words in (([top], "never named"), ([top, count], 'in "other"')):
+        found = {each.what: each.rows for each in check_table(data, counted=counted)}
+        assert found[f"ward: not a declared value, {words}"] == 1
     apart = oracle.table(ROWS, {"x": Range(0, 10, edges=(2, 5))})
     assert [(f.what, f.rows) for f in check_table(apart) if "outside" in f.what] == [
         (f"x: {elsewhere}{numbers}", 1),

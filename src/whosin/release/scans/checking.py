@@ -62,9 +62,11 @@ def check_table(
     marks: dict[str, Any] = {"rows": ibis.literal(True)}
     if not table.by_row:
         marks["rows without an entity, which are dropped"] = data[table.entity].isnull()
+    named = set(table.domains) - _never_named(table, counted)
+    fates = {name: _becomes(each, name in named) for name, each in table.domains.items()}
     for column, domain in table.domains.items():
         if isinstance(domain, Values):
-            marks[f"{column}: not a declared value, {_becomes(domain)}"] = keys[column]
+            marks[f"{column}: not a declared value, {fates[column]}"] = keys[column]
         elif isinstance(domain, Dates):
             day, span = replace(domain, outside=None).code(data[column]), domain.ends
             first, last = map(code_of, span)
@@ -73,7 +75,8 @@ def check_table(
         else:
             value = number(data[column])
             marks[f"{column}: no number there"] = value.isnull()
-            for where, (low, high) in _outside(domain, *_uses(table, column, counted)).items():
+            uses = _uses(table, column, counted)
+            for where, (low, high) in _outside(domain, fates[column], *uses).items():
                 marks[f"{column}: {where}"] = (value < low) | (value > high)
     for text in conditions:
         marks[f"where {text}"] = condition(text, data)
@@ -82,17 +85,28 @@ def check_table(
     coded = cells.coded(data, **plain)
     figures = {name: coded[name].sum() for name in plain}
     for column, domain in listed.items():
-        what = f"{column}: not a declared value, {_becomes(table.domains[column])}"
+        what = f"{column}: not a declared value, {fates[column]}"
         figures[names[what]] = (coded[keys[column]] == len(domain.values)).sum()
     row = table.engine.run(coded.aggregate(**figures)).to_pylist()[0]
     result = [Finding(what, int(row[name] or 0)) for what, name in names.items()]
     return result[:1] + _entities(table) + result[1:] + check_lines(table)
 
 
-def _becomes(domain: Domain) -> str:
+def _never_named(table: Table, counted: Sequence[Counted]) -> set[str]:
+    """Columns whose undeclared values are in no cell of any answer, since all of them only name
+    values."""
+    unnamed = {column_behind(table.domains, name) for each in counted for name in each.unnamed}
+    return unnamed - {
+        column_behind(table.domains, name) for each in counted for name in each.others
+    }
+
+
+def _becomes(domain: Domain, named: bool = True) -> str:
     """What becomes of a value that was not declared."""
     if domain.outside is None:
-        return f'in "{domain.labels[-1]}"'
+        return f'in "{domain.labels[-1]}"' if named else "never named"
+    if domain.outside == CLAMP and not isinstance(domain, Values):
+        return "in the first or the last bin"
     return "dropped" if domain.drops else f'counted as "{domain.outside}"'
 
 
@@ -107,14 +121,13 @@ def _uses(table: Table, column: str, counted: Sequence[Counted]) -> tuple[bool, 
     return bool(table.domains[column].edges), True  # type: ignore[union-attr]
 
 
-def _outside(domain: Range, in_cells: bool, as_numbers: bool) -> dict[str, tuple[float, float]]:
+def _outside(
+    domain: Range, placed: str, in_cells: bool, as_numbers: bool
+) -> dict[str, tuple[float, float]]:
     """What becomes of numbers outside, in words, with the ends beyond which it does."""
     low, high = ends = float(domain.bounds[0]), float(domain.bounds[1])
     edges = [float(rational(edge)) for edge in domain.edges]
     bins = (edges[0], edges[-1]) if edges else ends
-    placed = f'in "{domain.labels[-1]}"' if domain.outside is None else "dropped"
-    if domain.outside == CLAMP:
-        placed = "in the first or the last bin"
     if not in_cells:
         return {f"outside {low:g}..{high:g}, clamped": ends}
     if not as_numbers:
