@@ -31,6 +31,7 @@ LONGEST_WHOLE = 300
 
 HALF_LETTER = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _LONG = re.compile(rf"\d{{{LONGEST_NUMBER + 1},}}")
+_RANGE = re.compile(r"[=,\[]\s*-?\d[\d.e-]*\.\.-?\d")
 _TOML_MARK = re.compile(r'"""|\'\'\'|["\'#\[\]{}.=,\n]')
 _TOML_END = {
     '"""': re.compile(r'(?:[^"\\]|\\.|"(?!""))*"""', re.DOTALL),
@@ -75,17 +76,18 @@ class Spelled(str):
         return str(self)
 
 
-def read_json(path: Path, what: str, spelled: bool = False) -> Any:
+def read_json(path: Path, what: str, spelled: bool = False, accepted: str = "JSON") -> Any:
     """The value of a JSON file."""
-    return parse_json(read_text(path, what), what, spelled)
+    return parse_json(read_text(path, what), what, spelled, accepted)
 
 
-def parse_json(text: str, what: str, spelled: bool = False) -> Any:
+def parse_json(text: str, what: str, spelled: bool = False, accepted: str = "JSON") -> Any:
     """The value of a JSON text. Keys of an object are distinct; NaN and Infinity are not JSON.
 
     Args:
         spelled: keep decimals as they are `Spelled`, unless the text has more than `MOST_SPELLED`
             entries: then they are floats.
+        accepted: what to say that it must be, where it is not JSON.
     """
     _check_length(text, what)
     entries = text.count(",")
@@ -103,7 +105,7 @@ def parse_json(text: str, what: str, spelled: bool = False) -> Any:
             object_pairs_hook=_distinct,
         )
     except json.JSONDecodeError as error:
-        raise InvalidInput(what, "JSON", f"line {error.lineno}: {error.msg}") from None
+        raise InvalidInput(what, accepted, f"line {error.lineno}: {error.msg}") from None
     except RecursionError:
         raise _too_deep(what) from None
     except MemoryError:
@@ -142,13 +144,20 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
     try:
         result = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(what, "a TOML file", str(error)) from None
+        raise InvalidInput(what, "a TOML file", f"{error}{_toml_hint(text, str(error))}") from None
     except RecursionError:
         raise _too_deep(what) from None
     except ValueError:  # a date or a number that no calendar or machine has
         raise InvalidInput(what, "a TOML file", "a value that cannot be read") from None
     _check_whole(result)
     return result
+
+
+def _toml_hint(text: str, error: str) -> str:
+    """What to write instead, where a line that is not TOML has a range without quotes."""
+    line = re.search(r"at line (\d+)", error)
+    lines = text.splitlines()[int(line.group(1)) - 1 :][:1] if line else []
+    return ': a range is in quotes, as in "0.05..0.5"' if any(map(_RANGE.search, lines)) else ""
 
 
 def check_object(value: object, what: str) -> dict[str, Any]:
@@ -158,9 +167,9 @@ def check_object(value: object, what: str) -> dict[str, Any]:
     raise InvalidInput(what, "a JSON object", _kind(value))
 
 
-def read_object(path: Path, what: str) -> dict[str, Any]:
+def read_object(path: Path, what: str, accepted: str = "JSON") -> dict[str, Any]:
     """The object in a JSON file, decimals as they are spelled."""
-    return check_object(read_json(path, what, spelled=True), what)
+    return check_object(read_json(path, what, spelled=True, accepted=accepted), what)
 
 
 def check_keys(data: Iterable[object], known: Iterable[str], what: str) -> None:

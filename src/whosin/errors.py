@@ -87,15 +87,21 @@ class UnknownName(InvalidInput):
 
     Args:
         apart: names of other things, for which nothing is suggested however alike they look.
+        otherwise: what else may be meant, as the end of a sentence.
     """
 
     def __init__(
-        self, field: str, got: str, known: Iterable[str], apart: Iterable[str] = ()
+        self,
+        field: str,
+        got: str,
+        known: Iterable[str],
+        apart: Iterable[str] = (),
+        otherwise: str = "",
     ) -> None:
         names = sorted(known)
         self.nearest = None if got.lower() in apart else _nearest(got, names)
         hint = f" (did you mean {self.nearest!r}?)" if self.nearest is not None else ""
-        super().__init__(field, f"one of {', '.join(names)}", f"{got!r}{hint}")
+        super().__init__(field, f"one of {', '.join(names)}{otherwise}", f"{got!r}{hint}")
 
 
 class TooLarge(WhosinError):

@@ -105,12 +105,25 @@ def test_an_interrupted_release_goes_on_under_its_request(run, hospital, monkeyp
     monkeypatch.setattr(DuckDB, "run", interrupted)
     code, _out, err = run("release", hospital, "--request", "monday")
     assert code == 130 and "the debit stands" in err and "monday" in err
+    assert "there is no request 'monday' yet: this is a new one" in err
     monkeypatch.setattr(DuckDB, "run", whole)
-    code, out, _err = run("release", hospital, "--request", "monday", "--json")
+    code, out, err = run("release", hospital, "--request", "monday", "--json")
     first = json.loads(out)
-    assert code == 0 and first["standing"]["debits"] == 4
+    assert code == 0 and err == "" and first["standing"]["debits"] == 4
     code, out, _err = run("release", hospital, "--request", "monday", "--json")
     assert code == 0 and json.loads(out)["answers"] == first["answers"]
+
+
+def test_a_request_that_is_not_there_is_said_to_be_new(run, hospital):
+    """One with a slip in its name paid again without a word."""
+    select = ("sql", hospital, "SELECT COUNT(*) FROM hospital", "--share", "1/4", "--json")
+    for request, debits in (("monday", 1), ("monady", 2)):
+        code, out, err = run(*select, "--request", request)
+        assert code == 0 and json.loads(out)["standing"]["debits"] == debits
+        assert (
+            err.splitlines()[0] == f"whosin: there is no request {request!r} yet: this is a new one"
+        )
+    assert "there is no request" not in run(*select)[2] + run(*select, "--request", "monday")[2]
 
 
 def test_a_failing_engine_says_nothing_of_its_own(run, hospital, monkeypatch):

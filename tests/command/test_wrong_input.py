@@ -68,7 +68,19 @@ WRONG = [
         "check table p.csv --population p.csv --prior 0.1 --rule suppress=x",
         "suppress= with a whole number, as in",
     ),
+    (
+        "check table p.csv --population p.csv --prior 0.1 --rule supress=5",
+        "got 'supress=5' (did you mean 'suppress'?)",
+    ),
+    ("verify p.csv", "p.csv must be a channel, chain or block file, in JSON; got line 1"),
+    ("verify key.json", "got 'spaces' (did you mean 'space'?)"),
+    ("release key.json", "a target and questions; got key.json, a JSON file"),
+    ("sql key.json SELECT", "a target and questions; got key.json, a JSON file"),
+    ("plan --chain p.csv --epsilon 1", "p.csv must be a chain file, in JSON; got line 1"),
 ]
+KEY = (
+    '{"spaces": {"kind": "subsets", "entities": 1}, "outputs": ["l"], "probabilities": [[1], [1]]}'
+)
 
 
 @pytest.mark.parametrize(("line", "words"), WRONG)
@@ -76,6 +88,7 @@ def test_wrong_input_is_said_truly(run, tmp_path, monkeypatch, line, words):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
     (tmp_path / "p.csv").write_text("ward,a,b\nA,30,40\n", encoding="utf-8")
+    (tmp_path / "key.json").write_text(KEY, encoding="utf-8")
     code, out, err = run(line)
     assert (code, out) == (2, "") and words in err
     assert err.startswith("whosin: ") and err.count("\n") == 1
@@ -93,3 +106,52 @@ def test_numbers_of_samples_may_have_separators(run, tmp_path, monkeypatch, samp
 def test_spellings_of_one_number(run, spelled):
     code, out, _err = run("plan", "--posterior", spelled, "--prior", "5%..50%")
     assert code == 0 and "becomes at most 60.0% sure" in out
+
+
+SCENARIO = """[adversary]
+prior = "0.05..0.5"
+[target]
+posterior = 0.6
+[table]
+source = "p.csv"
+entity = "ward"
+[domains]
+a = "0..50"
+[[queries]]
+kind = "count"
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong", "words"),
+    [
+        ('"ward"', '"Ward"', "must be a column of the table, spelled as in its header; got 'Ward'"),
+        ("a =", "c =", "must be a column of the table, spelled as in its header; got 'c'"),
+        ('entity = "ward"', "", "table.entity must be given as a text; got nothing"),
+        ('"0.05..0.5"', "0.05..0.5", ': a range is in quotes, as in "0.05..0.5"'),
+        ('"0..50"', "0..50", ': a range is in quotes, as in "0.05..0.5"'),
+        (
+            '"0..50"',
+            "[1, 2",
+            "x.toml must be a TOML file; got Unclosed array (at line",
+        ),
+        ('"0..50"', "{ edges = [17] }", "edges must be at least two numbers"),
+        ('"0..50"', "{ edges = [] }", "edges must be at least two numbers"),
+        ("[[queries]]", "[queries]", "in double brackets, [[queries]], once for each question"),
+        ('kind = "count"', 'name = "n"', "top, variance; got nothing"),
+        ('"count"\n', '"count"\nwhere = "ward = \\"A\\""', "or a text in single quotes; got 'A'"),
+        ("p.csv", "empty", ".csv.gz or .arrow files, all of one format; got empty, which holds no"),
+        ("p.csv", "empty.csv", "empty.csv: a folder that holds no csv file"),
+        ("p.csv", "z*.csv", "z*.csv: no file matches this pattern"),
+        ("p.csv", "p.xyz", "a .parquet, .csv, .csv.gz or .arrow file, or database::table"),
+    ],
+)
+def test_slips_in_a_scenario_are_said_truly(run, tmp_path, part, wrong, words):
+    (tmp_path / "p.csv").write_text("ward,a,b\nA,30,40\n", encoding="utf-8")
+    for name in ("empty", "empty.csv"):
+        (tmp_path / name).mkdir()
+    assert part in SCENARIO
+    (tmp_path / "x.toml").write_text(SCENARIO.replace(part, wrong), encoding="utf-8")
+    code, out, err = run("release", tmp_path / "x.toml", "--dry-run")
+    assert (code, out) == (2, "") and words in err, err
+    assert err.startswith("whosin: ") and err.count("\n") == 1

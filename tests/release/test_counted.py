@@ -13,6 +13,7 @@ import release_oracle as oracle
 import whosin as wi
 from whosin import release
 from whosin.errors import InvalidInput
+from whosin.exact import figures
 from whosin.ledger import Cost
 from whosin.release import Range, Values
 from whosin.release.prices.batch_price import price
@@ -20,6 +21,7 @@ from whosin.release.prices.pricing import Share
 from whosin.release.scans.checking import check_table
 from whosin.release.what_counts import statement
 from whosin.report import answers, html, notebook
+from whosin.report.releases import print_offers
 
 ROWS = {
     "who": ["a", "a", "a", "b", "b", "c", None],
@@ -69,7 +71,7 @@ def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
         (release.Count(by="sex"), "in at most 1 cell;", True),
         (release.Rows(), "at most 1 row of a person counts.", True),
         (release.Median(column="x"), "x is clamped to 0..10.", True),
-        (release.Top(by="ward", k=1), "A person is one who.", False),
+        (release.Top(by="ward", k=1), "of ward that were not declared are never named.", False),
         (release.Histogram(column="x"), "in at most 1 cell;", True),
     ],
     ids=lambda x: getattr(x, "kind", ""),
@@ -139,6 +141,63 @@ def test_the_dry_run_warns_and_a_constant_column_needs_none(run, tmp_path) -> No
     assert "Warning" not in run("release", path, "--dry-run")[1]
     code, out, _ = run("release", path)
     assert code == 0 and "a person is in at most 1 cell" in " ".join(out.split())
+
+
+def test_a_column_that_is_called_person(tmp_path) -> None:
+    """It said: a person is one person."""
+    counted = release.Count().counted(oracle.table({"Person": ["a"]}, entity="Person"))
+    assert statement(counted.to_dict(), False) == "The column Person says whose row it is."
+
+
+def test_warnings_of_one_kind_are_one(capsys) -> None:
+    """Four of them stood before the total."""
+    data = oracle.table(ROWS, {"ward": ["A", "B"], "sex": ["f", "m"], "x": Range(0, 10)})
+    asked = [release.Count(by=name, name=name) for name in ("ward", "sex")]
+    asked += [release.Sum(column="x", by="ward", name="x"), release.Rows(name="all")]
+    print_offers("t", oracle.PLANS["add-remove"], price(data, oracle.PLANS["add-remove"], asked))
+    said = " ".join(capsys.readouterr().out.split()).split("Warning, ")[1:]
+    assert said[0].startswith(
+        "ward, sex, x: ward and sex may differ between the rows of one person"
+    )
+    assert said[0].endswith("constant = true in the domains of ward and sex if they never differ. ")
+    assert [each.partition(":")[0] for each in said[1:]] == ["x", "all"]
+
+
+def test_the_dry_run_says_what_top_is_within(capsys) -> None:
+    """It said: 95% within ±7, of no number at all."""
+    data, plan = oracle.table(ROWS, DOMAINS), oracle.PLANS["add-remove"]
+    offers = price(data, plan, release.Top(by="ward", k=1))
+    print_offers("t", plan, offers)
+    out = " ".join(capsys.readouterr().out.split())
+    more = figures(offers[0].within, 3, "up")
+    assert f"no value that is left out has more than {more} people more than one" in out
+    assert "±" not in out
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_a_delta_that_nothing_uses_is_said(noise, capsys) -> None:
+    """A promise that may fail allowed a smaller ε, without a word."""
+    data, wanted = (
+        oracle.table(ROWS, DOMAINS),
+        (wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5")),
+    )
+    pure, failing = (wi.calibrate(*wanted, delta=delta) for delta in (0, 1e-6))
+    for plan, asked, unused in (
+        (failing, [release.Count(), release.Top(by="ward", k=1)], noise == "laplace"),
+        (failing, [release.Count(), release.Keys(column="ward")], False),
+        (pure, [release.Count()], False),
+        (wi.calibrate(wi.Epsilon(1), delta=1e-6), [release.Count()], False),
+    ):
+        asked = asked[:1] if noise == "gaussian" else asked
+        offers = price(data, plan, asked, noise="laplace" if plan is pure else noise)
+        about = [[each.about for each in offer.cautions] for offer in offers]
+        assert all(("delta" in each) == unused for each in about)
+        print_offers("t", plan, offers)
+        out = " ".join(capsys.readouterr().out.split())
+        words = (
+            "Warning: no answer uses delta: without it the plan would allow ε = 0.4054 instead of"
+        )
+        assert (f"{words} 0.3898, so less noise. In all" in out) == unused
 
 
 @pytest.mark.parametrize("given", ["yes", 1, None])
@@ -230,6 +289,35 @@ def test_the_curator_sees_how_many_rows_an_entity_has() -> None:
     assert found["rows without an entity, which are dropped"] == 1
     alone = {f.what: f.rows for f in check_table(oracle.table(ROWS, DOMAINS, entity="row"))}
     assert alone["rows"] == alone["entities: each row is one"] == 7
+
+
+def test_the_curator_sees_what_becomes_of_numbers_outside() -> None:
+    """A histogram has them in "other", and nothing clamps them there."""
+    elsewhere, numbers = "outside 0..10, ", "clamped in sums, means and medians"
+    both = f'{elsewhere}in "other" in cells, {numbers}'
+    said = {
+        "": (both, []),
+        "cells": ('outside the bins 0..10, in "other"', [release.Histogram(column="x")]),
+        "top": ("outside the bins 0..10, never named", [release.Top(by="x", k=1)]),
+        "numbers": (f"{elsewhere}clamped", [release.Sum(column="x"), release.Count(by="ward")]),
+        "both": (both, [release.Median(column="x"), release.Count(by="x")]),
+    }
+    for words, queries in said.values():
+        data = oracle.table(ROWS, DOMAINS)
+        found = check_table(data, counted=[query.counted(data) for query in queries])
+        assert [(f.what, f.rows) for f in found if "outside" in f.what] == [(f"x: {words}", 1)]
+    data = oracle.table(ROWS, DOMAINS)
+    top, count = (
+        query.counted(data) for query in (release.Top(by="ward"), release.Count(by="ward"))
+    )
+    for counted, words in (([top], "never named"), ([top, count], 'in "other"')):
+        found = {each.what: each.rows for each in check_table(data, counted=counted)}
+        assert found[f"ward: not a declared value, {words}"] == 1
+    apart = oracle.table(ROWS, {"x": Range(0, 10, edges=(2, 5))})
+    assert [(f.what, f.rows) for f in check_table(apart) if "outside" in f.what] == [
+        (f"x: {elsewhere}{numbers}", 1),
+        ('x: outside the bins 2..5, in "other" in cells', 4),
+    ]
 
 
 def test_columns_that_are_alike_are_said_once() -> None:

@@ -562,7 +562,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     refused(run(sql, "--share", "2"), "--share must be above 0 and at most 1; got 2")
     assert not (tmp_path / "ledger.db").exists()
     options = ("--share", "1/2", "--request", "r1", "--json")
-    answered = answer(run(sql, *options))
+    code, out, err = run(sql, *options)
+    answered = json.loads(out)
+    assert code == 0 and err == "whosin: there is no request 'r1' yet: this is a new one\n"
     assert answered["request"] == "r1"
     assert answer(run(sql, *options))["answers"] == answered["answers"]
     refused(run(sql), "left", code=1)  # not all of it is

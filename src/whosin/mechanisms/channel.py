@@ -146,11 +146,12 @@ class Channel(Mechanism):
     def from_dict(cls, data: object) -> Channel:
         """The channel of a parsed channel file."""
         known = ("space", "outputs", "probabilities")
+        if isinstance(data, dict):
+            check_keys(data, known, "channel file")
         if not isinstance(data, dict) or not isinstance(data.get("space"), dict):
             raise InvalidInput(
                 "channel file", f"an object with {', '.join(known)}", "another value"
             )
-        check_keys(data, known, "channel file")
         if "probabilities" not in data:
             raise InvalidInput("probabilities", "a list with a row for each world", "nothing")
         space, lattice = space_from(data["space"])

@@ -22,7 +22,9 @@ READERS: dict[str, Callable[[Any], object]] = {
     "family": read_family,
     "gain": read_gain,
     "metric": read_metric,
-    "prior-file": lambda file: prior_of(read_object(Path(file), "file")),
+    "prior-file": lambda file: prior_of(
+        read_object(Path(file), Path(file).name, "a prior, in JSON")
+    ),
 }
 """Words whose value is an object of its own."""
 

@@ -29,6 +29,7 @@ from whosin.release.related.further import Further, read_tables
 from whosin.release.session import Session, Watch
 from whosin.release.sql import queries_in
 from whosin.release.table import Table
+from whosin.release.what_counts import Counted
 
 KEYS = {
     "scenario": (*vocabulary.SCENARIO, *vocabulary.LISTS, "domains", "queries", "title"),
@@ -87,6 +88,14 @@ class Scenario:
         with self.at_budget():
             return price(opened, self.plan, self.queries, **self.budget)
 
+    def counted(self, table: Table) -> list[Counted]:
+        """What of the rows counts in each answer."""
+        result = []
+        for index, query in enumerate(self.queries):
+            with at(f"queries[{index}]"), query.at_own_key():
+                result.append(query.counted(query.asked_of(table)))
+        return result
+
     def release(self, session: Session, watch: Watch | None = None) -> Release:
         """Have a session answer the queries."""
         with self.at_budget():
@@ -126,9 +135,11 @@ def load_scenario(path: str | Path, *, asked: bool = True) -> Scenario:
     """
     needs("release")
     file = Path(path)
-    if Path(file.name.removesuffix(".gz")).suffix.lower() in ENDINGS.keys() - {".txt"}:
+    ending = Path(file.name.removesuffix(".gz")).suffix.lower()
+    if ending == ".json" or ending in ENDINGS.keys() - {".txt"}:
         accepted = "a .toml file that names a table, an adversary, a target and questions"
-        raise InvalidInput("scenario", accepted, f"{file.name}, a table itself")
+        itself = "a JSON file" if ending == ".json" else "a table itself"
+        raise InvalidInput("scenario", accepted, f"{file.name}, {itself}")
     data = read_toml(file, file.name)
     return read_scenario(data, file.parent, title=file.stem, asked=asked)
 
@@ -148,9 +159,13 @@ def read_scenario(
     for key in ("source", "entity"):
         if not isinstance(table.get(key), str):
             with at(f"table.{key}"):
-                raise InvalidInput(key, "given as a text", repr(table.get(key)))
+                got = repr(table[key]) if key in table else "nothing"
+                raise InvalidInput(key, "given as a text", got)
     table["source"] = _beside(folder, table["source"])
     listed = data["queries"] if asked else []
+    if isinstance(listed, Mapping):
+        accepted = "given in double brackets, [[queries]], once for each question"
+        raise InvalidInput("queries", accepted, "[queries]")
     if asked and (not isinstance(listed, list) or not listed):
         raise InvalidInput("queries", "one [[queries]] or more", "none")
     queries = tuple(_query(each, index, folder) for index, each in enumerate(listed))

@@ -329,6 +329,11 @@ class Session:
 
         return drawn(self.ledger, debit, self.request, draw)
 
+    @property
+    def continues(self) -> bool:
+        """Whether something was debited under this session's request."""
+        return bool(self._paid())
+
     def _paid(self) -> set[str]:
         """The requests of this session that were debited before."""
         return self.ledger.requests(self.dataset, f"{self.request}/")

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from whosin.exact import figures
 from whosin.release.columns.derived import Cellular, column_of
 from whosin.release.columns.domains import Domain, Range
 from whosin.release.columns.levels import root_of
@@ -33,6 +34,7 @@ class Counted:
         outside: what becomes of other values of columns with closed domains: "drop", "clamp", or
             the declared value, as a text in quotes, as which they count.
         by_row: whether each row is one person.
+        unnamed: columns whose undeclared values count, and are never named.
     """
 
     entity: str
@@ -42,6 +44,7 @@ class Counted:
     others: Mapping[str, str] = field(default_factory=dict)
     outside: Mapping[str, str] = field(default_factory=dict)
     by_row: bool = False
+    unnamed: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -54,6 +57,7 @@ class Counted:
             "other_cells": dict(self.others),
             "outside": dict(self.outside),
             "by_row": self.by_row,
+            "unnamed": list(self.unnamed),
         }
 
 
@@ -62,29 +66,38 @@ class Caution:
     """Something to decide before asking.
 
     Attributes:
-        about: "rows" or "groups", which is at its default.
+        about: "rows" or "groups", which is at its default, or "delta", which nothing uses.
         columns: columns that may differ between rows of one entity.
+        epsilons: what a plan would allow without its δ, and what it allows.
     """
 
     about: str
     columns: tuple[str, ...] = ()
+    epsilons: tuple[float, float] | None = None
 
     @property
     def words(self) -> str:
         """In the words of a scenario file."""
+        if self.epsilons is not None:
+            pure, allowed = (figures(each, 4, "down") for each in self.epsilons)
+            return (
+                f"no answer uses delta: without it the plan would allow ε = {pure} instead of "
+                f"{allowed}, so less noise"
+            )
+        constant = ""
+        if self.columns:
+            several = _listed(self.columns, "and")
+            constant = f", or constant = true in the domain of {several} if it never differs"
+            if len(self.columns) > 1:
+                constant = f", or constant = true in the domains of {several} if they never differ"
         if self.about == "groups":
-            several = " and ".join(self.columns)
-            way = f"say groups, or constant = true in the domain of {several} if it never differs"
             return (
                 f"{several} may differ between the rows of one person, who then counts in one cell "
-                f"only, since groups is at its default, 1: {way}"
+                f"only, since groups is at its default, 1: say groups{constant}"
             )
-        way = "say rows"
-        if self.columns:
-            way += f", or constant = true in the domain of {self.columns[0]} if it never differs"
         return (
             "only one row of a person counts, chosen at random, since rows is at its default, 1: "
-            f"{way}"
+            f"say rows{constant}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,6 +113,8 @@ def statement(counted: Mapping[str, Any], interval: bool) -> str:
     """
     rows, groups, whose = counted["rows"], counted["groups"], counted["entity"]
     parts = ["each row is one person" if counted["by_row"] else f"a person is one {whose}"]
+    if not counted["by_row"] and whose.lower() == "person":
+        parts = [f"the column {whose} says whose row it is"]
     if rows is not None and not counted["by_row"]:
         noun, verb = ("rows", "count") if rows > 1 else ("row", "counts")
         parts.append(f"at most {rows} {noun} of a person {verb}")
@@ -113,6 +128,9 @@ def statement(counted: Mapping[str, Any], interval: bool) -> str:
         several = _listed([column for column, own in called.items() if own == cell], "and")
         why = "" if cell == OTHER else ", which no declared value is called"
         parts.append(f'values of {several} that were not declared are in "{cell}"{why}')
+    if unnamed := counted.get("unnamed", ()):  # older ledgers have none
+        several = _listed(unnamed, "and")
+        parts.append(f"values of {several} that were not declared are never named")
     outside = counted.get("outside", {})  # older ledgers have none
     for how in dict.fromkeys(outside.values()):
         parts.append(_closed([column for column, own in outside.items() if own == how], how))

@@ -100,7 +100,7 @@ def belief_chart(
     colours = COLOURS[: len(names)][::-1]
     if allowed:
         names, colours = [*names, "what is allowed"], [*colours, ALLOWED]
-    percent = altair.Axis(format="%")
+    percent = altair.Axis(format="%", values=[step / 5 for step in range(6)])
     encoding = {
         "x": altair.X("prior:Q", title="belief before the release", axis=percent),
         "y": altair.Y("posterior:Q", title="largest belief after it", axis=percent),

@@ -79,7 +79,7 @@ def release_report(title: str, plan: Plan, release: Release) -> str:
         heading("What all answers together allow, and the ledger"),
         sections(standing_card(release.standing)),
         heading("If they know more than assumed"),
-        sections([part for part in card.card(plan) if part.title.startswith("If they know")]),
+        *(paragraphs(part) for part in card.card(plan) if part.title.startswith("If they know")),
         heading("Why this holds"),
         theorems(plan.theorems),
     ]
@@ -105,10 +105,15 @@ def sections(parts: Sequence[card.Section]) -> str:
     """Sections of a card."""
     return "\n".join(
         f"<h3>{escape(part.title)}</h3>\n"
-        + "\n".join(f"<p>{escape(x)}</p>" for x in part.lines)
+        + paragraphs(part)
         + ("" if part.marks is None else people(part.marks))
         for part in parts
     )
+
+
+def paragraphs(part: card.Section) -> str:
+    """A section without its title."""
+    return "\n".join(f"<p>{escape(each)}</p>" for each in part.lines)
 
 
 def people(marks: Marks) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -18,6 +19,7 @@ from whosin.release.answer import cost_data
 from whosin.release.noisy_cells import MARK
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.release.scans.checking import Finding
+from whosin.release.what_counts import Caution
 from whosin.report.budget import cost_words, standing_card
 from whosin.report.card import budget_words, failing, who
 from whosin.report.numbers import point_words
@@ -39,6 +41,7 @@ def offer_data(offer: Offer) -> dict[str, Any]:
         "noise": offer.noise,
         "error": offer.error,
         "within": offer.within,
+        "within_words": offer.within_words,
         "cautions": [caution.to_dict() for caution in offer.cautions],
     }
     if offer.tables:
@@ -57,6 +60,9 @@ def print_offers(
     promise = [who(plan.family), f"Whoever that is {plan.target.words()}.", *failing(plan)]
     console.print(escape(" ".join(promise)))
     print_table(console, offer_table(plan, offers))
+    for offer in offers:
+        if offer.within_words:
+            console.print(escape(f"{offer.query.title}: {offer.within_words}."))
     for offer in offers:
         if offer.tables:
             console.print(f"\n[bold]{escape(offer.query.title)}[/bold], table by table")
@@ -97,12 +103,17 @@ def _short(value: float | None) -> str:
 
 def print_cautions(console: Console, offers: Sequence[Offer]) -> None:
     """What to decide before asking, each once, with the queries that it is about."""
-    result: dict[str, list[str]] = {}
+    alike: dict[tuple[str, bool], list[tuple[str, Caution]]] = {}
     for offer in offers:
         for caution in offer.cautions:
-            result.setdefault(caution.words, []).append(offer.query.title)
-    for words, titles in result.items():
-        console.print(f"[yellow]Warning[/yellow], {escape(', '.join(titles))}: {escape(words)}.")
+            key = caution.about, bool(caution.columns)
+            alike.setdefault(key, []).append((offer.query.title, caution))
+    for several in alike.values():
+        columns = dict.fromkeys(name for _, each in several for name in each.columns)
+        words = replace(several[0][1], columns=tuple(columns)).words
+        titles = ", ".join(dict.fromkeys(title for title, _ in several))
+        about = "" if several[0][1].epsilons else f", {escape(titles)}"
+        console.print(f"[yellow]Warning[/yellow]{about}: {escape(words)}.")
 
 
 def offer_table(plan: Plan, offers: Sequence[Offer]) -> Table:
@@ -115,7 +126,7 @@ def offer_table(plan: Plan, offers: Sequence[Offer]) -> Table:
             escape(offer.query.title),
             cost_words(offer.charge.cost(plan.relation)),
             _number(offer.error),
-            "" if offer.within is None else f"±{figures(offer.within, 6, 'up')}",
+            "" if offer.within is None or offer.within_words else f"±{_up(offer.within)}",
             escape(offer.noise),
         )
     return table
@@ -191,6 +202,10 @@ def answer_table(answer: Answer) -> Table:
     if len(answer.rows) > MOST_SHOWN:
         table.add_row(f"… {len(answer.rows) - MOST_SHOWN} more")
     return table
+
+
+def _up(value: float) -> str:
+    return figures(value, 6, "up")
 
 
 def _number(value: float | None) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from whosin.csv_files import parse_records
 from whosin.documents import read_text
-from whosin.errors import InvalidInput, at
+from whosin.errors import InvalidInput, UnknownName, at
 from whosin.mechanisms.count_rules import (
     CellKey,
     RandomRound,
@@ -215,7 +215,9 @@ def _read_one(text: str) -> Rule:
     if name == "cell-key" and argument:
         return CellKey(argument)
     if name not in NUMBERED or not argument:
-        raise InvalidInput("rule", RULES, repr(text[:80]))
+        meant = UnknownName("rule", name, (*NUMBERED, "cell-key")).nearest
+        hint = "" if meant in (None, name) else f" (did you mean {meant!r}?)"
+        raise InvalidInput("rule", RULES, f"{text[:80]!r}{hint}")
     number, colon, zeros = argument.partition(":")
     if not number.strip().isdecimal():
         raise InvalidInput("rule", f"{name}= with a whole number, as in {RULES}", repr(text[:80]))

@@ -168,6 +168,9 @@ def _run(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # the notes say it
                 session = scenario.open_session(ledger, request, amend=amend)
+            if request is not None and not session.continues:
+                said = f"there is no request {session.request!r} yet: this is a new one"
+                print(f"whosin: {said}", file=sys.stderr)
             answered = scenario.release(session, watch)
         except KeyboardInterrupt as stop:
             raise Interrupted(str(stop) or "interrupted: nothing was spent") from None

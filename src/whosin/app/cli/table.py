@@ -24,7 +24,8 @@ def check(scenario: ScenarioFile, json: Json = False) -> None:
 
     loaded = load_scenario(scenario)
     asked = [query.where for query in loaded.queries if query.where is not None]
-    findings = check_table(loaded.open_table(), list(dict.fromkeys(asked)))
+    table = loaded.open_table()
+    findings = check_table(table, list(dict.fromkeys(asked)), loaded.counted(table))
     figures = [vars(finding) for finding in findings]
     data = {"private": True, "warning": PRIVATE, "findings": figures}
     print_result(json, data, print_findings, PRIVATE, findings)

@@ -68,7 +68,9 @@ def tradeoff(
         belief, space = _in_words(prior or "uniform", rows, values)
         title = _title(space, prior or "uniform")
     elif prior is None:
-        belief, space = on_records(read_object(prior_file, "file"), rows, values)
+        belief, space = on_records(
+            read_object(prior_file, prior_file.name, "a prior, in JSON"), rows, values
+        )
         title = _title(space, prior_file.stem)
     else:
         raise InvalidInput("--prior", "left out with --prior-file", prior)

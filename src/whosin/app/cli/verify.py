@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 REFUTED, UNDECIDED = 1, 4
 """Exit codes of a claim; 2 and 3 are for wrong calls and failing environments."""
+_ACCEPTED = "a channel, chain or block file, in JSON"
 
 
 @with_words("notion_words", "mechanism_words")
@@ -91,7 +92,7 @@ def verify(
         _left_out({**named, **notion_words, **mechanism_words}, "left out with --simulated-from")
         _compare(file, simulated_from, json)
         return
-    document = None if file is None else read_object(file, "file")
+    document = None if file is None else read_object(file, file.name, _ACCEPTED)
     structured = None if document is None else measurement(document)
     if structured is not None:
         named = {"mechanism": mechanism, "notion": notion, **notion_words, **mechanism_words}

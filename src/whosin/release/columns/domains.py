@@ -251,6 +251,9 @@ def _from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
     edges = data.get("edges", ())
     if not isinstance(edges, str):
         edges = _listed(edges, f"edges of {column}")
+    if "edges" in data and len(edges) < 2 and not {"lower", "upper"} <= data.keys():
+        accepted = "at least two numbers: where the first bin begins and the last one ends"
+        raise InvalidInput("edges", accepted, repr(list(edges)))
     if edges and not isinstance(edges, str):
         data = {"lower": edges[0], "upper": edges[-1], **data}
     for key in ("lower", "upper"):

@@ -38,6 +38,7 @@ DEEPEST = 100
 MOST_NODES = 2_000
 MOST_CHANGES = 2
 SHORT_LIST = 20
+TEXT = ", or a text in single quotes"
 OPTIONS = {"quoted", "is_string", "nested", "typed", "safe", "requires_string"}
 """What the parser adds by itself, and has no meaning here."""
 
@@ -93,20 +94,24 @@ def _full_name(node: Any) -> str:
     return f"{node.table}.{node.name}" if node.table else str(node.name)
 
 
-def unknown_column(field: str, name: str, table: Any, declared: Iterable[str] = ()) -> InvalidInput:
+def unknown_column(
+    field: str, name: str, table: Any, declared: Iterable[str] = (), otherwise: str = ""
+) -> InvalidInput:
     """The error about a column that is not in a table, or among types by name. It names those that
     are, unless all are texts: then the table may be a CSV file without a header, whose first line
     is somebody's row.
 
     Args:
         declared: columns that somebody declared, which may be named in any case.
+        otherwise: what else may be meant, as the end of a sentence.
     """
     kinds = table if isinstance(table, Mapping) else table.schema()
     if all(kind.is_string() for kind in kinds.values()):
         nearest = UnknownName(field, name, declared).nearest
         hint = "" if nearest in (None, name) else f" (did you mean {nearest!r}?)"
-        return InvalidInput(field, "a column of the table", f"{name[:80]!r}{hint}")
-    return UnknownName(field, name, tuple(kinds))
+        accepted = "a column of the table, spelled as in its header" + otherwise
+        return InvalidInput(field, accepted, f"{name[:80]!r}{hint}")
+    return UnknownName(field, name, tuple(kinds), otherwise=otherwise)
 
 
 def check_size(root: Any, refused: Callable[[str, str], InvalidInput]) -> None:
@@ -221,7 +226,7 @@ def _negative(node: Any, table: Any) -> Any:
 def _column(node: Any, table: Any) -> Any:
     name = _full_name(node)
     if name not in table.columns:
-        raise unknown_column("column in where", name, table)
+        raise unknown_column("column in where", name, table, otherwise=TEXT)
     value = table[name]
     if not usable(value.type()):
         raise refused("about numbers, texts, truths, dates and times of day", str(value.type()))

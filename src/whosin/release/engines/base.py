@@ -20,7 +20,7 @@ RowCounter = Callable[[Iterable[Any]], Array]
 KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 ARROW = {".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
 ENDINGS = KINDS | ARROW
-ACCEPTED = "a .parquet, .csv or .arrow file, or database::table"
+ACCEPTED = "a .parquet, .csv, .csv.gz or .arrow file, or database::table"
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,11 @@ def kind_of(path: str) -> str:
     result = ENDINGS.get(Path(name).suffix.lower())
     if result is None and Path(path).is_dir():
         inside = {_kind(each) for each in _visible(Path(path))} - {None}
-        result = inside.pop() if len(inside) == 1 else None
+        if len(inside) != 1:
+            accepted = "a folder of .parquet, .csv, .csv.gz or .arrow files, all of one format"
+            held = f"files of {len(inside)} formats" if inside else "no such file"
+            raise InvalidInput("table", accepted, f"{Path(path).name}, which holds {held}")
+        result = inside.pop()
     if result is None:
         if not Path(name).suffix and not Path(path).exists():
             raise FileNotFoundError(2, "no such file or folder", path)
@@ -200,7 +204,12 @@ def files_of(path: str, kind: str) -> list[str]:
     else:
         result = [path] if folder.exists() else glob.glob(path, recursive=True)
     if not result:
-        raise FileNotFoundError(2, "no such file or directory", path)
+        missing = "no such file or directory"
+        if folder.is_dir():
+            missing = f"a folder that holds no {kind} file"
+        elif glob.has_magic(path):
+            missing = "no file matches this pattern"
+        raise FileNotFoundError(2, missing, path)
     return sorted(result)
 
 

@@ -11,6 +11,7 @@ from whosin.ledger.charge import Cost
 from whosin.release.prices.budget_split import OPTIMAL, Unspent, shares
 from whosin.release.prices.least_error import least_error, offered
 from whosin.release.prices.pricing import Offer
+from whosin.release.prices.unused_delta import with_unused_delta
 from whosin.release.queries import Query
 from whosin.release.table import Table
 
@@ -37,8 +38,10 @@ def price(
     asked = asked_of(queries)
     unspent = _unspent(plan, spent or Cost(0, 0), share)
     if split == OPTIMAL:
-        return least_error(asked, table, unspent, noise)
-    return offered(asked, table, shares(asked, table, unspent, split, noise))
+        offers = least_error(asked, table, unspent, noise)
+    else:
+        offers = offered(asked, table, shares(asked, table, unspent, split, noise))
+    return with_unused_delta(plan, offers)
 
 
 def asked_of(queries: object) -> list[Query]:

@@ -101,6 +101,7 @@ class Offer:
     Attributes:
         error: the expected absolute error of each number, if that is known beforehand.
         within: 95% of the numbers will be within this distance, likewise.
+        within_words: what else is within it, in a sentence, where the answer is no number.
         noise: what noise, in words.
         parts: the noise of each summed part.
         details: what the query itself needs to answer, of a type of its own: a threshold, a scale.
@@ -128,6 +129,7 @@ class Offer:
     measured: tuple[Mapping[str, Any], ...] = ()
     standard_error: float | None = None
     by_weights: float | None = None
+    within_words: str = ""
     joint: Offer | None = None
 
     @property

@@ -193,7 +193,9 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
     """A query from the keys of a scenario file."""
     if not isinstance(data, Mapping):
         raise InvalidInput("query", "a table of keys", repr(data))
-    kind = data.get("kind")
+    if "kind" not in data:
+        raise InvalidInput("kind of a query", f"one of {', '.join(sorted(kinds))}", "nothing")
+    kind = data["kind"]
     if not isinstance(kind, str) or kind not in kinds:
         raise UnknownName("kind of a query", str(kind), kinds, STATISTICS)
     known = {field.name: field for field in fields(kinds[kind])}

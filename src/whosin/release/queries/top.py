@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.errors import InvalidInput
+from whosin.exact import figures
 from whosin.ledger.charge import Charge, Cost
 from whosin.noise import selection_epsilon, top_k
 from whosin.release.columns.cells import Cells
@@ -57,7 +58,15 @@ class Top(Query):
         within = float(scale) * math.log(choices * self.k / (1 - CONFIDENCE))
         words, charge = f"selection among {choices} cells", Charge(self.asked(table), costs)
         return Offer(
-            self, share, charge, words, within=within, details=scale, expression=expression
+            self,
+            share,
+            charge,
+            words,
+            within=within,
+            within_words="with 95% probability no value that is left out has more than "
+            f"{figures(within, 3, 'up')} people more than one that is named",
+            details=scale,
+            expression=expression,
         )
 
     def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
@@ -72,8 +81,13 @@ class Top(Query):
 
     def counted(self, table: Table) -> Counted:
         cells = self._cells(table)
-        outside = beyond(cells.columns, cells.domains)["outside"]
-        return Counted(table.entity, outside=outside, by_row=table.by_row)
+        left = beyond(cells.columns, cells.domains)
+        return Counted(
+            table.entity,
+            outside=left["outside"],
+            by_row=table.by_row,
+            unnamed=tuple(left["others"]),
+        )
 
     def _cells(self, table: Table) -> Cells:
         cells = Cells.of(table, self.by)

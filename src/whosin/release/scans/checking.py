@@ -14,13 +14,14 @@ from whosin.exact import rational
 from whosin.release.columns.cell_numbers import with_levels
 from whosin.release.columns.cells import Cells
 from whosin.release.columns.dates import Dates, code_of
-from whosin.release.columns.domains import Domain, Values
-from whosin.release.columns.outside import DROP
+from whosin.release.columns.domains import Domain, Range, Values
+from whosin.release.columns.outside import CLAMP
 from whosin.release.conditions.predicate import columns_in, condition
 from whosin.release.conditions.row_values import number
 from whosin.release.engines.base import files_of, kind_of, left_out
 from whosin.release.engines.lines import broken
 from whosin.release.table import Table
+from whosin.release.what_counts import Counted, column_behind
 
 PRIVATE = "Exact figures about the rows: for the curator alone, not for publication."
 SIZES = (1, 2, 5, 10, 100)
@@ -35,8 +36,16 @@ class Finding:
     rows: int
 
 
-def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
-    """Exact figures: rows, entities, missing entities, the most rows of one, what lies outside."""
+def check_table(
+    table: Table, conditions: Sequence[str] = (), counted: Sequence[Counted] = ()
+) -> list[Finding]:
+    """Exact figures: rows, entities, missing entities, the most rows of one, what lies outside.
+
+    Args:
+        conditions: of how many rows each is true.
+        counted: what counts in each answer that will be asked for, so that it is said what becomes
+            of numbers outside their ranges there; all that may become of them by default.
+    """
     import ibis
 
     used = {name for text in conditions for name in columns_in(text)}
@@ -53,22 +62,22 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
     marks: dict[str, Any] = {"rows": ibis.literal(True)}
     if not table.by_row:
         marks["rows without an entity, which are dropped"] = data[table.entity].isnull()
+    named = set(table.domains) - _never_named(table, counted)
+    fates = {name: _becomes(each, name in named) for name, each in table.domains.items()}
     for column, domain in table.domains.items():
         if isinstance(domain, Values):
-            marks[f"{column}: not a declared value, {_becomes(domain)}"] = keys[column]
+            marks[f"{column}: not a declared value, {fates[column]}"] = keys[column]
         elif isinstance(domain, Dates):
             day, span = replace(domain, outside=None).code(data[column]), domain.ends
             first, last = map(code_of, span)
             marks[f"{column}: no date there"] = day.isnull()
             marks[f"{column}: outside {span[0]}..{span[1]}"] = (day < first) | (day > last)
         else:
-            value, (low, high) = number(data[column]), map(float, domain.bounds)
+            value = number(data[column])
             marks[f"{column}: no number there"] = value.isnull()
-            marks[f"{column}: outside {low:g}..{high:g}, clamped"] = (value < low) | (value > high)
-            if domain.outside == DROP and domain.edges:
-                low, high = (float(rational(domain.edges[at])) for at in (0, -1))
-                outside = (value < low) | (value > high)
-                marks[f"{column}: outside the bins {low:g}..{high:g}, dropped there"] = outside
+            uses = _uses(table, column, counted)
+            for where, (low, high) in _outside(domain, fates[column], *uses).items():
+                marks[f"{column}: {where}"] = (value < low) | (value > high)
     for text in conditions:
         marks[f"where {text}"] = condition(text, data)
     names = {what: f"mark_{index}" for index, what in enumerate(marks)}
@@ -76,18 +85,60 @@ def check_table(table: Table, conditions: Sequence[str] = ()) -> list[Finding]:
     coded = cells.coded(data, **plain)
     figures = {name: coded[name].sum() for name in plain}
     for column, domain in listed.items():
-        what = f"{column}: not a declared value, {_becomes(table.domains[column])}"
+        what = f"{column}: not a declared value, {fates[column]}"
         figures[names[what]] = (coded[keys[column]] == len(domain.values)).sum()
     row = table.engine.run(coded.aggregate(**figures)).to_pylist()[0]
     result = [Finding(what, int(row[name] or 0)) for what, name in names.items()]
     return result[:1] + _entities(table) + result[1:] + check_lines(table)
 
 
-def _becomes(domain: Domain) -> str:
+def _never_named(table: Table, counted: Sequence[Counted]) -> set[str]:
+    """Columns whose undeclared values are in no cell of any answer, since all of them only name
+    values."""
+    unnamed = {column_behind(table.domains, name) for each in counted for name in each.unnamed}
+    return unnamed - {
+        column_behind(table.domains, name) for each in counted for name in each.others
+    }
+
+
+def _becomes(domain: Domain, named: bool = True) -> str:
     """What becomes of a value that was not declared."""
     if domain.outside is None:
-        return f'in "{domain.labels[-1]}"'
+        return f'in "{domain.labels[-1]}"' if named else "never named"
+    if domain.outside == CLAMP and not isinstance(domain, Values):
+        return "in the first or the last bin"
     return "dropped" if domain.drops else f'counted as "{domain.outside}"'
+
+
+def _uses(table: Table, column: str, counted: Sequence[Counted]) -> tuple[bool, bool]:
+    """Whether answers put rows into cells by a column, and whether they compute with its numbers;
+    both that is possible, where none of them does either."""
+    names = {name for each in counted for name in (*each.others, *each.outside, *each.unnamed)}
+    in_cells = column in {column_behind(table.domains, name) for name in names}
+    as_numbers = any(column in each.ranges for each in counted)
+    if in_cells or as_numbers:
+        return in_cells, as_numbers
+    return bool(table.domains[column].edges), True  # type: ignore[union-attr]
+
+
+def _outside(
+    domain: Range, placed: str, in_cells: bool, as_numbers: bool
+) -> dict[str, tuple[float, float]]:
+    """What becomes of numbers outside, in words, with the ends beyond which it does."""
+    low, high = ends = float(domain.bounds[0]), float(domain.bounds[1])
+    edges = [float(rational(edge)) for edge in domain.edges]
+    bins = (edges[0], edges[-1]) if edges else ends
+    if not in_cells:
+        return {f"outside {low:g}..{high:g}, clamped": ends}
+    if not as_numbers:
+        return {f"outside the bins {bins[0]:g}..{bins[1]:g}, {placed}": bins}
+    numbers = "clamped in sums, means and medians"
+    if bins == ends:
+        return {f"outside {low:g}..{high:g}, {placed} in cells, {numbers}": ends}
+    return {
+        f"outside {low:g}..{high:g}, {numbers}": ends,
+        f"outside the bins {bins[0]:g}..{bins[1]:g}, {placed} in cells": bins,
+    }
 
 
 def _entities(table: Table) -> list[Finding]:

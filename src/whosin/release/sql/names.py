@@ -8,7 +8,7 @@ from typing import Any
 
 from whosin.errors import InvalidInput
 from whosin.release.columns.derived import column_of
-from whosin.release.conditions.predicate import unknown_column
+from whosin.release.conditions.predicate import TEXT, unknown_column
 from whosin.release.conditions.row_values import describe
 from whosin.release.sql.joins import JoinedTable, joined_tables
 from whosin.release.sql.refusals import refused
@@ -55,7 +55,7 @@ class Names:
         alike = [name for name in known if name.lower() == node.name.lower()]
         if len(alike) == 1 and not node.this.args.get("quoted"):
             return known[alike[0]]
-        raise unknown_column("column in sql", node.name, self.table.data, self.table.domains)
+        raise unknown_column("column in sql", node.name, self.table.data, self.table.domains, TEXT)
 
     def _require_one(self, node: Any) -> None:
         """A name that is in two of the tables needs its table before it; the entity is the same

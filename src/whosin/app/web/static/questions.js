@@ -253,10 +253,14 @@ export function renderQueries() {
   $("queries").replaceChildren(...(ready ? asked.map(card) : []));
 }
 
+// Words as one more sentence of a line.
+const sentence = (words) => (words ? ` ${words[0].toUpperCase()}${words.slice(1)}.` : "");
+
 // A default that nobody chose, in the words of this page.
 function caution({ about, columns: several }) {
   const one = several[0];
-  const same = one ? `, or tick that ${several.join(" and ")} is the same in all rows of a person` : "";
+  const are = several.length > 1 ? "are" : "is";
+  const same = one ? `, or tick that ${several.join(" and ")} ${are} the same in all rows of a person` : "";
   return about === "groups"
     ? `A person counts in one cell only, though ${several.join(" and ")} may differ between their rows. Say in step 3 how many cells a person may be in${same}.`
     : `Only one row of a person counts, chosen at random. Say in step 3 how many rows of a person count${same}.`;
@@ -274,14 +278,14 @@ export function showPrice(price) {
     offered.replaceChildren(...[offer && lack === null ? tablesOffered(offer, open) : null].filter(Boolean));
     line.classList.toggle("open", lack !== null);
     $(`cautions-${index}`).replaceChildren(
-      ...(offer?.cautions ?? []).map((each) => h("p", { class: "caution" }, caution(each))),
+      ...(offer?.cautions ?? []).filter((each) => each.about !== "delta").map((each) => h("p", { class: "caution" }, caution(each))),
     );
     if (lack !== null) line.textContent = `Not finished, and not in the price: ${lack}.`;
     else if (!offer) line.textContent = "";
     else {
       const error = offer.error === null ? "" : `, expected error ± ${number(offer.error, 3)}`;
-      const within = offer.within === null ? "" : `, 95% within ± ${atMost(offer.within, 3)}`;
-      line.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.${gain(offer)}`;
+      const within = offer.within === null || offer.within_words ? "" : `, 95% within ± ${atMost(offer.within, 3)}`;
+      line.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.${sentence(offer.within_words)}${gain(offer)}`;
     }
   }
   const open = asked.length - asking.length;
@@ -293,7 +297,8 @@ export function showPrice(price) {
   const left = price.remaining === null
     ? `“${price.dataset}” is new to the ledger: this plan becomes its whole budget.`
     : `The ledger has ε = ${allowed(price.remaining, 5)} left for “${price.dataset}”.`;
-  $("total").textContent = `In all ${price.total} of ε = ${number(price.epsilon, 5)}. ${left}${rest}`;
+  const unused = price.offers.flatMap((each) => each.cautions).find((each) => each.about === "delta");
+  $("total").textContent = `In all ${price.total} of ε = ${number(price.epsilon, 5)}. ${left}${rest}${sentence(unused?.words.replace("delta", "δ"))}`;
 }
 
 export async function startQuestions() {
