@@ -270,13 +270,8 @@ def print_explanation(meaning: Explanation, verdict: Sufficiency | None = None) 
             print_wrapped(line)
         console.print()
     console.print(f"[bold]What {numbers} means[/bold]")
-<<<<<<< HEAD
-    console.print("How sure someone can become, by what they knew and believed before:\n")
-    priors = [percent(prior, "down") for prior in meaning.priors]
-=======
     console.print("How sure someone can become at most, by what they knew and believed before:\n")
-    priors = [percent(prior) for prior in meaning.priors]
->>>>>>> polish
+    priors = [percent(prior, "down") for prior in meaning.priors]
     table = columns_table("someone who", *priors, right=priors)
     for reading in meaning.readings:
         cells = [percent(meaning.posterior(reading, prior), "up") for prior in meaning.priors]
