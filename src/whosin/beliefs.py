@@ -204,7 +204,10 @@ def percent(belief: float | Fraction, rounded: Rounding = "nearest") -> str:
     digits = 2 - math.floor(math.log10(near))
     if digits > MOST_DIGITS and value < 50:
         return f"{figures(value, 3, rounded)}%"
-    return f"{decimals(value, min(MOST_DIGITS, digits), rounded)}%"
+    text = decimals(value, min(MOST_DIGITS, digits), rounded)
+    if Fraction(text) in (0, 100):
+        return "almost 100%" if value > 50 else "almost 0%"
+    return f"{text}%"
 
 
 def chosen_percent(share: float | Fraction, rounded: Rounding) -> str:

@@ -54,6 +54,10 @@ def test_nothing_is_rounded_to_a_certainty_that_it_is_not():
     assert percent(Fraction(9993, 10000), "up") == "99.9300%"
     assert percent(Fraction(1, 10**5), "down") == "0.00100%"
     assert percent(1 - Fraction(1, 10**20), "up") == "almost 100%"
+    for power in range(1, 30):
+        for side in ("up", "down", "nearest"):
+            text = percent(1 - Fraction(1, 10**power), side)
+            assert text == "almost 100%" or Fraction(text[:-1]) < 100
     assert (percent(0), percent(1, "down")) == ("0%", "100%")
     assert percent(Fraction(1, 3 * 10**40), "down") == "3.33e-39%"
     assert percent(Fraction(1, 10**400), "up") == "almost 0%"
