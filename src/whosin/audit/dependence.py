@@ -156,9 +156,11 @@ def _on_a_grid(values: Array) -> bool:
         return True  # two numbers are on some grid
     fine, step = float(distances[-1]) * FINE, 0.0
     for distance in distances[1:].tolist():
-        while step > fine:
-            distance, step = step, abs(math.remainder(distance, step))
-        step = distance
+        common, rest = distance, step
+        while rest > fine:
+            common, rest = rest, abs(math.remainder(common, rest))
+        # A whole part of the distance again: what rounding blurred would grow from step to step.
+        step = distance / round(distance / common)
     return step > float(distances[-1]) * COARSE
 
 
