@@ -31,6 +31,13 @@ SIZES = {"desktop": (1280, 860), "phone": (375, 812)}
 LOOKS = [("desktop", "light"), ("phone", "dark"), ("desktop", "dark"), ("phone", "light")]
 
 
+def open_advanced(page):
+    """By the keyboard: messages above come and go, and move what the mouse aims at."""
+    details = page.locator("details:has(#delta)")
+    details.locator("> summary").press("Enter")
+    expect(details).to_have_attribute("open", "")
+
+
 def looks(first: int = 0, count: int = 2) -> pytest.MarkDecorator:
     """Widths and themes: some in `make test`, all where somebody asks for the pictures."""
     order = LOOKS[first:] + LOOKS[:first]
@@ -196,7 +203,7 @@ def test_a_profile_is_edited_as_a_curve(hospital, opened, serving, album, tmp_pa
     page = opened(serving(hospital), size, theme, quiet=False)
     needs = page.locator(".needs")
     page.get_by_label("at most, in per cent").first.fill("100")
-    page.get_by_text("Advanced").first.click()
+    open_advanced(page)
     page.locator('[name="target"][value="profile"]').check()
     text, points = page.locator("#profile"), page.locator(".profile .handle")
     expect(points).to_have_count(3)
@@ -319,7 +326,7 @@ def test_every_adversary_and_target(hospital, opened, serving, album, tmp_path, 
     assert (found["adversary"], found["target"]) == ({"uninformed": True}, {"gain": "20%"})
     few.rename(tmp_path / "nothing.toml")
 
-    page.get_by_text("Advanced").first.click()
+    open_advanced(page)
     page.locator('[name="target"][value="rho"]').check()
     page.locator("#candidates").fill("25")
     expect(page.locator("#beliefs")).to_have_attribute("disabled", "")
@@ -564,7 +571,7 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
     page.locator("#gain-text").fill("much")
     expect(message("target")).to_contain_text("surer they may become must be a finite number")
     page.locator("#gain-text").fill("10")
-    page.get_by_text("Advanced").first.click()
+    open_advanced(page)
     page.locator('[name="target"][value="rho"]').check()
     page.locator("#candidates").fill("1")
     expect(message("target.candidates")).to_contain_text("at least 2")
@@ -877,7 +884,7 @@ def test_defaults_that_nobody_chose_are_warned_of(
     expect(cautions).not_to_contain_text("one cell only")
     page.get_by_label("Rows of a person that count").fill("1")
     expect(cautions).to_be_empty()
-    page.locator("details:has(#delta) > summary").click()
+    open_advanced(page)
     page.locator("#delta").fill("0.000001")
     expect(page.locator("#total")).to_contain_text("No answer uses δ: without it the plan would")
     expect(cautions).to_be_empty()
