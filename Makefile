@@ -5,7 +5,7 @@ BIN := .venv/bin
 SHOWN := .venv/.package
 STAMP := .venv/.installed
 # Of tests: more than a small machine has cores, since many wait for servers.
-PROCESSES ?= 5
+PROCESSES ?= 6
 # Hundreds of tests start the command: each would compile it anew.
 unexport PYTHONDONTWRITEBYTECODE
 

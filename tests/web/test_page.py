@@ -753,6 +753,7 @@ def test_whose_row_it_is_must_be_chosen(hospital, opened, serving, album, tmp_pa
     assert kept(page, tmp_path) == found
 
 
+@pytest.mark.soak
 def test_dates_and_what_is_derived_from_them(hospital, opened, serving, tmp_path):
     rows = "who,seen\na,2024-05-01\nb,2025-02-03\n"
     (hospital.folder / "seen.csv").write_text(rows, encoding="utf-8")
@@ -807,6 +808,7 @@ def test_answers_say_years_and_other_values_as_everywhere(hospital, opened, serv
     assert kept_labels == labels
 
 
+@pytest.mark.soak
 def test_levels_and_sums_of_cells(hospital, opened, serving, tmp_path):
     rows = "who,town,age\na,Bern,3\nb,Biel,40\nc,Genf,70\n"
     (hospital.folder / "towns.csv").write_text(rows, encoding="utf-8")
