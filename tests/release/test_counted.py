@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -152,7 +153,7 @@ def test_a_column_that_is_called_person(tmp_path) -> None:
 def test_warnings_of_one_kind_are_one(capsys) -> None:
     """Four of them stood before the total."""
     data = oracle.table(ROWS, {"ward": ["A", "B"], "sex": ["f", "m"], "x": Range(0, 10)})
-    asked = [release.Count(by=name, name=name) for name in ("ward", "sex")]
+    asked: list[Any] = [release.Count(by=name, name=name) for name in ("ward", "sex")]
     asked += [release.Sum(column="x", by="ward", name="x"), release.Rows(name="all")]
     print_offers("t", oracle.PLANS["add-remove"], price(data, oracle.PLANS["add-remove"], asked))
     said = " ".join(capsys.readouterr().out.split()).split("Warning, ")[1:]
@@ -169,6 +170,7 @@ def test_the_dry_run_says_what_top_is_within(capsys) -> None:
     offers = price(data, plan, release.Top(by="ward", k=1))
     print_offers("t", plan, offers)
     out = " ".join(capsys.readouterr().out.split())
+    assert offers[0].within is not None
     more = figures(offers[0].within, 3, "up")
     assert f"no value that is left out has more than {more} people more than one" in out
     assert "±" not in out
@@ -295,7 +297,7 @@ def test_the_curator_sees_what_becomes_of_numbers_outside() -> None:
     """A histogram has them in "other", and nothing clamps them there."""
     elsewhere, numbers = "outside 0..10, ", "clamped in sums, means and medians"
     both = f'{elsewhere}in "other" in cells, {numbers}'
-    said = {
+    said: dict[str, tuple[str, list[Any]]] = {
         "": (both, []),
         "cells": ('outside the bins 0..10, in "other"', [release.Histogram(column="x")]),
         "top": ("outside the bins 0..10, never named", [release.Top(by="x", k=1)]),
@@ -311,8 +313,8 @@ def test_the_curator_sees_what_becomes_of_numbers_outside() -> None:
         query.counted(data) for query in (release.Top(by="ward"), release.Count(by="ward"))
     )
     for counted, words in (([top], "never named"), ([top, count], 'in "other"')):
-        found = {each.what: each.rows for each in check_table(data, counted=counted)}
-        assert found[f"ward: not a declared value, {words}"] == 1
+        rows = {each.what: each.rows for each in check_table(data, counted=counted)}
+        assert rows[f"ward: not a declared value, {words}"] == 1
     apart = oracle.table(ROWS, {"x": Range(0, 10, edges=(2, 5))})
     assert [(f.what, f.rows) for f in check_table(apart) if "outside" in f.what] == [
         (f"x: {elsewhere}{numbers}", 1),
